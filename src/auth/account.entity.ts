@@ -1,0 +1,23 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+
+/** Who uses the service. Its email is unique whatever its letters' case (the index is on `lower(email)`). */
+@Entity('accounts')
+@Index('accounts_email_key', { synchronize: false })
+export class Account {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: 'accounts_pkey',
+    generatedIdentity: 'ALWAYS',
+  })
+  id!: string;
+
+  @Column('text')
+  email!: string;
+
+  /** Argon2id in the PHC string format; never selected unless asked for by name. */
+  @Column('text', { name: 'password_hash', select: false })
+  passwordHash!: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt!: Date;
+}

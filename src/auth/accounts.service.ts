@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { isPlainText } from '../common/text.js';
+import { violation } from '../database/violations.js';
+import type { NewAccountDto } from './account.dto.js';
+import { Account } from './account.entity.js';
+import { hashPassword, verifyPassword } from './password.js';
+
+@Injectable()
+export class AccountsService {
+  constructor(@InjectRepository(Account) private readonly accounts: Repository<Account>) {}
+
+  /** @throws ApiError `account_exists` */
+  async create({ email, password }: NewAccountDto): Promise<Account> {
+    const account = this.accounts.create({ email, passwordHash: await hashPassword(password) });
+    await this.accounts.insert(account).catch(violation('accounts_email_key', 'account_exists'));
+    return account;
+  }
+
+  /** The id of the account with this email and password, or null. An unknown email takes as long as a wrong password. */
+  async findIdByPassword(email: string, password: string): Promise<string | null> {
+    const account = isPlainText(email)
+      ? await this.byEmail(email).addSelect('account.passwordHash').getOne()
+      : null;
+    const matches = await verifyPassword(password, account?.passwordHash);
+    return account && matches ? account.id : null;
+  }
+
+  /** The id of the account with this email, or null. */
+  async findIdByEmail(email: string): Promise<string | null> {
+    return (await this.byEmail(email).getOne())?.id ?? null;
+  }
+
+  private byEmail(email: string) {
+    return this.accounts
+      .createQueryBuilder('account')
+      .where('lower(account.email) = lower(:email)', { email });
+  }
+}

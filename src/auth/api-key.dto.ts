@@ -1,0 +1,53 @@
+import { ApiSchema } from '@nestjs/swagger';
+import { Int64Field, Int64Param, TextField, TimestampField } from '../common/fields.js';
+import { int64, type RawJson } from '../common/json.js';
+import type { ApiKey } from './api-key.entity.js';
+
+const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
+const EXPIRES_AT = {
+  description: 'When the key ends, in the future; a key without it does not end.',
+  optional: true,
+};
+
+@ApiSchema({ name: 'NewApiKey' })
+export class NewApiKeyDto {
+  @TextField(NAME)
+  name!: string;
+
+  @TimestampField(EXPIRES_AT)
+  expiresAt?: Date;
+}
+
+@ApiSchema({ name: 'ApiKey' })
+export class ApiKeyDto {
+  @Int64Field({ description: 'Identifier of the key.', example: 1 })
+  id!: RawJson;
+
+  @TextField(NAME)
+  name!: string;
+
+  @TimestampField({ description: 'When the key was created.', example: '2026-11-21T12:00:00.000Z' })
+  createdAt!: Date;
+
+  @TimestampField(EXPIRES_AT)
+  expiresAt?: Date;
+}
+
+@ApiSchema({ name: 'CreatedApiKey' })
+export class CreatedApiKeyDto extends ApiKeyDto {
+  @TextField({
+    description: 'The key itself, told this once: only its hash is stored.',
+    example: 'petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4',
+    max: 57,
+  })
+  key!: string;
+}
+
+export class ApiKeyParams {
+  @Int64Param({ description: 'Identifier of the key.', example: 1 })
+  keyId!: string;
+}
+
+export function toApiKeyDto({ id, name, createdAt, expiresAt }: ApiKey): ApiKeyDto {
+  return { id: int64(id), name, createdAt, expiresAt: expiresAt ?? undefined };
+}

@@ -1,0 +1,48 @@
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+  Unique,
+} from 'typeorm';
+import { Account } from './account.entity.js';
+
+/** A key of an account, known by its hash alone. */
+@Entity('api_keys')
+@Unique('api_keys_hash_key', ['hash'])
+@Index('api_keys_account_id_id_idx', ['accountId', 'id'])
+@Check('api_keys_name_check', `char_length(name) BETWEEN 1 AND 255`)
+@Check('api_keys_hash_check', `octet_length(hash) = 32`)
+export class ApiKey {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: 'api_keys_pkey',
+    generatedIdentity: 'ALWAYS',
+  })
+  id!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  accountId!: string;
+
+  @ManyToOne(() => Account, { nullable: false })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'api_keys_account_id_fkey' })
+  account?: Relation<Account>;
+
+  @Column('text')
+  name!: string;
+
+  /** SHA-256 of the key. */
+  @Column({ type: 'bytea' })
+  hash!: Buffer;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
+  expiresAt!: Date | null;
+}

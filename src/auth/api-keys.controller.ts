@@ -1,0 +1,50 @@
+import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
+import { Operation, PasswordAccess, Tag } from '../common/operation.js';
+import { PageQuery } from '../common/paging.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { ACCOUNTS_TAG } from './account.dto.js';
+import { AccountId } from './account-id.decorator.js';
+import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto, toApiKeyDto } from './api-key.dto.js';
+import { ApiKeysService } from './api-keys.service.js';
+
+@Tag(...ACCOUNTS_TAG)
+@PasswordAccess()
+@Controller('api-keys')
+export class ApiKeysController {
+  constructor(private readonly apiKeys: ApiKeysService) {}
+
+  @Get()
+  @Operation({ id: 'listApiKeys', summary: 'List your API keys', returns: [ApiKeyDto] })
+  async list(
+    @AccountId() accountId: string,
+    @Query() query: PageQuery,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<ApiKeyDto[]> {
+    return reply.page(await this.apiKeys.list(accountId, query)).map(toApiKeyDto);
+  }
+
+  @Post()
+  @Operation({
+    id: 'createApiKey',
+    summary: 'Create an API key',
+    description: 'The answer is the only place where the key itself is ever told.',
+    returns: CreatedApiKeyDto,
+    status: 201,
+  })
+  async create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
+    const created = await this.apiKeys.create(accountId, body);
+    return { ...toApiKeyDto(created), key: created.key };
+  }
+
+  @Delete(':keyId')
+  @Operation({
+    id: 'revokeApiKey',
+    summary: 'Revoke an API key',
+    description: 'The key is refused everywhere within a second of the answer.',
+    status: 204,
+    errors: { api_key_not_found: 404 },
+  })
+  revoke(@AccountId() accountId: string, @Param() { keyId }: ApiKeyParams): Promise<void> {
+    return this.apiKeys.revoke(accountId, keyId);
+  }
+}

@@ -1,0 +1,67 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { ApiError } from '../common/api-error.js';
+import { type Page, type PageQuery, paginate } from '../common/paging.js';
+import type { NewApiKeyDto } from './api-key.dto.js';
+import { ApiKey } from './api-key.entity.js';
+import { KeyCache, type KeyOwner } from './key-cache.js';
+import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
+
+/** The API keys of each account, and the look-up of the account behind a key. */
+@Injectable()
+export class ApiKeysService {
+  private readonly cache = new KeyCache((key) => this.lookUp(key));
+
+  constructor(@InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>) {}
+
+  list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
+    return paginate(this.apiKeys.createQueryBuilder('apiKey').where({ accountId }), page);
+  }
+
+  /**
+   * Creates a key. It is part of the answer here and nowhere else.
+   * @throws ApiError `validation_failed` for an end that has passed
+   */
+  async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
+    if (expiresAt && expiresAt.getTime() <= Date.now()) {
+      throw new ApiError('validation_failed', 'expiresAt must be in the future.');
+    }
+    const key = newSecretKey();
+    const apiKey = this.apiKeys.create({
+      accountId,
+      name,
+      hash: hashSecretKey(key),
+      expiresAt: expiresAt ?? null,
+    });
+    await this.apiKeys.insert(apiKey);
+    return Object.assign(apiKey, { key });
+  }
+
+  /**
+   * Deletes a key. This instance refuses it at once, every other within a second.
+   * @throws ApiError `api_key_not_found`
+   */
+  async revoke(accountId: string, id: string): Promise<void> {
+    const { affected } = await this.apiKeys.delete({ id, accountId });
+    this.cache.clear();
+    if (!affected) throw new ApiError('api_key_not_found');
+  }
+
+  /** The owner of a valid key where that is known without a query, else undefined. */
+  peekOwner(key: string): KeyOwner | undefined {
+    return this.cache.peek(key);
+  }
+
+  /** The owner of a valid key; null for one that is unknown, mistyped, expired or revoked. */
+  async findOwner(key: string): Promise<KeyOwner | null> {
+    return isSecretKey(key) ? this.cache.get(key) : null;
+  }
+
+  private async lookUp(key: string): Promise<KeyOwner | null> {
+    const found = await this.apiKeys.findOneBy({ hash: hashSecretKey(key) });
+    const expiresAt = found?.expiresAt?.getTime() ?? Infinity;
+    if (!found || expiresAt <= Date.now()) return null;
+    return { keyId: found.id, accountId: found.accountId, expiresAt };
+  }
+}

@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Account } from './account.entity.js';
+import { AccountsController } from './accounts.controller.js';
+import { AccountsService } from './accounts.service.js';
+import { ApiKey } from './api-key.entity.js';
+import { ApiKeysController } from './api-keys.controller.js';
+import { ApiKeysService } from './api-keys.service.js';
+import { BearerStrategy } from './bearer.strategy.js';
+
+@Module({
+  imports: [TypeOrmModule.forFeature([Account, ApiKey])],
+  controllers: [AccountsController, ApiKeysController],
+  providers: [AccountsService, ApiKeysService, BearerStrategy],
+  exports: [AccountsService, ApiKeysService, BearerStrategy],
+})
+export class AuthModule {}

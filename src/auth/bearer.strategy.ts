@@ -1,0 +1,39 @@
+import { Injectable } from '@nestjs/common';
+import { PassportStrategy } from '@nestjs/passport';
+import passport from 'passport';
+import { Strategy } from 'passport-http-bearer';
+import { ApiKeysService } from './api-keys.service.js';
+import type { KeyOwner } from './key-cache.js';
+
+/** Passport's bearer strategy (RFC 6750) over the stored API keys. */
+@Injectable()
+export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
+  declare private passport: passport.PassportStatic;
+
+  constructor(private readonly apiKeys: ApiKeysService) {
+    super();
+  }
+
+  /** An instance of its own: Passport's global one would know only the last application that a process made. */
+  protected getPassportInstance(): passport.PassportStatic {
+    return (this.passport ??= new passport.Passport() as passport.PassportStatic);
+  }
+
+  /** Called by Passport with the key of a request. */
+  async validate(key: string): Promise<KeyOwner | false> {
+    return (await this.apiKeys.findOwner(key)) ?? false;
+  }
+
+  /**
+   * The owner of the key in an `Authorization` header, or null. Passport gets to see this header alone: its strategy
+   * would also take a key from the query or the body.
+   */
+  findOwner(authorization: string): Promise<KeyOwner | null> {
+    const request = { headers: { authorization } };
+    return new Promise((resolve, reject) => {
+      const done = (error: unknown, owner?: KeyOwner | false | null) =>
+        error ? reject(error as Error) : resolve(owner || null);
+      this.passport.authenticate('bearer', { session: false }, done)(request, {}, reject);
+    });
+  }
+}

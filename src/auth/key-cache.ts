@@ -1,0 +1,65 @@
+import { LRUCache } from 'lru-cache';
+
+/** Whom a valid key speaks for. */
+export interface KeyOwner {
+  keyId: string;
+  accountId: string;
+  /** Milliseconds since 1970; Infinity where the key does not end. */
+  expiresAt: number;
+}
+
+interface Entry {
+  owner: KeyOwner;
+  /** Value of `performance.now()` from which on the entry is stale. */
+  until: number;
+}
+
+/**
+ * Less than a second, so that every instance refuses a revoked key within a second without being told of it. It counts
+ * from before the query was sent: a slow database does not lengthen it.
+ */
+const LIFETIME_MS = 800;
+const MAX_ENTRIES = 10_000;
+
+/** Valid keys that were just looked up: a busy key costs one query a second, not one a request. */
+export class KeyCache {
+  private entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
+  private pending = new Map<string, Promise<KeyOwner | null>>();
+
+  constructor(private readonly lookUp: (key: string) => Promise<KeyOwner | null>) {}
+
+  /** The owner where the key is known without a query, else undefined. */
+  peek(key: string): KeyOwner | undefined {
+    const entry = this.entries.get(key);
+    if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
+    return entry.owner;
+  }
+
+  /** The owner, by one query for all requests that ask at the same time; null where the key is not valid. */
+  async get(key: string): Promise<KeyOwner | null> {
+    const known = this.peek(key);
+    if (known) return known;
+    const pending = this.pending.get(key) ?? this.load(key);
+    return pending;
+  }
+
+  /** Forgets every key, and lets no look-up that is under way be remembered. */
+  clear(): void {
+    this.entries = new LRUCache({ max: MAX_ENTRIES });
+    this.pending = new Map();
+  }
+
+  private async load(key: string): Promise<KeyOwner | null> {
+    const { entries, pending } = this;
+    const until = performance.now() + LIFETIME_MS;
+    const query = this.lookUp(key);
+    pending.set(key, query);
+    try {
+      const owner = await query;
+      if (owner) entries.set(key, { owner, until });
+      return owner;
+    } finally {
+      pending.delete(key);
+    }
+  }
+}

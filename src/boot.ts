@@ -1,0 +1,71 @@
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createApplication } from './application.js';
+import { createDemoKey } from './auth/demo-key.js';
+import { Config, StartupError } from './config.js';
+import { EmbeddedPostgres } from './database/embedded-postgres.js';
+import { migrate } from './database/migrate.js';
+
+/** A service that listens. */
+export interface RunningService {
+  /** Where it listens, e.g. `http://localhost:3000`. */
+  url: string;
+  /** Folder of the embedded PostgreSQL, where there is one. */
+  dataPath?: string;
+  /** A key for the first steps, where the database is the embedded one. */
+  demoKey?: string;
+  /** Lets accepted requests finish, then closes everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the service: database, schema, HTTP, in this order. What was started is stopped again where a later part fails.
+ * @throws StartupError whose message says in one line what is wrong
+ */
+export async function boot(config: Config): Promise<RunningService> {
+  const embedded = config.DATABASE_URL ? undefined : await EmbeddedPostgres.start(config.DATA_DIR);
+  try {
+    const connected = embedded ? Object.assign(new Config(), config, { DATABASE_URL: embedded.url }) : config;
+    await migrate(connected);
+    const app = await createApplication(connected);
+    await listen(app, config);
+    return {
+      url: addressOf(app),
+      dataPath: embedded?.postgres.path,
+      demoKey: embedded && (await createDemoKey(app)),
+      stop: async () => {
+        await close(app, config.SHUTDOWN_GRACE_MS);
+        await embedded?.postgres.stop();
+      },
+    };
+  } catch (error) {
+    await embedded?.postgres.stop();
+    throw error;
+  }
+}
+
+async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Promise<void> {
+  try {
+    await (HOST ? app.listen(PORT, HOST) : app.listen(PORT));
+  } catch (error) {
+    await app.close();
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw new StartupError(`Port ${PORT} is taken. Stop what listens there, or choose another with PORT.`);
+    }
+    throw new StartupError(`The service cannot listen on port ${PORT}: ${message}.`);
+  }
+}
+
+/** Closes within the grace period: what then still runs is cut off. */
+async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
+  const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), graceMs);
+  await app.close();
+  clearTimeout(cut);
+}
+
+function addressOf(app: NestExpressApplication): string {
+  const { address, family, port } = app.getHttpServer().address() as AddressInfo;
+  if (address === '::' || address === '0.0.0.0') return `http://localhost:${port}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,17 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Says so where a checkout's sources are newer than its build: what runs is then not what is read. */
+export function warnOfStaleBuild(): void {
+  const sources = new URL('../../src', import.meta.url).pathname;
+  const built = statSync(import.meta.filename).mtimeMs;
+  if (!existsSync(sources) || newestIn(sources) <= built) return;
+  console.warn('petstore: the sources are newer than the build. Run `npm run build` to build them.');
+}
+
+function newestIn(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return Math.max(...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
+}

@@ -1,0 +1,43 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Operation, Stability, Tag } from '../common/operation.js';
+import { PageQuery } from '../common/paging.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { CategoriesService } from './categories.service.js';
+import { CategoryDto, CategoryParams, NewCategoryDto, toCategoryDto } from './category.dto.js';
+
+@Tag('categories', 'The kinds of animals. A new service has ten of them.')
+@Stability('experimental')
+@Controller('categories')
+export class CategoriesController {
+  constructor(private readonly categories: CategoriesService) {}
+
+  @Get()
+  @Operation({ id: 'listCategories', summary: 'List categories', returns: [CategoryDto] })
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<CategoryDto[]> {
+    return reply.page(await this.categories.list(query)).map(toCategoryDto);
+  }
+
+  @Post()
+  @Operation({
+    id: 'createCategory',
+    summary: 'Add a category',
+    returns: CategoryDto,
+    status: 201,
+    located: true,
+    errors: { category_exists: 409 },
+  })
+  async create(@Body() body: NewCategoryDto, @Reply() reply: ReplyHeaders): Promise<CategoryDto> {
+    return toCategoryDto(reply.created(await this.categories.create(body)));
+  }
+
+  @Get(':categoryId')
+  @Operation({
+    id: 'getCategory',
+    summary: 'Fetch a category',
+    returns: CategoryDto,
+    errors: { category_not_found: 404 },
+  })
+  async get(@Param() { categoryId }: CategoryParams): Promise<CategoryDto> {
+    return toCategoryDto(await this.categories.get(categoryId));
+  }
+}

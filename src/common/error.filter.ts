@@ -1,0 +1,53 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundException } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { isUnavailable } from '../database/unavailable.js';
+import { ApiError } from './api-error.js';
+import { allowedMethods } from './routes.js';
+
+/** Writes every failure that happens inside a request. Failures before that end in `http-server.ts`. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger(ErrorFilter.name);
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    if (exception instanceof NotFoundException) return answerUnrouted(request, response);
+    const error = toApiError(exception);
+    if (error.status >= 500) this.report(error, response);
+    writeError(response, error);
+  }
+
+  private report(error: ApiError, response: Response): void {
+    const cause = error.cause instanceof Error ? error.cause : error;
+    const line = `${response.getHeader('X-Request-Id')} ${error.code}: ${cause.name}: ${cause.message}`;
+    if (error.status === 500) this.logger.error(line, cause.stack);
+    else this.logger.warn(line);
+  }
+}
+
+/** Any thrown value as the failure that the client is told of. */
+function toApiError(exception: unknown): ApiError {
+  if (exception instanceof ApiError) return exception;
+  const code = isUnavailable(exception) ? 'service_unavailable' : 'internal_error';
+  return new ApiError(code, undefined, { cause: exception });
+}
+
+/** No handler took the request: its path is unknown, or known with other methods. */
+function answerUnrouted(request: Request, response: Response): void {
+  const methods = allowedMethods(request);
+  if (methods.length === 0) return writeError(response, new ApiError('route_not_found'));
+  const headers = { Allow: methods.join(', ') };
+  // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
+  if (request.method === 'OPTIONS') response.status(204).set(headers).end();
+  else writeError(response, new ApiError('method_not_allowed', undefined, { headers }));
+}
+
+function writeError(response: Response, error: ApiError): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  response.status(error.status).set(error.headers).json(error);
+}

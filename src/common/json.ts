@@ -1,0 +1,38 @@
+declare global {
+  interface JSON {
+    /** Makes `JSON.stringify` write the given primitive JSON text as it stands (TC39 JSON.parse source text access). */
+    rawJSON(text: string): RawJson;
+    parse(
+      text: string,
+      reviver: (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown,
+    ): unknown;
+  }
+}
+
+/** A JSON text that `JSON.stringify` writes as it stands. */
+export interface RawJson {
+  readonly rawJSON: string;
+}
+
+const INTEGER = /^-?\d+$/;
+// Sixteen digits in a row can be an integer that a double does not hold.
+const MAY_LOSE_DIGITS = /\d{16}/;
+
+/**
+ * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, everything else is as usual.
+ * The exact path costs a call per value, so it is taken only where some number is long enough to need it.
+ * @throws SyntaxError, or RangeError where the text nests too deeply
+ */
+export function parseJson(text: string): unknown {
+  if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
+      ? BigInt(source)
+      : value,
+  );
+}
+
+/** Writes an int64, which inside the service is a decimal string, as a JSON integer with all its digits. */
+export function int64(digits: string): RawJson {
+  return JSON.rawJSON(digits);
+}

@@ -1,0 +1,64 @@
+import { applyDecorators, HttpCode, SetMetadata, type Type } from '@nestjs/common';
+import { ApiExtension, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { ErrorCode } from './api-error.js';
+
+/** Marks of an operation that only the making of the OpenAPI document reads; they do not stay in it. */
+export const MARKS = {
+  access: 'x-mark-access',
+  errors: 'x-mark-errors',
+  located: 'x-mark-located',
+  tag: 'x-mark-tag',
+} as const;
+
+interface OperationOptions {
+  /** The operationId, which generated clients take as the name of their method. */
+  id: string;
+  summary: string;
+  description?: string;
+  /** Class of the answer; in brackets where it is a page of them. */
+  returns?: Type | [Type];
+  /** Success status; 200 when left out. */
+  status?: number;
+  /** Whether the answer has a `Location`. */
+  located?: boolean;
+  /** The errors of this operation beside those that every operation has, with their statuses. */
+  errors?: Partial<Record<ErrorCode, number>>;
+}
+
+/** Names and documents an operation, and sets its success status. Goes with every route. */
+export function Operation(options: OperationOptions): MethodDecorator {
+  const { id, summary, description, returns, status = 200, located = false, errors = {} } = options;
+  const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
+  return applyDecorators(
+    HttpCode(status),
+    ApiOperation({ operationId: id, summary, description }),
+    ApiResponse({ status, type, isArray }),
+    ApiExtension(MARKS.errors, errors),
+    ApiExtension(MARKS.located, located),
+  );
+}
+
+/** Puts the operations of a controller under one heading, with a line on what they are for. */
+export function Tag(name: string, description: string): ClassDecorator {
+  return applyDecorators(ApiTags(name), ApiExtension(MARKS.tag, { name, description }));
+}
+
+/** Says that an operation may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
+export function Stability(stability: 'beta' | 'experimental') {
+  return ApiExtension('x-stability', stability);
+}
+
+export type Access = 'public' | 'basic' | 'bearer';
+
+/** Metadata key under which the guard finds the access of an operation. */
+export const ACCESS = 'access';
+
+function access(kind: Access) {
+  return applyDecorators(SetMetadata(ACCESS, kind), ApiExtension(MARKS.access, kind));
+}
+
+/** Opens an operation, or all of a controller, to requests without credentials. Everything else is closed. */
+export const Public = () => access('public');
+
+/** Opens an operation to an account's email and password (HTTP Basic) in place of an API key. */
+export const PasswordAccess = () => access('basic');

@@ -1,0 +1,46 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { ApiError } from './api-error.js';
+import type { Page } from './paging.js';
+
+/** The headers of an answer that depend on its content: `Location` of what was created, `Link` to the next page. */
+export class ReplyHeaders {
+  constructor(
+    private readonly request: Request,
+    private readonly response: Response,
+  ) {}
+
+  /** Hands on a created item, and says where it is found: under its id, at the address that it was posted to. */
+  created<T extends { id: string }>(item: T): T {
+    this.response.setHeader('Location', `${this.address()}/${item.id}`);
+    return item;
+  }
+
+  /** Hands out the items of a page, and links to the next page with every filter kept (RFC 8288). */
+  page<T>({ items, next }: Page<T>): T[] {
+    if (next !== undefined) {
+      const query = new URLSearchParams(this.request.query as Record<string, string>);
+      query.set('cursor', next);
+      this.response.setHeader('Link', `<${this.address()}?${query}>; rel="next"`);
+    }
+    return items;
+  }
+
+  /** The absolute address of the request without its query: under BASE_URL where that is set, else as it was called. */
+  private address(): string {
+    const path = this.request.path.replace(/\/+$/, '');
+    const baseUrl: string | undefined = this.request.app.locals.baseUrl;
+    if (baseUrl) return baseUrl + path.replace(/^\/v1(?=\/)/, '');
+    const { localAddress, localPort } = this.request.socket;
+    const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
+    const origin = URL.parse(`${this.request.protocol}://${host}`)?.origin;
+    if (!origin) throw new ApiError('bad_request', 'The Host header is not valid.');
+    return origin + path;
+  }
+}
+
+/** Gives a controller method the headers of its answer. */
+export const Reply = createParamDecorator((_data: unknown, context: ExecutionContext) => {
+  const http = context.switchToHttp();
+  return new ReplyHeaders(http.getRequest<Request>(), http.getResponse<Response>());
+});

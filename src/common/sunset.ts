@@ -1,0 +1,57 @@
+import {
+  applyDecorators,
+  type CanActivate,
+  type ExecutionContext,
+  Injectable,
+  mixin,
+  type Type,
+  UseGuards,
+} from '@nestjs/common';
+import { ApiExtension } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { ApiError } from './api-error.js';
+import { Clock } from './clock.js';
+
+interface SunsetOptions {
+  /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */
+  deprecated: string;
+  /** Day from which on it is gone, as YYYY-MM-DD (UTC). */
+  sunset: string;
+  /** Path of the operation to use instead. */
+  successor: string;
+}
+
+/**
+ * Deprecates an operation and ends it by itself. Until the sunset, its answers carry the headers `Deprecation`
+ * (RFC 9745), `Sunset` (RFC 8594) and `Link` to the successor; from that instant on it answers 410 `operation_removed`.
+ */
+export function Sunset(options: SunsetOptions): MethodDecorator {
+  return applyDecorators(
+    UseGuards(sunsetGuard(options)),
+    ApiExtension('x-deprecated-sunset', options.sunset),
+  );
+}
+
+function sunsetGuard({ deprecated, sunset, successor }: SunsetOptions): Type<CanActivate> {
+  const end = Date.parse(sunset);
+  const headers = {
+    Deprecation: `@${Date.parse(deprecated) / 1000}`,
+    Sunset: new Date(end).toUTCString(),
+    Link: `<${successor}>; rel="successor-version"`,
+  };
+
+  @Injectable()
+  class SunsetGuard implements CanActivate {
+    constructor(private readonly clock: Clock) {}
+
+    canActivate(context: ExecutionContext): boolean {
+      context.switchToHttp().getResponse<Response>().set(headers);
+      if (this.clock.now() < end) return true;
+      throw new ApiError(
+        'operation_removed',
+        `The operation was removed on ${sunset}. Use ${successor} instead.`,
+      );
+    }
+  }
+  return mixin(SunsetGuard);
+}

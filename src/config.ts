@@ -1,0 +1,75 @@
+import 'reflect-metadata';
+import { plainToInstance, Transform } from 'class-transformer';
+import {
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  IsUrl,
+  Max,
+  Min,
+  ValidateBy,
+  validateSync,
+} from 'class-validator';
+
+const DATABASE_URL = { protocols: ['postgres', 'postgresql'], require_protocol: true, require_tld: false };
+const HTTP_URL = { protocols: ['http', 'https'], require_protocol: true, require_tld: false };
+
+/** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
+const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+
+/** An address that paths are appended to, so it ends without a slash. */
+const Address = () =>
+  Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
+
+const EndsIn = (suffix: string) =>
+  ValidateBy({
+    name: 'endsIn',
+    validator: {
+      validate: (value) => typeof value === 'string' && value.endsWith(suffix),
+      defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
+    },
+  });
+
+/** The environment of the service: its names, defaults and limits. Read once, at the start. */
+export class Config {
+  /** TCP port; 0 takes any free one. */
+  @Digits() @IsInt() @Min(0) @Max(65_535) PORT = 3000;
+  /** Address to listen on; every address when left out. */
+  @IsOptional() @IsString() HOST?: string;
+  /** A PostgreSQL server, 15 or newer. Left out, the service starts its own in DATA_DIR. */
+  @IsOptional() @IsUrl(DATABASE_URL) DATABASE_URL?: string;
+  /** A connection past a pooler such as PgBouncer, for what needs a session of its own (migrations). */
+  @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
+  /** Connections per process. */
+  @Digits() @IsInt() @Min(1) @Max(1000) DATABASE_POOL_SIZE = 10;
+  /** Folder of the embedded PostgreSQL. */
+  @IsString() DATA_DIR = './data';
+  /** Address of production; also heads `Link` and `Location`, which else follow the request. */
+  @IsOptional() @Address() @IsUrl(HTTP_URL) @EndsIn('/v1') BASE_URL?: string;
+  /** Address of staging. */
+  @IsOptional() @Address() @IsUrl(HTTP_URL) @EndsIn('/v1') STAGING_URL?: string;
+  /** Address of the message interface. */
+  @IsOptional() @Address() @IsUrl(HTTP_URL) API_URL?: string;
+  @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
+  /** Milliseconds that accepted requests may still run at a stop. */
+  @Digits() @IsInt() @Min(0) @Max(600_000) SHUTDOWN_GRACE_MS = 10_000;
+}
+
+/** A start that cannot go on. Its message is the one line that the operator reads. */
+export class StartupError extends Error {}
+
+/**
+ * Reads the environment; an empty value counts as left out.
+ * @throws StartupError that names every invalid variable at once, without its value, which may be a secret
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const known = Object.keys(plainToInstance(Config, {}, { exposeDefaultValues: true }));
+  const given = known.filter((name) => environment[name]).map((name) => [name, environment[name]]);
+  const config = plainToInstance(Config, Object.fromEntries(given), { exposeDefaultValues: true });
+  const problems = validateSync(config, { stopAtFirstError: true }).flatMap((error) =>
+    Object.values(error.constraints ?? {}),
+  );
+  if (problems.length > 0) throw new StartupError(`Invalid environment: ${problems.join('; ')}.`);
+  return config;
+}

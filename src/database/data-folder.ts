@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { StartupError } from '../config.js';
+
+/** The folder that the embedded PostgreSQL keeps, and the lock that gives it to one service at a time. */
+export class DataFolder {
+  readonly path: string;
+  /** The cluster itself. */
+  readonly cluster: string;
+  /** What PostgreSQL says; its last lines tell why it did not start. */
+  readonly log: string;
+  private lock?: DatabaseSync;
+
+  constructor(path: string) {
+    this.path = resolve(path);
+    this.cluster = join(this.path, 'postgres');
+    this.log = join(this.path, 'postgres.log');
+  }
+
+  /**
+   * Takes the folder for this process. Node has no file locks, but its SQLite has: the operating system frees this
+   * one when the process ends, however it ends.
+   * @throws StartupError where another service has it, or the folder cannot be written
+   */
+  take(): void {
+    try {
+      mkdirSync(this.path, { recursive: true });
+      this.lock = new DatabaseSync(join(this.path, 'lock'));
+      this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    } catch (error) {
+      throw new StartupError(this.refusal(error as Error));
+    }
+  }
+
+  free(): void {
+    this.lock?.close();
+    this.lock = undefined;
+  }
+
+  /** The password of the cluster's only user; made once, readable to its owner alone. */
+  password(): string {
+    const file = join(this.path, 'password');
+    if (!existsSync(file)) {
+      writeFileSync(file, randomBytes(24).toString('hex'));
+      chmodSync(file, 0o600);
+    }
+    return readFileSync(file, 'utf8');
+  }
+
+  private refusal(error: Error): string {
+    const other = 'Stop it, or choose another folder with DATA_DIR.';
+    if (/locked/.test(error.message))
+      return `Another service is running on the data in ${this.path}. ${other}`;
+    return `The data folder ${this.path} cannot be used: ${error.message}.`;
+  }
+}

@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Config } from '../config.js';
+import { poolOptions } from './data-source.js';
+
+/** Connects TypeORM; each feature brings its own entities. */
+@Module({
+  imports: [
+    TypeOrmModule.forRootAsync({
+      inject: [Config],
+      useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
+    }),
+  ],
+})
+export class DatabaseModule {}

@@ -1,0 +1,40 @@
+import { readdir } from 'node:fs/promises';
+import { DataSource, type MigrationInterface } from 'typeorm';
+import { type Config, StartupError } from '../config.js';
+import { sessionOptions } from './data-source.js';
+
+const FOLDER = new URL('../migrations/', import.meta.url);
+/** Any number; the same in every instance of this service. */
+const LOCK = 7_387_001;
+
+/**
+ * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
+ * migration twice: an advisory lock lets one do it while the others wait.
+ * @throws StartupError where the database cannot be reached
+ */
+export async function migrate(config: Config): Promise<void> {
+  const database = new DataSource({ ...sessionOptions(config), migrations: await loadMigrations() });
+  await database.initialize().catch((error: Error) => {
+    throw new StartupError(
+      `The database cannot be reached: ${error.message || (error as { code?: string }).code}.`,
+    );
+  });
+  const session = database.createQueryRunner();
+  try {
+    await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await database.runMigrations({ transaction: 'each' });
+    await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+  } finally {
+    await session.release();
+    await database.destroy();
+  }
+}
+
+type Migration = new () => MigrationInterface;
+
+/** The classes of `src/migrations`; a new file there needs no list to stand in. */
+async function loadMigrations(): Promise<Migration[]> {
+  const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).sort();
+  const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
+  return modules.flatMap((module) => Object.values(module as Record<string, Migration>));
+}

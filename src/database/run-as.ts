@@ -1,0 +1,51 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { delimiter } from 'node:path';
+
+/** How to start a program as another user: the program and arguments to spawn, and spawn's own options. */
+interface Command {
+  file: string;
+  args: string[];
+  options: { uid?: number; gid?: number };
+}
+
+/** User and group that own nothing: PostgreSQL refuses to run as root. */
+export const NOBODY = { uid: 65_534, gid: 65_534 };
+
+/**
+ * How to start a program of PostgreSQL: as it is, or as `nobody` where this process is root. Where `nobody` cannot get
+ * at the program or the data, as inside `/root`, it keeps the right to pass closed folders (`capabilities(7)`).
+ */
+export function unprivileged(file: string, args: string[], data: string): Command {
+  if (process.getuid?.() !== 0) return { file, args, options: {} };
+  if (isOpen(dirname(file)) && isOpen(dirname(data))) return { file, args, options: NOBODY };
+  const setpriv = findSetpriv();
+  if (!setpriv) return { file, args, options: NOBODY };
+  const flags = [
+    `--reuid=${NOBODY.uid}`,
+    `--regid=${NOBODY.gid}`,
+    '--clear-groups',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
+    '--securebits=+no_setuid_fixup',
+  ];
+  return { file: setpriv, args: [...flags, file, ...args], options: {} };
+}
+
+/** Whether every user can pass through a folder and all above it. */
+function isOpen(folder: string): boolean {
+  const above = dirname(folder);
+  return (statSync(folder).mode & 0o001) !== 0 && (above === folder || isOpen(above));
+}
+
+function findSetpriv(): string | undefined {
+  const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => `${folder}/setpriv`);
+  return candidates.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

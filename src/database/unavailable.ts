@@ -1,0 +1,32 @@
+/**
+ * SQLSTATE classes and codes that say "not now": the statement was fine, the server could not serve it.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const NOT_NOW = [
+  '08', // connection exception
+  '53', // insufficient resources: disk full, out of memory, too many connections
+  '57', // operator intervention: shutdown, starting up, statement time-out
+  '58', // system error: I/O error
+  '25006', // read-only transaction: the primary has moved
+  '25P03', // idle-in-transaction time-out
+  '40', // transaction rollback: serialization failure, deadlock
+  '55P03', // lock time-out
+  '2200H', // a sequence has reached its end
+];
+
+const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT)/;
+
+// Errors of `pg` and `pg-pool` that carry no code.
+const BY_MESSAGE =
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|pool after calling end/;
+
+/** Whether an error means that the database is away, too slow or too busy, and a later try can succeed. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, driverError } = error as { code?: unknown; driverError?: unknown };
+  if (driverError instanceof Error && isUnavailable(driverError)) return true;
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
+  if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
+  if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;
+  return NETWORK.test(code);
+}

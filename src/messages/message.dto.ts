@@ -1,0 +1,48 @@
+import { ApiSchema } from '@nestjs/swagger';
+import { EnumField, TextField, TimestampField, UuidField } from '../common/fields.js';
+import { type Message, MessageStatus } from './message.entity.js';
+
+const MESSAGE_STATUS = {
+  name: 'MessageStatus',
+  values: {
+    [MessageStatus.Queued]: 'The message is stored and waits for its delivery.',
+    [MessageStatus.Delivered]: 'The message has been delivered. Final.',
+    [MessageStatus.Failed]: 'The message could not be delivered.',
+  },
+};
+
+const TEXT = { description: 'Text of the message, kept as sent.', example: 'Hello, world!', max: 65_536 };
+
+@ApiSchema({ name: 'NewMessage' })
+export class NewMessageDto {
+  @TextField(TEXT)
+  message!: string;
+}
+
+@ApiSchema({ name: 'Message' })
+export class MessageDto {
+  @UuidField({ description: 'Identifier of the message.', example: '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70' })
+  id!: string;
+
+  @TextField(TEXT)
+  message!: string;
+
+  @EnumField({
+    description: 'Whether the message was only queued so far.',
+    example: 'queued',
+    ...MESSAGE_STATUS,
+  })
+  status!: MessageStatus;
+
+  @TimestampField({ description: 'When the message was accepted.', example: '2026-11-21T12:00:00.000Z' })
+  createdAt!: Date;
+}
+
+export class MessageParams {
+  @UuidField({ description: 'Identifier of the message.', example: '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70' })
+  messageId!: string;
+}
+
+export function toMessageDto({ id, message, status, createdAt }: Message): MessageDto {
+  return { id, message, status, createdAt };
+}

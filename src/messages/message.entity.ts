@@ -1,0 +1,45 @@
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
+import { Account } from '../auth/account.entity.js';
+
+export enum MessageStatus {
+  Queued = 'queued',
+  Delivered = 'delivered',
+  Failed = 'failed',
+}
+
+/** A message that an account has submitted. */
+@Entity('messages')
+@Index('messages_account_id_idx', ['accountId'])
+@Check('messages_message_check', `char_length(message) BETWEEN 1 AND 65536`)
+@Check('messages_status_check', `status IN ('queued', 'delivered', 'failed')`)
+export class Message {
+  /** UUID v7 (RFC 9562): its order is the order of time, which keeps the index compact. */
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'messages_pkey' })
+  id!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  accountId!: string;
+
+  @ManyToOne(() => Account, { nullable: false })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'messages_account_id_fkey' })
+  account?: Relation<Account>;
+
+  @Column('text')
+  message!: string;
+
+  @Column('text')
+  status!: MessageStatus;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt!: Date;
+}

@@ -1,0 +1,43 @@
+import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
+import { AccountId } from '../auth/account-id.decorator.js';
+import { Operation, Stability, Tag } from '../common/operation.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { MessageDto, MessageParams, NewMessageDto, toMessageDto } from './message.dto.js';
+import { MessagesService } from './messages.service.js';
+
+/** Also without a version in its path: the quickstart has the message interface at an address of its own. */
+@Tag('messages', 'Submit a message and see what became of it.')
+@Stability('beta')
+@Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })
+export class MessagesController {
+  constructor(private readonly messages: MessagesService) {}
+
+  @Post()
+  @Operation({
+    id: 'submitMessage',
+    summary: 'Submit a message',
+    description:
+      'The message is stored when the answer comes; its `status` tells when it has been delivered.',
+    returns: MessageDto,
+    status: 202,
+    located: true,
+  })
+  async submit(
+    @AccountId() accountId: string,
+    @Body() body: NewMessageDto,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<MessageDto> {
+    return toMessageDto(reply.created(await this.messages.submit(accountId, body)));
+  }
+
+  @Get(':messageId')
+  @Operation({
+    id: 'getMessage',
+    summary: 'Fetch one of your messages',
+    returns: MessageDto,
+    errors: { message_not_found: 404 },
+  })
+  async get(@AccountId() accountId: string, @Param() { messageId }: MessageParams): Promise<MessageDto> {
+    return toMessageDto(await this.messages.get(accountId, messageId));
+  }
+}

@@ -1,0 +1,32 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { ApiError } from '../common/api-error.js';
+import type { NewMessageDto } from './message.dto.js';
+import { Message, MessageStatus } from './message.entity.js';
+
+/** The messages of one account each: another account's message is as good as none. */
+@Injectable()
+export class MessagesService {
+  constructor(@InjectRepository(Message) private readonly messages: Repository<Message>) {}
+
+  /** Stores a message for delivery; it is durable when the promise resolves. */
+  async submit(accountId: string, { message: text }: NewMessageDto): Promise<Message> {
+    const message = this.messages.create({
+      id: randomUUIDv7(),
+      accountId,
+      message: text,
+      status: MessageStatus.Queued,
+    });
+    await this.messages.insert(message);
+    return message;
+  }
+
+  /** @throws ApiError `message_not_found` */
+  async get(accountId: string, id: string): Promise<Message> {
+    const message = await this.messages.findOneBy({ id, accountId });
+    if (!message) throw new ApiError('message_not_found');
+    return message;
+  }
+}

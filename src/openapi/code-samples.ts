@@ -1,0 +1,74 @@
+import type { Access } from '../common/operation.js';
+import type { Config } from '../config.js';
+import type { Placed } from './operations.js';
+
+interface Sample {
+  lang: string;
+  label: string;
+  source: string;
+}
+
+interface Call {
+  method: string;
+  url: string;
+  access: Access;
+  /** JSON text of the example body. */
+  body?: string;
+}
+
+/** How to call an operation with its example, ready to paste. */
+export function codeSamples(placed: Placed, access: Access, config: Config): Sample[] {
+  const call = describeCall(placed, access, config);
+  return [
+    { lang: 'Shell', label: 'curl', source: curl(call) },
+    { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
+  ];
+}
+
+function describeCall({ path, method, operation }: Placed, access: Access, config: Config): Call {
+  const body = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
+    ?.content;
+  const parameters = (operation.parameters ?? []) as {
+    name: string;
+    in: string;
+    schema?: { example?: unknown };
+  }[];
+  const examples = new Map(parameters.map(({ name, schema }) => [name, String(schema?.example ?? name)]));
+  const example = body?.['application/json']?.example;
+  return {
+    method: method.toUpperCase(),
+    url:
+      (config.BASE_URL ?? 'http://localhost:3000/v1') +
+      path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
+    access,
+    body: example === undefined ? undefined : JSON.stringify(example),
+  };
+}
+
+function curl({ method, url, access, body }: Call): string {
+  const parts = [method === 'GET' ? `curl ${url}` : `curl -X ${method} ${url}`];
+  if (access === 'bearer') parts.push('-H "Authorization: Bearer $API_KEY"');
+  if (access === 'basic') parts.push('-u "$EMAIL:$PASSWORD"');
+  if (body) parts.push("-H 'Content-Type: application/json'", `-d '${body}'`);
+  return parts.join(' \\\n  ');
+}
+
+const AUTHORIZATION: Record<Access, string | undefined> = {
+  public: undefined,
+  basic: '`Basic ${btoa(`${process.env.EMAIL}:${process.env.PASSWORD}`)}`',
+  bearer: '`Bearer ${process.env.API_KEY}`',
+};
+
+function typescript({ method, url, access, body }: Call): string {
+  const headers = [
+    ...(AUTHORIZATION[access] ? [`Authorization: ${AUTHORIZATION[access]}`] : []),
+    ...(body ? ["'Content-Type': 'application/json'"] : []),
+  ];
+  const options = [
+    ...(method === 'GET' ? [] : [`method: '${method}'`]),
+    ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} }`] : []),
+    ...(body ? [`body: JSON.stringify(${body})`] : []),
+  ];
+  const result = method === 'DELETE' ? 'response.status' : 'response.status, await response.json()';
+  return `const response = await fetch('${url}', {\n${options.map((option) => `  ${option},\n`).join('')}});\nconsole.log(${result});`;
+}

@@ -1,0 +1,87 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { Config } from '../config.js';
+import { errorComponents } from './errors.js';
+import { finishOperation, type Operation } from './operations.js';
+import { finishSchemas } from './schemas.js';
+import { HEADERS } from './headers.js';
+
+const DESCRIPTION = `
+List, add and fetch the animals of a store; place orders for them; submit messages.
+
+**First steps.** Create an account, create an API key with its email and password, and send that key with every other
+request: \`Authorization: Bearer <API key>\`.
+
+**Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
+\`status\` of the response.
+
+**Lists.** A list comes in pages, in the order of ascending ids. Where more follows, the \`Link\` header has the address
+of the next page.
+
+**Identifiers** are 64-bit integers, exact in both directions. Those that the service assigns stay below 2^53, so that
+JavaScript holds them too.
+
+**Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether.
+`.trim();
+
+/** Makes the OpenAPI document from the controllers and DTOs: one of them a fact stands in, and nowhere else. */
+export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
+  const base = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Pet Store API')
+    .setDescription(DESCRIPTION)
+    .setVersion('1.0.0')
+    .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
+    .addServer(config.BASE_URL ?? '/v1', 'Production')
+    .addServer(config.STAGING_URL ?? '/v1', 'Staging')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key.' }, 'bearerAuth')
+    .addBasicAuth(
+      { type: 'http', scheme: 'basic', description: 'Email and password of an account.' },
+      'basicAuth',
+    )
+    .build();
+  const document = SwaggerModule.createDocument(app, base);
+  document.paths = relativePaths(document.paths, config);
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method) =>
+      item[method] ? [{ path, method, operation: item[method] as Operation }] : [],
+    ),
+  );
+  const tags = operations.map((one) => finishOperation(one, document, config));
+  document.tags = [...new Map(tags.map((tag) => [tag.name, tag])).values()];
+  finishSchemas(document);
+  Object.assign(document.components!, errorComponents(document), { headers: HEADERS });
+  return document;
+}
+
+/** Serves the document, and Swagger UI for it. */
+export function serveDocument(app: NestExpressApplication, config: Config): void {
+  SwaggerModule.setup('docs', app, () => buildDocument(app, config), {
+    jsonDocumentUrl: 'openapi.json',
+    yamlDocumentUrl: 'openapi.yaml',
+    customSiteTitle: 'Pet Store API',
+    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true, tryItOutEnabled: true },
+  });
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+const VERSION = /^\/v1(?=\/)/;
+
+/**
+ * Paths relative to the servers, whose URLs end in `/v1`. What also stands without a version has an address of its
+ * own: that of the message interface.
+ */
+function relativePaths(paths: OpenAPIObject['paths'], { API_URL }: Config): OpenAPIObject['paths'] {
+  const relative: OpenAPIObject['paths'] = {};
+  for (const [path, item] of Object.entries(paths)) {
+    if (!VERSION.test(path)) continue;
+    const bare = path.replace(VERSION, '');
+    relative[bare] = item;
+    if (!paths[bare]) continue;
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (operation) operation.servers = [{ url: API_URL ?? '/v1', description: 'Messages' }];
+    }
+  }
+  return relative;
+}

@@ -1,0 +1,58 @@
+/** The response headers that the document tells of. */
+export const HEADERS = {
+  'X-Request-Id': {
+    description:
+      'Identifies the request, here and in the logs: the one that was sent where it is well-formed, else a new one.',
+    required: true,
+    schema: { type: 'string' },
+    example: '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',
+  },
+  Location: {
+    description: 'Address of what was created.',
+    required: true,
+    schema: { type: 'string', format: 'uri' },
+    example: 'http://localhost:3000/v1/pets/1',
+  },
+  Link: {
+    description: 'Address of the next page (`rel="next"`); absent on the last one.',
+    schema: { type: 'string' },
+    example: '<http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"',
+  },
+  'WWW-Authenticate': {
+    description: 'The scheme that is asked for.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Bearer realm="petstore"',
+  },
+  'Retry-After': {
+    description: 'Seconds after which to try again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
+  Deprecation: {
+    description: 'Since when the operation is deprecated (RFC 9745).',
+    required: true,
+    schema: { type: 'string' },
+    example: '@1795219200',
+  },
+  Sunset: {
+    description: 'From when on the operation is gone (RFC 8594).',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  },
+  Successor: {
+    description: 'The operation to use instead (`rel="successor-version"`).',
+    required: true,
+    schema: { type: 'string' },
+    example: '</v1/pets>; rel="successor-version"',
+  },
+};
+
+/** References to headers by their names in a response; `Successor` is a `Link` too. */
+export function headerReferences(names: (keyof typeof HEADERS)[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    names.map((name) => [name === 'Successor' ? 'Link' : name, { $ref: `#/components/headers/${name}` }]),
+  );
+}

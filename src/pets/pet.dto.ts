@@ -1,0 +1,71 @@
+import { ApiSchema } from '@nestjs/swagger';
+import { EnumField, Int64Field, Int64ListParam, Int64Param, TextField } from '../common/fields.js';
+import { int64, type RawJson } from '../common/json.js';
+import { PageQuery } from '../common/paging.js';
+import { type Pet, PetStatus } from './pet.entity.js';
+
+const PET_STATUS = {
+  name: 'PetStatus',
+  values: {
+    [PetStatus.Available]: 'The animal can be ordered.',
+    [PetStatus.Pending]: 'An order for the animal is open.',
+    [PetStatus.Sold]: 'The animal has been delivered to its new owner.',
+  },
+};
+
+const NAME = { description: "The animal's name, stored as sent.", example: 'Luna', max: 255, blank: false };
+const CATEGORY_ID = { description: 'Identifier of the category the animal belongs to.', example: 2 };
+const STATUS = {
+  description: 'Availability. No default.',
+  example: 'available',
+  optional: true,
+  ...PET_STATUS,
+};
+
+@ApiSchema({ name: 'NewPet' })
+export class NewPetDto {
+  @TextField(NAME)
+  name!: string;
+
+  @Int64Field(CATEGORY_ID)
+  categoryId!: string;
+
+  @EnumField(STATUS)
+  status?: PetStatus;
+}
+
+@ApiSchema({ name: 'Pet' })
+export class PetDto {
+  @Int64Field({ description: 'Unique identifier, assigned by the service.', example: 1 })
+  id!: RawJson;
+
+  @TextField(NAME)
+  name!: string;
+
+  @Int64Field(CATEGORY_ID)
+  categoryId!: RawJson;
+
+  @EnumField(STATUS)
+  status?: PetStatus;
+}
+
+export class PetParams {
+  @Int64Param({ description: 'Identifier of the animal.', example: 1 })
+  petId!: string;
+}
+
+export class ListPetsQuery extends PageQuery {
+  @EnumField({ description: 'Only animals with this availability.', optional: true, ...PET_STATUS })
+  status?: PetStatus;
+
+  @Int64ListParam({
+    description: 'Only the animals with these ids; ids that are not there are passed over.',
+    optional: true,
+    max: 100,
+  })
+  ids?: string[];
+}
+
+export function toPetDto({ id, name, categoryId, status }: Pet): PetDto {
+  return { id: int64(id), name, categoryId: int64(categoryId), status: status ?? undefined };
+}

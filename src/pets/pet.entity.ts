@@ -1,0 +1,46 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
+import { Category } from '../categories/category.entity.js';
+
+/** What can be done with an animal. Orders move it; a client may also add an animal in any state, or in none. */
+export enum PetStatus {
+  Available = 'available',
+  Pending = 'pending',
+  Sold = 'sold',
+}
+
+/** An animal of the store. Animals are one catalogue for all accounts. */
+@Entity('pets')
+@Index('pets_status_id_idx', ['status', 'id'])
+@Index('pets_category_id_idx', ['categoryId'])
+@Check('pets_name_check', `char_length(name) BETWEEN 1 AND 255`)
+@Check('pets_status_check', `status IN ('available', 'pending', 'sold')`)
+export class Pet {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: 'pets_pkey',
+    generatedIdentity: 'ALWAYS',
+  })
+  id!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('bigint', { name: 'category_id' })
+  categoryId!: string;
+
+  @ManyToOne(() => Category, { nullable: false })
+  @JoinColumn({ name: 'category_id', foreignKeyConstraintName: 'pets_category_id_fkey' })
+  category?: Relation<Category>;
+
+  @Column('text', { nullable: true })
+  status!: PetStatus | null;
+}

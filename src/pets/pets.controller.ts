@@ -1,0 +1,44 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Operation, Tag } from '../common/operation.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Sunset } from '../common/sunset.js';
+import { ListPetsQuery, NewPetDto, PetDto, PetParams, toPetDto } from './pet.dto.js';
+import { PetsService } from './pets.service.js';
+
+@Tag('pets', 'The animals of the store.')
+@Controller('pets')
+export class PetsController {
+  constructor(private readonly pets: PetsService) {}
+
+  @Get()
+  @Operation({ id: 'listPets', summary: 'List animals', returns: [PetDto] })
+  async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<PetDto[]> {
+    return reply.page(await this.pets.list(query)).map(toPetDto);
+  }
+
+  @Post()
+  @Operation({
+    id: 'createPet',
+    summary: 'Add an animal',
+    returns: PetDto,
+    status: 201,
+    located: true,
+    errors: { category_not_found: 400 },
+  })
+  async create(@Body() body: NewPetDto, @Reply() reply: ReplyHeaders): Promise<PetDto> {
+    return toPetDto(reply.created(await this.pets.create(body)));
+  }
+
+  @Get(':petId')
+  @Operation({
+    id: 'getPet',
+    summary: 'Fetch an animal',
+    description: 'Use `GET /pets` in its place: with `ids` for known animals, or with the `status` filter.',
+    returns: PetDto,
+    errors: { pet_not_found: 404 },
+  })
+  @Sunset({ deprecated: '2026-11-21', sunset: '2030-12-05', successor: '/v1/pets' })
+  async get(@Param() { petId }: PetParams): Promise<PetDto> {
+    return toPetDto(await this.pets.get(petId));
+  }
+}

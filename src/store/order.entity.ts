@@ -1,0 +1,60 @@
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+  UpdateDateColumn,
+} from 'typeorm';
+import { Account } from '../auth/account.entity.js';
+import { Pet } from '../pets/pet.entity.js';
+
+export enum OrderStatus {
+  Placed = 'placed',
+  Approved = 'approved',
+  Delivered = 'delivered',
+  Cancelled = 'cancelled',
+}
+
+/** An account's order for one animal. The unique index keeps an animal out of two open orders at once. */
+@Entity('orders')
+@Index('orders_account_id_id_idx', ['accountId', 'id'])
+@Index('orders_account_id_status_id_idx', ['accountId', 'status', 'id'])
+@Index('orders_open_pet_id_key', ['petId'], { unique: true, where: `status IN ('placed', 'approved')` })
+@Index('orders_pet_id_idx', ['petId'])
+@Check('orders_status_check', `status IN ('placed', 'approved', 'delivered', 'cancelled')`)
+export class Order {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: 'orders_pkey',
+    generatedIdentity: 'ALWAYS',
+  })
+  id!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  accountId!: string;
+
+  @ManyToOne(() => Account, { nullable: false })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'orders_account_id_fkey' })
+  account?: Relation<Account>;
+
+  @Column('bigint', { name: 'pet_id' })
+  petId!: string;
+
+  @ManyToOne(() => Pet, { nullable: false })
+  @JoinColumn({ name: 'pet_id', foreignKeyConstraintName: 'orders_pet_id_fkey' })
+  pet?: Relation<Pet>;
+
+  @Column('text')
+  status!: OrderStatus;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt!: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz', precision: 3 })
+  updatedAt!: Date;
+}

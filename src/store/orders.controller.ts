@@ -1,0 +1,75 @@
+import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { AccountId } from '../auth/account-id.decorator.js';
+import { Operation, Stability, Tag } from '../common/operation.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import {
+  ListOrdersQuery,
+  NewOrderDto,
+  OrderChangeDto,
+  OrderDto,
+  OrderParams,
+  toOrderDto,
+} from './order.dto.js';
+import { OrdersService } from './orders.service.js';
+
+@Tag('store', 'Orders for animals, from placed to delivered.')
+@Stability('beta')
+@Controller('store/orders')
+export class OrdersController {
+  constructor(private readonly orders: OrdersService) {}
+
+  @Get()
+  @Operation({ id: 'listOrders', summary: 'List your orders', returns: [OrderDto] })
+  async list(
+    @AccountId() accountId: string,
+    @Query() query: ListOrdersQuery,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<OrderDto[]> {
+    return reply.page(await this.orders.list(accountId, query)).map(toOrderDto);
+  }
+
+  @Post()
+  @Operation({
+    id: 'placeOrder',
+    summary: 'Order an animal',
+    description: 'Takes an available animal, which is pending from then on.',
+    returns: OrderDto,
+    status: 201,
+    located: true,
+    errors: { pet_not_found: 400, pet_not_available: 409 },
+  })
+  async place(
+    @AccountId() accountId: string,
+    @Body() body: NewOrderDto,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<OrderDto> {
+    return toOrderDto(reply.created(await this.orders.place(accountId, body)));
+  }
+
+  @Get(':orderId')
+  @Operation({
+    id: 'getOrder',
+    summary: 'Fetch one of your orders',
+    returns: OrderDto,
+    errors: { order_not_found: 404 },
+  })
+  async get(@AccountId() accountId: string, @Param() { orderId }: OrderParams): Promise<OrderDto> {
+    return toOrderDto(await this.orders.get(accountId, orderId));
+  }
+
+  @Patch(':orderId')
+  @Operation({
+    id: 'updateOrder',
+    summary: 'Approve, deliver or cancel an order',
+    description: '`delivered` makes the animal sold, `cancelled` makes it available again.',
+    returns: OrderDto,
+    errors: { order_not_found: 404, invalid_transition: 409 },
+  })
+  async update(
+    @AccountId() accountId: string,
+    @Param() { orderId }: OrderParams,
+    @Body() { status }: OrderChangeDto,
+  ): Promise<OrderDto> {
+    return toOrderDto(await this.orders.move(accountId, orderId, status));
+  }
+}

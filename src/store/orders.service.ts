@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager, Repository } from 'typeorm';
+import { ApiError } from '../common/api-error.js';
+import { type Page, paginate } from '../common/paging.js';
+import { violation } from '../database/violations.js';
+import { PetStatus } from '../pets/pet.entity.js';
+import { PetsService } from '../pets/pets.service.js';
+import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
+import { Order, OrderStatus } from './order.entity.js';
+
+/** Where an order can go from each status. */
+const NEXT: Record<OrderStatus, OrderStatus[]> = {
+  [OrderStatus.Placed]: [OrderStatus.Approved, OrderStatus.Cancelled],
+  [OrderStatus.Approved]: [OrderStatus.Delivered, OrderStatus.Cancelled],
+  [OrderStatus.Delivered]: [],
+  [OrderStatus.Cancelled]: [],
+};
+
+/** What an order makes of its animal when it gets there. */
+const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
+  [OrderStatus.Delivered]: PetStatus.Sold,
+  [OrderStatus.Cancelled]: PetStatus.Available,
+};
+
+/** The orders of one account each: another account's order is as good as none. */
+@Injectable()
+export class OrdersService {
+  constructor(
+    @InjectRepository(Order) private readonly orders: Repository<Order>,
+    private readonly pets: PetsService,
+  ) {}
+
+  list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
+    const query = this.orders.createQueryBuilder('order').where({ accountId });
+    if (status) query.andWhere({ status });
+    return paginate(query, page);
+  }
+
+  /** @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
+  place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
+    return this.orders.manager.transaction(async (transaction) => {
+      await this.pets.reserve(transaction, petId);
+      const order = transaction.create(Order, { accountId, petId, status: OrderStatus.Placed });
+      // Only an animal whose status was set past its open order gets here.
+      await transaction.insert(Order, order).catch(violation('orders_open_pet_id_key', 'pet_not_available'));
+      return order;
+    });
+  }
+
+  /** @throws ApiError `order_not_found` */
+  async get(accountId: string, id: string): Promise<Order> {
+    const order = await this.orders.findOneBy({ id, accountId });
+    if (!order) throw new ApiError('order_not_found');
+    return order;
+  }
+
+  /** @throws ApiError `order_not_found`, `invalid_transition` */
+  move(accountId: string, id: string, status: OrderStatus): Promise<Order> {
+    return this.orders.manager.transaction(async (transaction) => {
+      const order = await this.lock(transaction, accountId, id);
+      if (!NEXT[order.status].includes(status)) {
+        throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
+      }
+      const petStatus = PET_STATUS[status];
+      if (petStatus) await this.pets.settle(transaction, order.petId, petStatus);
+      return transaction.save(Order, { ...order, status });
+    });
+  }
+
+  /** The order, kept from any other change until the transaction ends. */
+  private async lock(transaction: EntityManager, accountId: string, id: string): Promise<Order> {
+    const order = await transaction.findOne(Order, {
+      where: { id, accountId },
+      lock: { mode: 'pessimistic_write' },
+    });
+    if (!order) throw new ApiError('order_not_found');
+    return order;
+  }
+}
