@@ -2,8 +2,9 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
 import { createDemoKey } from './auth/demo-key.js';
+import type { Clock } from './common/clock.js';
 import { Config, StartupError } from './config.js';
-import { EmbeddedPostgres } from './database/embedded-postgres.js';
+import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
 
 /** A service that listens. */
@@ -22,12 +23,12 @@ export interface RunningService {
  * Starts the service: database, schema, HTTP, in this order. What was started is stopped again where a later part fails.
  * @throws StartupError whose message says in one line what is wrong
  */
-export async function boot(config: Config): Promise<RunningService> {
+export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
   const embedded = config.DATABASE_URL ? undefined : await EmbeddedPostgres.start(config.DATA_DIR);
   try {
     const connected = embedded ? Object.assign(new Config(), config, { DATABASE_URL: embedded.url }) : config;
     await migrate(connected);
-    const app = await createApplication(connected);
+    const app = await createApplication(connected, clock);
     await listen(app, config);
     return {
       url: addressOf(app),

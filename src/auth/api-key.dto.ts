@@ -1,5 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, Int64Param, TextField, TimestampField } from '../common/fields.js';
+import { Int64Field, TextField, TimestampField } from '../common/fields.js';
+import { Int64Param } from '../common/params.js';
 import { int64, type RawJson } from '../common/json.js';
 import type { ApiKey } from './api-key.entity.js';
 

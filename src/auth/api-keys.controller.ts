@@ -32,8 +32,8 @@ export class ApiKeysController {
     status: 201,
   })
   async create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
-    const created = await this.apiKeys.create(accountId, body);
-    return { ...toApiKeyDto(created), key: created.key };
+    const { apiKey, key } = await this.apiKeys.create(accountId, body);
+    return Object.assign(toApiKeyDto(apiKey), { key });
   }
 
   @Delete(':keyId')

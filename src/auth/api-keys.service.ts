@@ -20,10 +20,13 @@ export class ApiKeysService {
   }
 
   /**
-   * Creates a key. It is part of the answer here and nowhere else.
+   * Creates a key. The key itself is handed out here and nowhere else.
    * @throws ApiError `validation_failed` for an end that has passed
    */
-  async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
+  async create(
+    accountId: string,
+    { name, expiresAt }: NewApiKeyDto,
+  ): Promise<{ apiKey: ApiKey; key: string }> {
     if (expiresAt && expiresAt.getTime() <= Date.now()) {
       throw new ApiError('validation_failed', 'expiresAt must be in the future.');
     }
@@ -35,7 +38,7 @@ export class ApiKeysService {
       expiresAt: expiresAt ?? null,
     });
     await this.apiKeys.insert(apiKey);
-    return Object.assign(apiKey, { key });
+    return { apiKey, key };
   }
 
   /**

@@ -32,7 +32,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     const request = { headers: { authorization } };
     return new Promise((resolve, reject) => {
       const done = (error: unknown, owner?: KeyOwner | false | null) =>
-        error ? reject(error as Error) : resolve(owner || null);
+        error ? reject(error) : resolve(owner || null);
       this.passport.authenticate('bearer', { session: false }, done)(request, {}, reject);
     });
   }

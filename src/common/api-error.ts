@@ -11,7 +11,10 @@ export const ERROR_CODES = {
   },
   validation_failed: { status: 400, meaning: 'A parameter or a field of the body has an invalid value.' },
   invalid_cursor: { status: 400, meaning: 'The cursor does not come from a Link header of this list.' },
-  missing_api_key: { status: 401, meaning: 'The request needs the header Authorization: Bearer <API key>.' },
+  missing_api_key: {
+    status: 401,
+    meaning: 'The request needs an API key in its Authorization header: Bearer, then the key.',
+  },
   invalid_api_key: { status: 401, meaning: 'The API key is not valid.' },
   invalid_credentials: { status: 401, meaning: 'The email and password are missing or wrong.' },
   pet_not_found: { status: 404, meaning: 'The animal cannot be found.' },

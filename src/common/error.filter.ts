@@ -2,6 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundExcept
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
 import { ApiError } from './api-error.js';
+import { requestIdOf } from './request-id.js';
 import { allowedMethods } from './routes.js';
 
 /** Writes every failure that happens inside a request. Failures before that end in `http-server.ts`. */
@@ -21,7 +22,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   private report(error: ApiError, response: Response): void {
     const cause = error.cause instanceof Error ? error.cause : error;
-    const line = `${response.getHeader('X-Request-Id')} ${error.code}: ${cause.name}: ${cause.message}`;
+    const line = `${requestIdOf(response)} ${error.code}: ${cause.name}: ${cause.message}`;
     if (error.status === 500) this.logger.error(line, cause.stack);
     else this.logger.warn(line);
   }

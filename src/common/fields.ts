@@ -1,44 +1,8 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { isEmail, isISO8601, ValidateBy, ValidateIf } from 'class-validator';
+import type { ApiPropertyOptions } from '@nestjs/swagger';
+import { isEmail, isISO8601 } from 'class-validator';
+import { field, type FieldOptions, UNREADABLE } from './field.js';
 import { int64FromJson, isInt64Text } from './int64.js';
 import { isPlainText, lengthInCodePoints } from './text.js';
-
-/** What every field of a DTO says of itself. A field is required unless `optional`; then it is left out, never null. */
-export interface FieldOptions {
-  description: string;
-  example?: unknown;
-  optional?: boolean;
-}
-
-interface Rule {
-  schema: ApiPropertyOptions;
-  /** What a valid value is, to complete the sentence "name must be …". */
-  must: string;
-  accepts: (value: unknown) => boolean;
-  /** Runs before `accepts`, on the value as it was sent. */
-  read?: (value: unknown) => unknown;
-}
-
-/** One decorator for a field: its rule for class-validator, its reading for class-transformer, its OpenAPI schema. */
-export function field(options: FieldOptions, { schema, must, accepts, read }: Rule): PropertyDecorator {
-  const { description, example, optional = false } = options;
-  const message = ({ property, value }: { property: string; value: unknown }) =>
-    value === undefined ? `${property} is required` : `${property} must be ${must}`;
-  return applyDecorators(
-    ApiProperty({ description, example, required: !optional, ...schema } as ApiPropertyOptions),
-    ValidateBy({
-      name: must,
-      validator: { validate: accepts, defaultMessage: (args) => message(args as never) },
-    }),
-    ...(optional ? [ValidateIf((_dto, value) => value !== undefined)] : []),
-    ...(read ? [Transform(({ value }) => (value === undefined ? undefined : read(value)))] : []),
-  );
-}
-
-/** What `read` gives for a value that it cannot read, so that no rule accepts it. */
-const UNREADABLE = Symbol('unreadable');
 
 /** Text that comes back exactly as it was sent. Lengths are in Unicode code points, as in JSON Schema. */
 export function TextField(
@@ -76,45 +40,6 @@ export function Int64Field(options: FieldOptions) {
     accepts: isInt64Text,
     read: (value) => int64FromJson(value) ?? UNREADABLE,
   });
-}
-
-/** An int64 in a path or query: plain decimal digits. */
-export function Int64Param(options: FieldOptions) {
-  return field(options, {
-    schema: { type: 'integer', format: 'int64' },
-    must: 'an integer of 64 bits in plain decimal digits',
-    accepts: isInt64Text,
-  });
-}
-
-/** Comma-separated int64 ids in a query, 1 to `max` of them. */
-export function Int64ListParam(options: FieldOptions & { max: number }) {
-  return field(options, {
-    schema: {
-      type: 'array',
-      items: { type: 'integer', format: 'int64' },
-      minItems: 1,
-      maxItems: options.max,
-    },
-    must: `1 to ${options.max} comma-separated integers of 64 bits in plain decimal digits`,
-    accepts: (value) => Array.isArray(value) && value.length <= options.max && value.every(isInt64Text),
-    read: (value) => (typeof value === 'string' ? value.split(',') : UNREADABLE),
-  });
-}
-
-/** A small integer in a query: plain decimal digits, `min` to `max`. */
-export function IntegerParam(options: FieldOptions & { min: number; max: number; default: number }) {
-  const { min, max } = options;
-  return field(
-    { ...options, optional: true },
-    {
-      schema: { type: 'integer', minimum: min, maximum: max, default: options.default },
-      must: `an integer from ${min} to ${max} in plain decimal digits`,
-      accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-      // Besides what was sent, this sees the default, which is a number already.
-      read: (value) => (typeof value === 'number' ? value : isInt64Text(value) ? Number(value) : UNREADABLE),
-    },
-  );
 }
 
 /** A UUID (RFC 9562). */

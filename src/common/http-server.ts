@@ -5,6 +5,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError, type ErrorCode } from './api-error.js';
 import { parseQuery } from './query.js';
+import { giveRequestId, requestIdOf } from './request-id.js';
 
 const LIMITS = {
   /** A request, headers and body, that is not there after this many milliseconds is answered 408. */
@@ -19,8 +20,6 @@ const LIMITS = {
   /** Checked in `prepare`: Node's own refusal has no body. */
   requireHostHeader: false,
 };
-
-const WELL_FORMED_REQUEST_ID = /^[\w.:~+/=-]{1,128}$/;
 
 /** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before a route is reached. */
 export class HttpServer extends ExpressAdapter {
@@ -55,9 +54,7 @@ function prepare(request: Request, response: Response, next: NextFunction): void
 
 /** Headers of every response: the id that is in the log line too, and what keeps browsers from guessing or storing. */
 function stamp(request: IncomingMessage, response: ServerResponse): void {
-  const given = request.headers['x-request-id'];
-  const id = typeof given === 'string' && WELL_FORMED_REQUEST_ID.test(given) ? given : randomUUID();
-  response.setHeader('X-Request-Id', id);
+  giveRequestId(request, response);
   response.setHeader('X-Content-Type-Options', 'nosniff');
   response.setHeader('Cache-Control', 'no-store');
 }
@@ -93,7 +90,7 @@ function refuse(failure: { code?: string }, socket: Socket): void {
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${current?.getHeader('X-Request-Id') ?? randomUUID()}`,
+    `X-Request-Id: ${current ? requestIdOf(current) : randomUUID()}`,
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
 }
@@ -102,9 +99,11 @@ function refuse(failure: { code?: string }, socket: Socket): void {
 function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   stamp(request, response);
   const error = new ApiError('expectation_failed');
+  const body = JSON.stringify(error);
   response.writeHead(error.status, {
-    'Content-Type': 'application/json; charset=utf-8',
     Connection: 'close',
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
   });
-  response.end(JSON.stringify(error));
+  response.end(body);
 }

@@ -1,6 +1,7 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { ApiError } from './api-error.js';
-import { field, IntegerParam } from './fields.js';
+import { field, UNREADABLE } from './field.js';
+import { IntegerParam } from './params.js';
 import { isInt64Text } from './int64.js';
 
 const CURSOR = /^after:(.+)$/;
@@ -11,9 +12,9 @@ function encodeCursor(id: string): string {
 }
 
 /** @throws ApiError `invalid_cursor` for anything that `encodeCursor` did not write */
-function decodeCursor(cursor: unknown): string {
-  const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : '';
-  const id = CURSOR.exec(text)?.[1];
+function decodeCursor(cursor: unknown): unknown {
+  if (typeof cursor !== 'string') return UNREADABLE;
+  const id = CURSOR.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
   if (!isInt64Text(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
   return id;
 }
@@ -29,7 +30,7 @@ export class PageQuery {
       description: 'Where the page starts: taken from the `Link` header of the page before.',
       optional: true,
     },
-    { schema: { type: 'string' }, must: 'a cursor', accepts: isInt64Text, read: decodeCursor },
+    { schema: { type: 'string' }, must: 'one cursor', accepts: isInt64Text, read: decodeCursor },
   )
   cursor?: string;
 }

@@ -21,7 +21,7 @@ export class ReplyHeaders {
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);
-      this.response.setHeader('Link', `<${this.address()}?${query}>; rel="next"`);
+      this.response.setHeader('Link', `<${this.address()}?${query.toString()}>; rel="next"`);
     }
     return items;
   }
@@ -31,7 +31,7 @@ export class ReplyHeaders {
     const path = this.request.path.replace(/\/+$/, '');
     const baseUrl: string | undefined = this.request.app.locals.baseUrl;
     if (baseUrl) return baseUrl + path.replace(/^\/v1(?=\/)/, '');
-    const { localAddress, localPort } = this.request.socket;
+    const { localAddress = 'localhost', localPort = 80 } = this.request.socket;
     const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
     const origin = URL.parse(`${this.request.protocol}://${host}`)?.origin;
     if (!origin) throw new ApiError('bad_request', 'The Host header is not valid.');

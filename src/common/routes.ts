@@ -15,5 +15,5 @@ export function allowedMethods(request: Request): string[] {
   }
   if (methods.has('GET')) methods.add('HEAD');
   if (methods.size > 0) methods.add('OPTIONS');
-  return [...methods].sort();
+  return [...methods].toSorted();
 }

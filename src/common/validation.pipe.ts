@@ -17,7 +17,7 @@ export class ValidationPipe implements PipeTransform {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new ApiError('validation_failed', `The ${type} must be a JSON object.`);
     }
-    const dto = plainToInstance(metatype, this.pick(metatype, value), { exposeDefaultValues: true });
+    const dto = construct(metatype, this.pick(metatype, value));
     const errors = validateSync(dto as object, { stopAtFirstError: true });
     if (errors.length > 0) throw new ApiError('validation_failed', `${errors.flatMap(reasons).join('; ')}.`);
     return dto;
@@ -40,6 +40,16 @@ export class ValidationPipe implements PipeTransform {
       this.fields.set(metatype, names);
     }
     return names;
+  }
+}
+
+/** class-transformer goes into every value by recursion: what nests thousands deep overflows the stack. */
+function construct(metatype: Type, values: Record<string, unknown>): unknown {
+  try {
+    return plainToInstance(metatype, values, { exposeDefaultValues: true });
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new ApiError('validation_failed', 'A value nests too deeply.', { cause });
   }
 }
 

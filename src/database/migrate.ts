@@ -34,7 +34,7 @@ type Migration = new () => MigrationInterface;
 
 /** The classes of `src/migrations`; a new file there needs no list to stand in. */
 async function loadMigrations(): Promise<Migration[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).sort();
+  const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
   const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
   return modules.flatMap((module) => Object.values(module as Record<string, Migration>));
 }

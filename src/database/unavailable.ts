@@ -9,7 +9,10 @@ const NOT_NOW = [
   '58', // system error: I/O error
   '25006', // read-only transaction: the primary has moved
   '25P03', // idle-in-transaction time-out
+  '28', // the server no longer takes this service's credentials
+  '3D000', // its database is gone, as in the middle of a restore
   '40', // transaction rollback: serialization failure, deadlock
+  '55000', // the database takes no connections
   '55P03', // lock time-out
   '2200H', // a sequence has reached its end
 ];

@@ -31,7 +31,7 @@ function describeCall({ path, method, operation }: Placed, access: Access, confi
   const parameters = (operation.parameters ?? []) as {
     name: string;
     in: string;
-    schema?: { example?: unknown };
+    schema?: { example?: string | number };
   }[];
   const examples = new Map(parameters.map(({ name, schema }) => [name, String(schema?.example ?? name)]));
   const example = body?.['application/json']?.example;

@@ -2,9 +2,10 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Config } from '../config.js';
 import { errorComponents } from './errors.js';
-import { finishOperation, type Operation } from './operations.js';
+import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
+import { SWAGGER_UI } from './swagger-ui.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -22,7 +23,13 @@ of the next page.
 JavaScript holds them too.
 
 **Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether.
+
+**This document** is there for tools too: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
 `.trim();
+
+const BASIC = 'Email (as the username) and password of an account, for the operations on API keys alone.';
+const BEARER =
+  'An API key: `POST /api-keys` makes one; a service on its embedded database prints a demo key when it starts.';
 
 /** Makes the OpenAPI document from the controllers and DTOs: one of them a fact stands in, and nowhere else. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
@@ -32,40 +39,41 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
-    .addServer(config.BASE_URL ?? '/v1', 'Production')
-    .addServer(config.STAGING_URL ?? '/v1', 'Staging')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key.' }, 'bearerAuth')
-    .addBasicAuth(
-      { type: 'http', scheme: 'basic', description: 'Email and password of an account.' },
-      'basicAuth',
-    )
+    .addBasicAuth({ type: 'http', scheme: 'basic', description: BASIC }, 'basicAuth')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: BEARER }, 'bearerAuth')
     .build();
+  base.servers = deployments(config);
   const document = SwaggerModule.createDocument(app, base);
   document.paths = relativePaths(document.paths, config);
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    METHODS.flatMap((method) =>
-      item[method] ? [{ path, method, operation: item[method] as Operation }] : [],
-    ),
+    METHODS.flatMap((method) => (item[method] ? [{ path, method, operation: item[method] }] : [])),
   );
   const tags = operations.map((one) => finishOperation(one, document, config));
   document.tags = [...new Map(tags.map((tag) => [tag.name, tag])).values()];
   finishSchemas(document);
-  Object.assign(document.components!, errorComponents(document), { headers: HEADERS });
+  document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
 }
 
 /** Serves the document, and Swagger UI for it. */
 export function serveDocument(app: NestExpressApplication, config: Config): void {
-  SwaggerModule.setup('docs', app, () => buildDocument(app, config), {
-    jsonDocumentUrl: 'openapi.json',
-    yamlDocumentUrl: 'openapi.yaml',
-    customSiteTitle: 'Pet Store API',
-    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true, tryItOutEnabled: true },
-  });
+  SwaggerModule.setup('docs', app, () => buildDocument(app, config), SWAGGER_UI);
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 const VERSION = /^\/v1(?=\/)/;
+
+/** The servers. Production and staging are one entry where both have one address: a choice of twins would be none. */
+function deployments({
+  BASE_URL = '/v1',
+  STAGING_URL = '/v1',
+}: Config): { url: string; description: string }[] {
+  if (BASE_URL === STAGING_URL) return [{ url: BASE_URL, description: 'Production and staging' }];
+  return [
+    { url: BASE_URL, description: 'Production' },
+    { url: STAGING_URL, description: 'Staging' },
+  ];
+}
 
 /**
  * Paths relative to the servers, whose URLs end in `/v1`. What also stands without a version has an address of its

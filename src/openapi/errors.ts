@@ -50,7 +50,7 @@ export function errorResponses(operation: Operation, access: Access, own: Errors
 /** The Error schema, its codes, and an example of each error that some operation has. */
 export function errorComponents(document: OpenAPIObject) {
   const used = new Set(JSON.stringify(document.paths).match(/(?<=#\/components\/examples\/)\w+/g));
-  const examples = [...used].sort().map((name) => [name, { summary: name, value: exampleOf(name) }]);
+  const examples = [...used].toSorted().map((name) => [name, { summary: name, value: exampleOf(name) }]);
   const codes = Object.keys(ERROR_CODES);
   const meanings = Object.entries(ERROR_CODES).map(([code, { meaning }]) => [code, meaning]);
   return {

@@ -1,8 +1,7 @@
 /** The response headers that the document tells of. */
 export const HEADERS = {
   'X-Request-Id': {
-    description:
-      'Identifies the request, here and in the logs: the one that was sent where it is well-formed, else a new one.',
+    description: 'Identifies the request, here and in the logs.',
     required: true,
     schema: { type: 'string' },
     example: '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',

@@ -104,6 +104,7 @@ function giveExample(document: OpenAPIObject, owner: unknown): void {
 /** The headers of a deprecated operation come with every answer that gets past the guard. */
 function finishDeprecated(operation: Operation): void {
   operation.deprecated = true;
+  operation.summary += ` (until ${operation['x-deprecated-sunset']})`;
   operation.description =
     `Removed on ${operation['x-deprecated-sunset']}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {

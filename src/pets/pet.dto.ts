@@ -1,5 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, Int64ListParam, Int64Param, TextField } from '../common/fields.js';
+import { EnumField, Int64Field, TextField } from '../common/fields.js';
+import { Int64ListParam, Int64Param } from '../common/params.js';
 import { int64, type RawJson } from '../common/json.js';
 import { PageQuery } from '../common/paging.js';
 import { type Pet, PetStatus } from './pet.entity.js';

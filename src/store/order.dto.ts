@@ -1,5 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, Int64Param, TimestampField } from '../common/fields.js';
+import { EnumField, Int64Field, TimestampField } from '../common/fields.js';
+import { Int64Param } from '../common/params.js';
 import { int64, type RawJson } from '../common/json.js';
 import { PageQuery } from '../common/paging.js';
 import { type Order, OrderStatus } from './order.entity.js';

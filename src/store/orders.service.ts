@@ -64,7 +64,7 @@ export class OrdersService {
       }
       const petStatus = PET_STATUS[status];
       if (petStatus) await this.pets.settle(transaction, order.petId, petStatus);
-      return transaction.save(Order, { ...order, status });
+      return transaction.save(Object.assign(order, { status }));
     });
   }
 

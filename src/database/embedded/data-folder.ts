@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StartupError } from '../config.js';
+import { StartupError } from '../../config.js';
 
 /** The folder that the embedded PostgreSQL keeps, and the lock that gives it to one service at a time. */
 export class DataFolder {
@@ -47,6 +47,12 @@ export class DataFolder {
       chmodSync(file, 0o600);
     }
     return readFileSync(file, 'utf8');
+  }
+
+  /** The last lines that PostgreSQL wrote. */
+  lastWords(): string {
+    const lines = readFileSync(this.log, 'utf8').trim().split('\n');
+    return `${lines.slice(-3).join(' ')} (${this.log})`;
   }
 
   private refusal(error: Error): string {

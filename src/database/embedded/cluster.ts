@@ -1,0 +1,64 @@
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Binaries, run } from './binaries.js';
+import type { DataFolder } from './data-folder.js';
+import { NOBODY } from './run-as.js';
+
+/** The only user of an embedded cluster. */
+export const USER = 'petstore';
+
+/** A cluster in the making has such a name, so that one that a killed start left is never taken for a whole one. */
+const UNFINISHED = 'postgres.new-';
+
+/**
+ * Makes the cluster of a data folder ready to be served: makes one where there is none, and stops the server that a
+ * killed service may have left on it.
+ * @throws StartupError where PostgreSQL cannot make one
+ */
+export async function prepareCluster(folder: DataFolder, binaries: Binaries): Promise<void> {
+  if (existsSync(join(folder.cluster, 'PG_VERSION'))) await stopOrphan(folder, binaries);
+  else await initialise(folder, binaries);
+}
+
+async function initialise(folder: DataFolder, binaries: Binaries): Promise<void> {
+  const remains = readdirSync(folder.path).filter((name) => name.startsWith(UNFINISHED));
+  for (const name of remains) rmSync(join(folder.path, name), { recursive: true, force: true });
+  const unfinished = mkdtempSync(join(folder.path, UNFINISHED));
+  const passwordFile = join(folder.path, 'password');
+  if (process.getuid?.() === 0) {
+    for (const path of [unfinished, passwordFile]) chownSync(path, NOBODY.uid, NOBODY.gid);
+  }
+  await run(binaries.initdb, folder, [
+    `--pgdata=${unfinished}`,
+    `--username=${USER}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--locale=C',
+  ]);
+  renameSync(unfinished, folder.cluster);
+}
+
+/** The folder is ours now, so a server that still runs on it has no owner. */
+async function stopOrphan(folder: DataFolder, binaries: Binaries): Promise<void> {
+  const pidFile = join(folder.cluster, 'postmaster.pid');
+  if (!existsSync(pidFile)) return;
+  const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+  // Where another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
+  if (!isServer(pid, folder.cluster)) rmSync(pidFile, { force: true });
+  else await run(binaries.pg_ctl, folder, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']);
+}
+
+/** Whether a process is a server on the cluster, as far as the platform tells. */
+function isServer(pid: number, cluster: string): boolean {
+  if (process.platform !== 'linux') return true;
+  try {
+    const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    return realpathSync(args[args.indexOf('-D') + 1]!) === realpathSync(cluster);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import {
+  type Answer,
+  call,
+  type CallOptions,
+  createAccount,
+  createKey,
+  type Credentials,
+  expectError,
+  send,
+} from './support/client.js';
+import { document, operations, type Placed, seen } from './support/contract.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
+
+let service: Service;
+let key: string;
+let account: Credentials;
+
+beforeAll(async () => {
+  service = await startService();
+  account = await createAccount(service);
+  key = await createKey(service, account);
+});
+afterAll(() => service.stop());
+
+const all = operations.map((one) => [one.operation.operationId, one] as const);
+const withBody = all.filter(([, { operation }]) => operation.requestBody);
+
+/** A path of an operation, with its parameters filled in. */
+const pathOf = ({ path }: Placed) =>
+  `/v1${path.replace('{messageId}', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').replace(/\{\w+\}/g, '1')}`;
+
+const exampleOf = ({ operation }: Placed) => operation.requestBody?.content['application/json']!.example;
+
+/** The credentials that an operation asks for. */
+function credentials({ operation }: Placed): CallOptions {
+  const scheme = Object.keys(operation.security[0] ?? {})[0];
+  if (scheme === 'basicAuth') return { account };
+  return scheme ? { key } : {};
+}
+
+/** Sends the start of a request for an operation over a socket. */
+const begin = (one: Placed, rest: string) =>
+  send(service, `${one.method} ${pathOf(one)} HTTP/1.1\r\nHost: x\r\n${authorization(one)}${rest}`, {
+    method: one.method,
+    path: pathOf(one),
+    waitMs: 100,
+  });
+
+function authorization(one: Placed): string {
+  const { key: bearer, account: basic } = credentials(one);
+  if (basic) return `Authorization: Basic ${btoa(`${basic.email}:${basic.password}`)}\r\n`;
+  return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
+}
+
+describe('The examples of the document', () => {
+  test('work as they stand, one after another, on a fresh database', async () => {
+    const fresh = await startService();
+    const statuses: string[] = [];
+    let owner: Credentials | undefined;
+    let ownKey = '';
+    let messageId = '';
+    for (const one of operations.filter(({ method }) => method !== 'DELETE')) {
+      const { operationId, security } = one.operation;
+      const access = Object.keys(security[0] ?? {})[0];
+      const auth: CallOptions = access === 'basicAuth' ? { account: owner } : access ? { key: ownKey } : {};
+      const path = pathOf(one).replace('019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70', messageId);
+      const answer = await call(fresh, one.method, path, { ...auth, body: exampleOf(one) });
+      statuses.push(`${operationId} ${answer.status}`);
+      if (operationId === 'createAccount') owner = exampleOf(one) as Credentials;
+      if (operationId === 'createApiKey') ownKey = answer.body.key;
+      if (operationId === 'submitMessage') messageId = answer.body.id;
+      if (operationId === 'createAccount') ownKey = await createKey(fresh, owner);
+    }
+    await fresh.stop();
+    expect(statuses.filter((line) => !/ 20[012]$/.test(line))).toEqual([]);
+    expect(statuses).toHaveLength(operations.length - 1);
+  });
+
+  test.each(withBody)('%s has one that its own schema accepts', (_id, one) => {
+    expect(exampleOf(one)).toEqual(expect.any(Object));
+  });
+});
+
+describe('Every operation', () => {
+  test.each(withBody)(
+    '%s refuses what is no JSON, has no type, is too large or strangely encoded',
+    async (_id, one) => {
+      const attempt = (body: unknown, headers: Record<string, string> = {}) =>
+        call(service, one.method, pathOf(one), { ...credentials(one), body, headers });
+      expectError(await attempt('{'), 400, 'invalid_json');
+      expectError(await attempt('{}', { 'Content-Type': 'text/plain' }), 400, 'invalid_content_type');
+      expectError(await attempt('{}'), 400, 'validation_failed');
+      expectError(await attempt(`"${'x'.repeat(103_000)}"`), 413, 'payload_too_large');
+      expectError(await attempt('{}', { 'Content-Encoding': 'rot13' }), 415, 'unsupported_encoding');
+    },
+  );
+
+  test.each(all.filter(([, { path }]) => path.includes('{')))(
+    '%s refuses an id that is none',
+    async (_id, one) => {
+      const path = `/v1${one.path.replace(/\{\w+\}/g, 'x')}`;
+      expectError(
+        await call(service, one.method, path, { ...credentials(one), body: exampleOf(one) }),
+        400,
+        'validation_failed',
+      );
+    },
+  );
+
+  test.each(all.filter(([, { operation }]) => operation.parameters?.some(({ name }) => name === 'limit')))(
+    '%s refuses a limit and a cursor that are none',
+    async (_id, one) => {
+      const list = (search: string) => call(service, 'GET', pathOf(one) + search, credentials(one));
+      expectError(await list('?limit=0'), 400, 'validation_failed');
+      expectError(await list('?cursor=x'), 400, 'invalid_cursor');
+    },
+  );
+
+  test.each(all)('%s answers 417 and 431 to headers that cannot be served', async (_id, one) => {
+    expectError(await begin(one, 'Expect: miracles\r\n\r\n'), 417, 'expectation_failed');
+    expectError(await begin(one, `X: ${'x'.repeat(17_000)}\r\n\r\n`), 431, 'headers_too_large');
+    expectError(await begin(one, 'no header\r\n\r\n'), 400, 'bad_request');
+  });
+
+  test('answers 408 to a request that does not end', async () => {
+    const answers = await Promise.all(operations.map((one) => begin(one, 'X:')));
+    for (const answer of answers) expectError(answer, 408, 'request_timeout');
+  });
+});
+
+describe('A failing database', () => {
+  const everywhere = async (failing: Service): Promise<Answer[]> =>
+    Promise.all(
+      operations.map((one) =>
+        call(failing, one.method, pathOf(one), { ...credentials(one), body: exampleOf(one) }),
+      ),
+    );
+
+  test('that is away makes every operation answer 503, and none once it is back', async () => {
+    const proxy = await startProxy(service.databaseUrl);
+    const other = await startService({ DATABASE_URL: proxy.url });
+    await proxy.cut();
+    for (const answer of await everywhere(other)) {
+      expectError(answer, 503, 'service_unavailable');
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expectError(await call(other, 'GET', '/health/ready'), 503, 'service_unavailable');
+    expect((await call(other, 'GET', '/health/live')).status).toBe(200);
+    await proxy.mend();
+    for (const answer of await everywhere(other)) expect(answer.status).not.toBe(503);
+    await other.stop();
+    await proxy.cut();
+  });
+
+  test('that lacks a table makes every operation answer 500, telling nothing', async () => {
+    const databaseUrl = await createDatabase();
+    const other = await startService({ DATABASE_URL: databaseUrl });
+    await query(databaseUrl, 'DROP TABLE messages, orders, pets, categories, api_keys, accounts');
+    for (const answer of await everywhere(other)) {
+      const message = expectError(answer, 500, 'internal_error');
+      expect(message).toBe('Something went wrong on our side.');
+    }
+    expect(other.output()).toContain('relation "api_keys" does not exist');
+    await other.stop();
+  });
+});
+
+describe('Over all tests', () => {
+  test('every status that the document tells of has been answered and held against it', () => {
+    const documented = operations.flatMap(({ operation }) =>
+      Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
+    );
+    const answered = seen();
+    expect(documented.filter((pair) => !answered.has(pair))).toEqual([]);
+    expect(document.openapi).toBe('3.1.0');
+  });
+});
+
+/** Stands between the service and its database; `cut` is a database that is gone. */
+async function startProxy(
+  databaseUrl: string,
+): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void> }> {
+  const url = new URL(databaseUrl);
+  const target = { host: url.hostname, port: Number(url.port) };
+  const sockets = new Set<Socket>();
+  let server: Server;
+  const mend = async (port = 0) => {
+    server = createServer((inbound) => {
+      const outbound = connect(target);
+      for (const socket of [inbound, outbound]) {
+        sockets.add(socket);
+        socket.on('error', () => {});
+      }
+      inbound.pipe(outbound).pipe(inbound);
+    }).listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as { port: number }).port;
+  };
+  const port = await mend();
+  url.port = String(port);
+  const cut = async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  };
+  return { url: url.href, cut, mend: async () => void (await mend(port)) };
+}

@@ -1,0 +1,373 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { type Answer, call, createKey, expectError, send } from './support/client.js';
+import { operations } from './support/contract.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  key = await createKey(service);
+});
+afterAll(() => service.stop());
+
+const PET = JSON.stringify({ name: 'Rex', categoryId: 1 });
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  call(service, 'POST', '/v1/pets', { key, body, headers: { ...JSON_TYPE, ...headers } });
+const raw = (lines: string[], body = '') =>
+  send(service, `${lines.join('\r\n')}\r\n\r\n${body}`, {
+    method: lines[0]!.split(' ')[0],
+    path: lines[0]!.split(' ')[1],
+  });
+
+describe('Authentication', () => {
+  const protectedOperations = operations.filter(({ operation }) => operation.security.length > 0);
+
+  test.each(protectedOperations.map((one) => [one.operation.operationId, one] as const))(
+    '%s refuses a request without credentials, and one with a malformed body alike',
+    async (_id, { method, path, operation }) => {
+      const isBasic = 'basicAuth' in operation.security[0]!;
+      const address = `/v1${path.replace(/\{\w+\}/g, 'x')}?limit=x`;
+      const bodies = method === 'GET' ? [undefined] : [undefined, '{', '\0'];
+      for (const body of bodies) {
+        const answer = await call(service, method, address, { body });
+        expectError(answer, 401, isBasic ? 'invalid_credentials' : 'missing_api_key');
+        expect(answer.headers.get('www-authenticate')).toMatch(isBasic ? /^Basic realm=/ : /^Bearer realm=/);
+      }
+    },
+  );
+
+  test.each([
+    ['an unknown key', 'Bearer petstore_0000000000000000000000000000000000000000e04fbd0c'],
+    ['a malformed key', 'Bearer nonsense'],
+    ['a key of 10 kB', `Bearer ${'x'.repeat(10_000)}`],
+    ['two words', 'Bearer a b'],
+  ])('refuses %s with the same answer', async (_what, Authorization) => {
+    const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization } });
+    expect(answer.text).toBe('{"code":"invalid_api_key","message":"The API key is not valid.","status":401}');
+    expect(answer.status).toBe(401);
+  });
+
+  test.each(['Basic', 'Token', 'ApiKey'])('takes no key under the scheme %s', async (scheme) => {
+    const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization: `${scheme} ${key}` } });
+    expectError(answer, 401, 'missing_api_key');
+  });
+
+  test.each(['bearer', 'BEARER', 'Bearer  '])('takes the scheme as %s', async (scheme) => {
+    const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization: `${scheme} ${key}` } });
+    expect(answer.status).toBe(200);
+  });
+
+  test('takes no key from the query, a body, a form or another header', async () => {
+    const attempts: Promise<Answer>[] = [
+      call(service, 'GET', `/v1/pets?access_token=${key}`),
+      call(service, 'GET', `/v1/pets?api_key=${key}`),
+      call(service, 'POST', '/v1/pets', { body: { access_token: key, name: 'Rex', categoryId: 1 } }),
+      call(service, 'POST', '/v1/pets', {
+        body: `access_token=${key}`,
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      }),
+      call(service, 'GET', '/v1/pets', { headers: { 'X-Api-Key': key, Cookie: `access_token=${key}` } }),
+    ];
+    for (const answer of await Promise.all(attempts)) expectError(answer, 401, 'missing_api_key');
+  });
+
+  test('takes no key from a second Authorization header, before or after another', async () => {
+    for (const pair of [
+      ['x', key],
+      [key, 'x'],
+      [key, key],
+    ]) {
+      const headers = pair.map((one) => `Authorization: Bearer ${one}`);
+      expectError(await raw(['GET /v1/pets HTTP/1.1', 'Host: x', ...headers]), 401, 'invalid_api_key');
+    }
+  });
+
+  test('is not asked for by health, the document and Swagger UI', async () => {
+    for (const path of ['/health/live', '/health/ready', '/openapi.json', '/openapi.yaml', '/docs']) {
+      expect((await call(service, 'GET', path)).status).toBe(200);
+    }
+  });
+});
+
+describe('Bodies', () => {
+  test.each([
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+  ])('are taken as %s', async (type) => {
+    expect((await post(PET, { 'Content-Type': type })).status).toBe(201);
+  });
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/json-patch+json',
+    'application/jsonx',
+    'application/json; charset=latin1',
+    'application/json, text/plain',
+    'json',
+    '',
+  ])('are refused as %s', async (type) => {
+    expectError(await post(PET, { 'Content-Type': type }), 400, 'invalid_content_type');
+  });
+
+  test('are refused without a Content-Type', async () => {
+    const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
+    expectError(await raw([...lines, `Content-Length: ${PET.length}`], PET), 400, 'invalid_content_type');
+    expectError(await raw([...lines, 'Content-Length: 0']), 400, 'invalid_content_type');
+  });
+
+  test('with a leading byte order mark are accepted', async () => {
+    expect((await post(`\ufeff${PET}`)).status).toBe(201);
+  });
+
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['half an object', '{"name":'],
+    ['NaN', '{"name":"Rex","categoryId":NaN}'],
+    ['a trailing comma', '{"name":"Rex","categoryId":1,}'],
+    ['single quotes', "{'name':'Rex'}"],
+    ['a raw NUL', '{"name":"R\0x","categoryId":1}'],
+    ['invalid UTF-8', Buffer.from('{"name":"R\xffx","categoryId":1}', 'latin1')],
+    ['an encoded surrogate', Buffer.from('{"name":"\xed\xa0\x80","categoryId":1}', 'latin1')],
+    ['UTF-16', Buffer.from(PET, 'utf16le')],
+    ['a leading zero', '{"name":"Rex","categoryId":01}'],
+  ])('of %s are answered 400 invalid_json', async (_what, body) => {
+    expectError(await post(body), 400, 'invalid_json');
+  });
+
+  test('may nest as deep as they like where nobody looks, and are refused where somebody does', async () => {
+    const deep = '['.repeat(45_000) + ']'.repeat(45_000);
+    expect((await post(`{"name":"Rex","categoryId":1,"other":${deep}}`)).status).toBe(201);
+    expectError(await post(`{"name":${deep},"categoryId":1}`), 400, 'validation_failed');
+    expectError(await post(deep), 400, 'validation_failed');
+    const withLongNumber = await post(`{"name":"Rex","categoryId":1234567890123456789,"other":${deep}}`);
+    expect(withLongNumber.status).toBe(400);
+  });
+
+  test('cannot reach a prototype', async () => {
+    const hostile =
+      '{"__proto__":{"name":"X","status":"sold"},"constructor":{"prototype":{"x":1}},"categoryId":1}';
+    expectError(await post(hostile), 400, 'validation_failed');
+    expect(
+      (await post(`{"__proto__":{"status":"sold"},"name":"Rex","categoryId":1}`)).body.status,
+    ).toBeUndefined();
+  });
+
+  test('count the last of a name that comes twice, as JSON.parse does', async () => {
+    expect((await post('{"name":"A","name":"B","categoryId":1}')).body.name).toBe('B');
+  });
+
+  test('of 100 kB are accepted, and larger ones answered 413, also in chunks', async () => {
+    const padded = (size: number) => PET.replace('{', `{"x":"${'x'.repeat(size - PET.length - 7)}",`);
+    expect((await post(padded(102_400))).status).toBe(201);
+    expectError(await post(padded(102_401)), 413, 'payload_too_large');
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+    const lines = [
+      'POST /v1/pets HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+    ];
+    expectError(
+      await raw([...lines, 'Transfer-Encoding: chunked'], `${chunk}${chunk}0\r\n\r\n`),
+      413,
+      'payload_too_large',
+    );
+  });
+
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ] as const)('may be compressed with %s, whose bombs are answered 413', async (encoding, compress) => {
+    const headers = { 'Content-Encoding': encoding };
+    expect((await post(compress(Buffer.from(PET)), headers)).status).toBe(201);
+    expectError(await post(compress(Buffer.alloc(10_000_000, ' ')), headers), 413, 'payload_too_large');
+    expectError(await post(Buffer.from('not compressed'), headers), 400, 'bad_request');
+  });
+
+  test.each(['rot13', 'gzip, gzip', 'identity, gzip'])('are refused in the encoding %s', async (encoding) => {
+    expectError(await post(PET, { 'Content-Encoding': encoding }), 415, 'unsupported_encoding');
+  });
+});
+
+describe('Routes', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/nothing',
+    '/v2/pets',
+    '/pets',
+    '/V1/pets',
+    '/v1/Pets',
+    '//v1/pets',
+    '/v1/pets/1/2',
+    '/docs/nothing',
+    '/health',
+    '/v1/%zz',
+    '/../etc/passwd',
+  ])('answer 404 route_not_found for %s', async (path) => {
+    expectError(await raw([`GET ${path} HTTP/1.1`, 'Host: x']), 404, 'route_not_found');
+  });
+
+  test.each([
+    ['DELETE', '/v1/pets', 'GET, HEAD, OPTIONS, POST'],
+    ['PUT', '/v1/pets/1', 'GET, HEAD, OPTIONS'],
+    ['GET', '/v1/accounts', 'OPTIONS, POST'],
+    ['GET', '/messages', 'OPTIONS, POST'],
+    ['TRACE', '/v1/store/orders/1', 'GET, HEAD, OPTIONS, PATCH'],
+    ['PROPFIND', '/health/live', 'GET, HEAD, OPTIONS'],
+  ])('answer 405 with Allow for %s %s', async (method, path, allow) => {
+    const answer = await raw([`${method} ${path} HTTP/1.1`, 'Host: x']);
+    expectError(answer, 405, 'method_not_allowed');
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
+
+  test('answer OPTIONS with what they can do', async () => {
+    const answer = await call(service, 'OPTIONS', '/v1/pets');
+    expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([
+      204,
+      'GET, HEAD, OPTIONS, POST',
+      '',
+    ]);
+  });
+
+  test('answer HEAD as GET without its body', async () => {
+    const answer = await call(service, 'HEAD', '/v1/pets', { key });
+    expect([answer.status, answer.text]).toEqual([200, '']);
+    expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(1);
+  });
+});
+
+describe('Responses', () => {
+  test('carry the request id of the client where it is well-formed, else a new one', async () => {
+    const idFor = async (id: string) =>
+      (await call(service, 'GET', '/v1/pets', { key, headers: { 'X-Request-Id': id } })).headers.get(
+        'x-request-id',
+      );
+    expect(await idFor('abc-123')).toBe('abc-123');
+    for (const bad of ['a b', 'x'.repeat(129), '<script>', ''])
+      expect(await idFor(bad)).toMatch(/^[\da-f-]{36}$/);
+  });
+
+  test('tell nothing of what the service is made of', async () => {
+    const answers = await Promise.all([
+      post('{'),
+      call(service, 'GET', '/nothing'),
+      call(service, 'GET', '/v1/pets?limit=x', { key }),
+    ]);
+    for (const { headers, text } of answers) {
+      expect(headers.get('x-powered-by')).toBeNull();
+      expect(headers.get('server')).toBeNull();
+      expect(text).not.toMatch(/express|nest|typeorm|node_modules|\bat \/|SELECT|Unexpected token/i);
+    }
+  });
+
+  test('do not follow a Host header that is none', async () => {
+    const lines = ['GET /v1/categories?limit=1 HTTP/1.1', `Authorization: Bearer ${key}`];
+    const answer = await raw([...lines, 'Host: a b<c>']);
+    expectError(answer, 400, 'bad_request');
+    expect((await raw([...lines, 'Host: shop.example:81'])).headers.get('link')).toMatch(
+      /^<http:\/\/shop\.example:81\/v1\//,
+    );
+  });
+
+  test('head Link and Location with BASE_URL where that is set', async () => {
+    const other = await startService({
+      BASE_URL: 'https://api.example.com/store/v1/',
+      DATABASE_URL: service.databaseUrl,
+    });
+    const page = await call(other, 'GET', '/v1/categories?limit=1', { key });
+    const message = await call(other, 'POST', '/messages', { key, body: { message: 'Hello' } });
+    await other.stop();
+    expect(page.headers.get('link')).toMatch(
+      /^<https:\/\/api\.example\.com\/store\/v1\/categories\?limit=1&cursor=/,
+    );
+    expect(message.headers.get('location')).toBe(
+      `https://api.example.com/store/v1/messages/${message.body.id}`,
+    );
+  });
+});
+
+describe('What is no request in HTTP', () => {
+  test.each([
+    ['an unknown method', 'FOO /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['no request line', 'hello\r\n\r\n'],
+    ['TLS', Buffer.from('1603010200010001fc0303', 'hex')],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a header without a colon', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n'],
+    [
+      'two lengths',
+      'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    ],
+    [
+      'a length and chunks',
+      'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['a negative length', 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
+    ['no Host', 'GET /v1/pets HTTP/1.1\r\n\r\n'],
+    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ])('is answered 400 bad_request: %s', async (_what, bytes) => {
+    expectError(await send(service, bytes), 400, 'bad_request');
+  });
+
+  test('leaves the service serving', async () => {
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+  });
+
+  test('headers larger than 16 kB are answered 431', async () => {
+    expectError(
+      await raw(['GET /v1/pets HTTP/1.1', 'Host: x', `X: ${'x'.repeat(17_000)}`]),
+      431,
+      'headers_too_large',
+    );
+  });
+
+  test('another expectation than 100-continue is answered 417', async () => {
+    expectError(
+      await raw(['GET /v1/pets HTTP/1.1', 'Host: x', 'Expect: miracles']),
+      417,
+      'expectation_failed',
+    );
+  });
+});
+
+describe('A slow client', () => {
+  const slowly = async (bytes: string) => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    const begin = Date.now();
+    let text = '';
+    socket.on('data', (chunk) => (text += chunk.toString()));
+    socket.on('error', () => {});
+    socket.write(bytes);
+    const drip = setInterval(() => socket.write(' '), 1000);
+    await once(socket, 'close');
+    clearInterval(drip);
+    return { text, seconds: (Date.now() - begin) / 1000 };
+  };
+
+  test('gets 408 and is cut off when headers or a body are not there within 15 s', async () => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+    const all = await Promise.all([
+      slowly('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX:'),
+      slowly(`${head}Content-Length: 500\r\n\r\n{`),
+    ]);
+    for (const { text, seconds } of all) {
+      expect(text).toMatch(/^HTTP\/1\.1 408 /);
+      expect(text).toMatch(/\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
+      expect(text).toMatch(/\r\nX-Request-Id: .*\r\n/);
+      expect(seconds).toBeGreaterThan(14);
+      expect(seconds).toBeLessThan(17);
+    }
+  });
+});

@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { call } from './support/client.js';
+import { document, operations } from './support/contract.js';
+import { type Service, startService } from './support/service.js';
+
+const run = promisify(execFile);
+const inRepository = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const operation = (id: string) =>
+  operations.find(({ operation: { operationId } }) => operationId === id)!.operation;
+
+describe('The OpenAPI document', () => {
+  test('is committed as it is served: `npm run openapi` rewrites it', async () => {
+    const { body } = await call(service, 'GET', '/openapi.json');
+    expect(body).toEqual(JSON.parse(readFileSync(inRepository('openapi.json'), 'utf8')));
+  });
+
+  test('is served as YAML too', async () => {
+    const { status, headers, text } = await call(service, 'GET', '/openapi.yaml');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/yaml; charset=utf-8']);
+    expect(text).toMatch(/^openapi: 3\.1\.0$/m);
+    expect(text.match(/operationId: /g)).toHaveLength(operations.length);
+  });
+
+  test('passes the recommended rules of Redocly without a warning', async () => {
+    const redocly = inRepository('node_modules/@redocly/cli/bin/cli.js');
+    const { stderr } = await run(process.execPath, [redocly, 'lint', 'openapi.json'], {
+      cwd: inRepository('.'),
+    });
+    expect(stderr).toContain('Your API description is valid');
+    expect(stderr).not.toMatch(/warning/i);
+  });
+
+  test('is of version 3.1, describes version 1.0.0, and names production and staging under /v1', () => {
+    expect([document.openapi, document.info.version]).toEqual(['3.1.0', '1.0.0']);
+    expect(document.servers).toEqual([
+      { url: '/v1', description: expect.stringMatching(/production/i) },
+      { url: '/v1', description: expect.stringMatching(/staging/i) },
+    ]);
+  });
+
+  test('takes the addresses from the configuration', async () => {
+    const other = await startService({
+      DATABASE_URL: service.databaseUrl,
+      BASE_URL: 'https://api.example.com/v1',
+      STAGING_URL: 'https://staging.example.com/v1',
+      API_URL: 'https://messages.example.com/',
+    });
+    const { body } = await call(other, 'GET', '/openapi.json');
+    await other.stop();
+    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
+      'https://api.example.com/v1',
+      'https://staging.example.com/v1',
+    ]);
+    expect(body.paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
+    expect(body.paths['/pets'].get.servers).toBeUndefined();
+  });
+
+  test('has the operations of the specification under their names, and those of the contract', () => {
+    const present = operations.map(
+      ({ method, path, operation: one }) => `${one.operationId} ${method} ${path}`,
+    );
+    expect(present).toEqual(
+      expect.arrayContaining([
+        'createAccount POST /accounts',
+        'createApiKey POST /api-keys',
+        'createCategory POST /categories',
+        'createPet POST /pets',
+        'getCategory GET /categories/{categoryId}',
+        'getMessage GET /messages/{messageId}',
+        'getOrder GET /store/orders/{orderId}',
+        'getPet GET /pets/{petId}',
+        'listApiKeys GET /api-keys',
+        'listCategories GET /categories',
+        'listOrders GET /store/orders',
+        'listPets GET /pets',
+        'placeOrder POST /store/orders',
+        'revokeApiKey DELETE /api-keys/{keyId}',
+        'submitMessage POST /messages',
+        'updateOrder PATCH /store/orders/{orderId}',
+      ]),
+    );
+  });
+
+  test('asks for a bearer key everywhere but at accounts (nothing) and keys (Basic)', () => {
+    const { securitySchemes } = document.components;
+    expect(securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
+    expect(securitySchemes.basicAuth).toMatchObject({ type: 'http', scheme: 'basic' });
+    for (const {
+      path,
+      operation: { security },
+    } of operations) {
+      const expected =
+        path === '/accounts' ? [] : [{ [path.startsWith('/api-keys') ? 'basicAuth' : 'bearerAuth']: [] }];
+      expect(security).toEqual(expected);
+    }
+  });
+
+  test('marks getPet as deprecated with the day of its end', () => {
+    expect(operation('getPet')).toMatchObject({ deprecated: true, 'x-deprecated-sunset': '2030-12-05' });
+    expect(operations.filter((one) => one.operation.deprecated)).toHaveLength(1);
+  });
+
+  test('marks what is not stable: categories experimental, orders and messages beta', () => {
+    const marks = new Map(
+      operations.map(({ path, operation: one }) => [path.split('/')[1]!, one['x-stability']]),
+    );
+    expect(Object.fromEntries(marks)).toMatchObject({
+      categories: 'experimental',
+      store: 'beta',
+      messages: 'beta',
+    });
+    for (const stable of ['accounts', 'api-keys', 'pets']) expect(marks.get(stable)).toBeUndefined();
+  });
+
+  test('has the schemas of the specification', () => {
+    const { NewPet, Pet, Pets, PetStatus, Error: error } = document.components.schemas;
+    const int64 = expect.objectContaining({ type: 'integer', format: 'int64' });
+    expect(NewPet.required).toEqual(['name', 'categoryId']);
+    expect(Object.keys(NewPet.properties)).toEqual(['name', 'categoryId', 'status']);
+    expect(NewPet.properties.categoryId).toEqual(int64);
+    expect(Pet.required).toEqual(['id', 'name', 'categoryId']);
+    expect(Pet.properties.id).toEqual(int64);
+    expect(Pets).toMatchObject({ type: 'array', items: { $ref: '#/components/schemas/Pet' } });
+    expect(PetStatus.enum).toEqual(['available', 'pending', 'sold']);
+    expect([error.required, Object.keys(error.properties)]).toEqual([
+      ['code', 'message', 'status'],
+      ['code', 'message', 'status'],
+    ]);
+    const limit = operation('listPets').parameters!.find(({ name }) => name === 'limit')!;
+    expect(limit).toMatchObject({ required: false, schema: { minimum: 1, maximum: 100, default: 20 } });
+  });
+
+  test('describes every value of every enumeration', () => {
+    const schemas = Object.values(document.components.schemas) as {
+      enum?: string[];
+      'x-enumDescriptions'?: object;
+    }[];
+    const enums = schemas.filter((schema) => schema.enum);
+    expect(enums.length).toBeGreaterThanOrEqual(4);
+    for (const one of enums) expect(Object.keys(one['x-enumDescriptions']!)).toEqual(one.enum);
+  });
+
+  test.each(operations.map((one) => [one.operation.operationId, one.operation] as const))(
+    '%s has a summary, a tag with a line on it, code samples, and an example of every body',
+    (_id, one) => {
+      expect(one.summary).toMatch(/^[A-Z]/);
+      const tag = document.tags.find(({ name }: { name: string }) => name === one.tags[0]);
+      expect(tag.description).toMatch(/\.$/);
+      const samples = one['x-codeSamples'] as { lang: string; source: string }[];
+      expect(samples.map(({ lang }) => lang)).toEqual(['Shell', 'TypeScript']);
+      const bodies = [one.requestBody, ...Object.values(one.responses)].flatMap((owner) =>
+        Object.values(owner?.content ?? {}),
+      );
+      for (const media of bodies) expect('example' in media || 'examples' in media).toBe(true);
+    },
+  );
+});
+
+describe('Routes', () => {
+  test('are closed, but for health, the documents, Swagger UI and the creation of an account', async () => {
+    const lister = fileURLToPath(new URL('./support/list-routes.js', import.meta.url));
+    const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
+    const { stdout } = await run(process.execPath, [lister], { env });
+    const routes = JSON.parse(stdout) as string[];
+    expect(routes.length).toBeGreaterThan(operations.length);
+    const open: string[] = [];
+    for (const route of routes) {
+      const [method, path] = route.split(' ') as [string, string];
+      const { status } = await call(service, method, path.replace(/:\w+/g, '1'));
+      if (status !== 401) open.push(route);
+    }
+    expect(open.toSorted()).toEqual([
+      'GET /docs',
+      'GET /docs/',
+      'GET /docs/LICENSE',
+      'GET /docs/docs/swagger-ui-init.js',
+      'GET /docs/index.html',
+      'GET /docs/swagger-ui-init.js',
+      'GET /health/live',
+      'GET /health/ready',
+      'GET /openapi.json',
+      'GET /openapi.yaml',
+      'POST /v1/accounts',
+    ]);
+  });
+});
+
+describe('The schema of the database', () => {
+  test('is what the entities say, so that a migration that is missing is noticed', async () => {
+    const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
+    const cli = inRepository('node_modules/typeorm/cli.js');
+    const args = [
+      cli,
+      '-d',
+      inRepository('dist/ormconfig.js'),
+      'migration:generate',
+      '--check',
+      '--dryrun',
+      'drift',
+    ];
+    const { stdout } = await run(process.execPath, args, { env }).catch((error: { stdout: string }) => error);
+    expect(stdout).toContain('No changes in database schema were found');
+  });
+});

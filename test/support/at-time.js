@@ -1,0 +1,16 @@
+import { Clock } from '../../dist/src/common/clock.js';
+import { boot } from '../../dist/src/boot.js';
+import { readConfig } from '../../dist/src/config.js';
+
+// The service, as it is at START_TIME.
+const offset = Date.parse(process.env.START_TIME) - Date.now();
+
+class ShiftedClock extends Clock {
+  now() {
+    return super.now() + offset;
+  }
+}
+
+const service = await boot(readConfig(process.env), new ShiftedClock());
+process.on('SIGTERM', () => void service.stop().then(() => process.exit(0)));
+console.log(`API ${service.url}/v1`);

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { type Exchange, holdAgainstDocument } from './contract.js';
+import type { Service } from './service.js';
+
+export interface CallOptions {
+  /** API key, sent as bearer. */
+  key?: string;
+  /** Email and password, sent as Basic. */
+  account?: Credentials;
+  /** Sent as JSON; a string or bytes as they are. Brings `Content-Type: application/json`. */
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
+/** A response. `body` is its JSON; `text` its bytes as text, to look at digits that a double does not hold. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+/** Sends a request. Every response is held against the OpenAPI document, and fails the test where it differs. */
+export async function call(
+  service: Service,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
+  const { key, account, body, headers = {} } = options;
+  const all: Record<string, string> = {};
+  if (key) all.Authorization = `Bearer ${key}`;
+  if (account)
+    all.Authorization = `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
+  if (body !== undefined) all['Content-Type'] = 'application/json';
+  const asIs = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(service.url + path, {
+    method,
+    headers: { ...all, ...headers },
+    body: asIs ? (body as string | undefined) : JSON.stringify(body),
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  return examine({ method, path, status: response.status, headers: response.headers, text });
+}
+
+/** Sends bytes over a socket, and reads the response: until it is whole, the server closes, or `waitMs` after the last byte. */
+export async function send(
+  service: Service,
+  bytes: string | Buffer,
+  { method = 'GET', path = '/', waitMs = 500 } = {},
+): Promise<Answer> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  const chunks: Buffer[] = [];
+  socket.on('error', () => {});
+  socket.write(bytes);
+  await new Promise<void>((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(timer);
+      if (isWhole(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
+      else timer = setTimeout(() => socket.destroy(), waitMs);
+    });
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  return examine({ method, path, ...parseResponse(Buffer.concat(chunks).toString('latin1')) });
+}
+
+/** Whether a response has come with all of its body; of a HEAD the end of the headers is all. */
+function isWhole(raw: string): boolean {
+  const [, head, body] = /^(.*?)\r\n\r\n(.*)$/s.exec(raw) ?? [];
+  return body !== undefined && body.length >= Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? Infinity);
+}
+
+function parseResponse(raw: string): { status: number; headers: Headers; text: string } {
+  const end = raw.indexOf('\r\n\r\n');
+  const [first = '', ...lines] = raw.slice(0, end).split('\r\n');
+  const headers = new Headers(lines.map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]));
+  return {
+    status: Number(first.split(' ')[1]),
+    headers,
+    text: Buffer.from(raw.slice(end + 4), 'latin1').toString(),
+  };
+}
+
+function examine(exchange: Exchange): Answer {
+  holdAgainstDocument(exchange);
+  const { status, headers, text } = exchange;
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  return { status, headers, text, body: isJson && text ? JSON.parse(text) : undefined };
+}
+
+/** An account that no other test has. */
+export async function createAccount(service: Service): Promise<Credentials & { id: number }> {
+  const credentials = {
+    email: `${randomBytes(6).toString('hex')}@example.com`,
+    password: 'correct horse battery',
+  };
+  const { body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
+  return { ...credentials, id: body.id };
+}
+
+/** A key of a new account. */
+export async function createKey(service: Service, account?: Credentials): Promise<string> {
+  const owner = account ?? (await createAccount(service));
+  const { body } = await call(service, 'POST', '/v1/api-keys', { account: owner, body: { name: 'test' } });
+  return body.key;
+}
+
+/** Expects exactly the Error shape with this status and code, and gives its message. */
+export function expectError(answer: Answer, status: number, code: string): string {
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/);
+  expect(answer.body).toEqual({ code, message: expect.any(String), status });
+  expect(answer.status).toBe(status);
+  expect(answer.headers.get('x-request-id')).toBeTruthy();
+  return answer.body.message;
+}
+
+/** A timestamp as every answer writes it: ISO 8601, UTC, with milliseconds and `Z`. */
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

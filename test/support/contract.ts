@@ -1,0 +1,133 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+/** A request and the response to it. */
+export interface Exchange {
+  method: string;
+  path: string;
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: string[];
+  deprecated?: boolean;
+  security: Record<string, string[]>[];
+  servers?: { url: string }[];
+  parameters?: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[];
+  requestBody?: { content: Record<string, { schema: object; example: unknown }> };
+  responses: Record<string, Response>;
+  [extension: `x-${string}`]: unknown;
+}
+
+interface Response {
+  headers?: Record<string, { $ref: string }>;
+  content?: Record<string, { schema: object }>;
+}
+
+/** An operation and where it stands: its path is relative to `/v1`. */
+export interface Placed {
+  method: string;
+  path: string;
+  operation: Operation;
+}
+
+/** The committed document, which `openapi.test.ts` holds against the served one. */
+export const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
+
+export const operations: Placed[] = Object.entries(
+  document.paths as Record<string, Record<string, Operation>>,
+).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+);
+
+/** The operation that a request is for, if any. HEAD is the GET without its body. */
+export function findOperation(method: string, path: string): Placed | undefined {
+  const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  return operations.find((one) => {
+    // What has a server of its own also stands without a version.
+    const prefix = one.operation.servers ? '(?:/v1)?' : '/v1';
+    const pattern = new RegExp(`^${prefix}${one.path.replace(/\{\w+\}/g, '[^/]+')}$`);
+    return one.method === wanted && pattern.test(bare);
+  });
+}
+
+/**
+ * Holds a response against the document: its status is documented, its body valid and without further properties,
+ * its required headers there. What is for no operation must be in the Error shape where it is a failure.
+ * @throws Error that says what differs
+ */
+export function holdAgainstDocument(exchange: Exchange): void {
+  const { method, path, status, headers, text } = exchange;
+  if (!status) throw new Error(`${method} ${path} was not answered`);
+  const found = findOperation(method, path);
+  const where = `${method} ${path} answered ${status} ${text.slice(0, 300)}`;
+  if (!found) {
+    if (status >= 400) expectValid(validatorOf({ $ref: '#/components/schemas/Error' }), text, where);
+    return;
+  }
+  const { operationId, responses } = found.operation;
+  remember(operationId, status);
+  // Of a method that an address does not have there is no operation; neither is 405 nor OPTIONS one of its answers.
+  const response = responses[status];
+  if (!response) throw new Error(`${where}, which ${operationId} does not document`);
+  for (const [name, { $ref }] of Object.entries(response.headers ?? {})) {
+    const { required } = document.components.headers[$ref.split('/').pop()!];
+    if (required && !headers.has(name)) throw new Error(`${where} without the header ${name}`);
+  }
+  const media = response.content?.['application/json'];
+  if (media && method !== 'HEAD') expectValid(validatorOf(media.schema), text, where);
+  else if (text) throw new Error(`${where}, which documents no body`);
+}
+
+/** The pairs of operation and status that the tests have seen so far, as `listPets 200`. */
+export function seen(): Set<string> {
+  const file = process.env.TEST_EXCHANGES!;
+  return new Set(existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []);
+}
+
+const known = new Set<string>();
+
+function remember(operationId: string, status: number): void {
+  const pair = `${operationId} ${status}`;
+  if (known.has(pair)) return;
+  known.add(pair);
+  appendFileSync(process.env.TEST_EXCHANGES!, `${pair}\n`);
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: true });
+formats.default(ajv);
+ajv.addFormat('int64', true);
+ajv.addFormat('password', true);
+ajv.addSchema(closed(document), 'document');
+const validators = new Map<string, ValidateFunction>();
+
+function validatorOf(schema: object): ValidateFunction {
+  const absolute = JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/');
+  let validate = validators.get(absolute);
+  if (!validate) {
+    validate = ajv.compile(JSON.parse(absolute));
+    validators.set(absolute, validate);
+  }
+  return validate;
+}
+
+function expectValid(validate: ValidateFunction, text: string, where: string): void {
+  if (!validate(JSON.parse(text))) throw new Error(`${where}: ${ajv.errorsText(validate.errors)}`);
+}
+
+/** The same schemas, in which no object has properties beside those that it lists. */
+function closed(schema: object): object {
+  const close = (_key: string, value: unknown) => {
+    const isClosable =
+      typeof value === 'object' && value !== null && 'type' in value && 'properties' in value;
+    return isClosable && value.type === 'object' ? { additionalProperties: false, ...value } : value;
+  };
+  return JSON.parse(JSON.stringify(schema), close) as object;
+}

@@ -1,0 +1,13 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
+
+/** Starts the PostgreSQL of the tests, as the built service starts its own, and a log of what the tests exchange. */
+export default async function setUp() {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
+  const { postgres, url } = await EmbeddedPostgres.start(folder);
+  process.env.TEST_DATABASE_URL = url;
+  process.env.TEST_EXCHANGES = join(folder, 'exchanges.txt');
+  Object.assign(globalThis, { testPostgres: postgres, testFolder: folder });
+}

@@ -1,0 +1,11 @@
+import { createApplication } from '../../dist/src/application.js';
+import { readConfig } from '../../dist/src/config.js';
+
+// Prints every route that the router of the service knows, as JSON: ["GET /v1/pets", …].
+const app = await createApplication(readConfig(process.env));
+const { stack } = app.getHttpAdapter().getInstance().router;
+const routes = stack.flatMap(({ route }) =>
+  route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],
+);
+console.log(JSON.stringify(routes));
+await app.close();

@@ -1,0 +1,25 @@
+import { type Answer, call, type CallOptions } from './client.js';
+import type { Service } from './service.js';
+
+/** The address that the `Link` header of a page has for the next one, if any. */
+export function nextOf({ headers }: Answer): URL | null {
+  return URL.parse(/^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? '');
+}
+
+/** Follows the `Link` headers from one page to the last, and gives the items of all. `between` runs between pages. */
+export async function walk<Item>(
+  service: Service,
+  path: string,
+  options: CallOptions,
+  between: () => Promise<unknown> = async () => {},
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let address = path; ;) {
+    const page = await call(service, 'GET', address, options);
+    items.push(...(page.body as Item[]));
+    const next = nextOf(page);
+    if (!next) return items;
+    await between();
+    address = next.pathname + next.search;
+  }
+}

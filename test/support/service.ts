@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+
+/** The built service in a process of its own, listening. */
+export interface Service {
+  /** Address without a path, e.g. `http://127.0.0.1:41234`. */
+  url: string;
+  databaseUrl: string;
+  process: ChildProcess;
+  /** What it has written so far. */
+  output(): string;
+  /** Ends it with SIGTERM; resolves to its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** Starts the service on a database of its own, unless `env` names one. `main` is another program to run. */
+export async function startService(env: Record<string, string> = {}, main = MAIN): Promise<Service> {
+  const databaseUrl = env.DATABASE_URL ?? (await createDatabase());
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exit = once(child, 'exit') as Promise<[number | null]>;
+  let output = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      const found = /API +(\S+)\/v1/.exec(output)?.[1];
+      if (found) resolve(found);
+    };
+    child.stdout!.on('data', read);
+    child.stderr!.on('data', read);
+    child.once('exit', (code) => reject(new Error(`The service ended with ${code}: ${output}`)));
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    return (await exit)[0];
+  };
+  return { url, databaseUrl, process: child, output: () => output, stop };
+}
+
+/** Makes an empty database on the PostgreSQL of the tests. */
+export async function createDatabase(): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name}`);
+  const url = new URL(process.env.TEST_DATABASE_URL!);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** Runs one statement past the service, on a connection of its own. */
+export async function query<Row>(databaseUrl: string, sql: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
