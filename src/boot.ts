@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
@@ -6,6 +8,9 @@ import type { Clock } from './common/clock.js';
 import { Config, StartupError } from './config.js';
 import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
+
+/** How often a stop closes the connections that have become idle, in milliseconds. */
+const SWEEP_MS = 50;
 
 /** A service that listens. */
 export interface RunningService {
@@ -35,8 +40,11 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
       dataPath: embedded?.postgres.path,
       demoKey: embedded && (await createDemoKey(app)),
       stop: async () => {
-        await close(app, config.SHUTDOWN_GRACE_MS);
-        await embedded?.postgres.stop();
+        try {
+          await close(app, config.SHUTDOWN_GRACE_MS);
+        } finally {
+          await embedded?.postgres.stop();
+        }
       },
     };
   } catch (error) {
@@ -45,9 +53,12 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
   }
 }
 
+/** Past Nest's own `listen`, which logs a failure beside what the operator is told. */
 async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Promise<void> {
+  const server: Server = app.getHttpServer();
   try {
-    await (HOST ? app.listen(PORT, HOST) : app.listen(PORT));
+    server.listen(PORT, HOST);
+    await once(server, 'listening');
   } catch (error) {
     await app.close();
     const { code, message } = error as NodeJS.ErrnoException;
@@ -58,11 +69,17 @@ async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Prom
   }
 }
 
-/** Closes within the grace period: what then still runs is cut off. */
+/**
+ * Closes within the grace period: what then still runs is cut off. A connection whose request has just been answered
+ * would be kept for the next one, so idle ones are closed again and again.
+ */
 async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
-  const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), graceMs);
+  const server: Server = app.getHttpServer();
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   await app.close();
   clearTimeout(cut);
+  clearInterval(sweep);
 }
 
 function addressOf(app: NestExpressApplication): string {

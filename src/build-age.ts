@@ -1,9 +1,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Says so where a checkout's sources are newer than its build: what runs is then not what is read. */
 export function warnOfStaleBuild(): void {
-  const sources = new URL('../../src', import.meta.url).pathname;
+  const sources = fileURLToPath(new URL('../../src', import.meta.url));
   const built = statSync(import.meta.filename).mtimeMs;
   if (!existsSync(sources) || newestIn(sources) <= built) return;
   console.warn('petstore: the sources are newer than the build. Run `npm run build` to build them.');
@@ -13,5 +14,6 @@ function newestIn(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   );
-  return Math.max(...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
+  const modified = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return Math.max(...files.map((entry) => modified(join(entry.parentPath, entry.name))));
 }

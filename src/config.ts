@@ -12,8 +12,10 @@ import {
   validateSync,
 } from 'class-validator';
 
-const DATABASE_URL = { protocols: ['postgres', 'postgresql'], require_protocol: true, require_tld: false };
-const HTTP_URL = { protocols: ['http', 'https'], require_protocol: true, require_tld: false };
+// Hosts of a private network have no top-level domain, and those of Docker Compose may have an underscore.
+const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
+const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
+const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
 
 /** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
 const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
@@ -31,10 +33,13 @@ const EndsIn = (suffix: string) =>
     },
   });
 
-/** The environment of the service: its names, defaults and limits. Read once, at the start. */
+/**
+ * The environment of the service: its names, defaults and limits. Read once, at the start. Of the checks of a variable
+ * the last is the first made, and the first that fails is the one told.
+ */
 export class Config {
   /** TCP port; 0 takes any free one. */
-  @Digits() @IsInt() @Min(0) @Max(65_535) PORT = 3000;
+  @Digits() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address when left out. */
   @IsOptional() @IsString() HOST?: string;
   /** A PostgreSQL server, 15 or newer. Left out, the service starts its own in DATA_DIR. */
@@ -42,18 +47,18 @@ export class Config {
   /** A connection past a pooler such as PgBouncer, for what needs a session of its own (migrations). */
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
   /** Connections per process. */
-  @Digits() @IsInt() @Min(1) @Max(1000) DATABASE_POOL_SIZE = 10;
+  @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';
   /** Address of production; also heads `Link` and `Location`, which else follow the request. */
-  @IsOptional() @Address() @IsUrl(HTTP_URL) @EndsIn('/v1') BASE_URL?: string;
+  @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) BASE_URL?: string;
   /** Address of staging. */
-  @IsOptional() @Address() @IsUrl(HTTP_URL) @EndsIn('/v1') STAGING_URL?: string;
+  @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) STAGING_URL?: string;
   /** Address of the message interface. */
   @IsOptional() @Address() @IsUrl(HTTP_URL) API_URL?: string;
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** Milliseconds that accepted requests may still run at a stop. */
-  @Digits() @IsInt() @Min(0) @Max(600_000) SHUTDOWN_GRACE_MS = 10_000;
+  @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }
 
 /** A start that cannot go on. Its message is the one line that the operator reads. */

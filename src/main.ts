@@ -1,33 +1,49 @@
 import { boot, type RunningService } from './boot.js';
 import { warnOfStaleBuild } from './build-age.js';
-import { readConfig, StartupError } from './config.js';
+import { type Config, readConfig, StartupError } from './config.js';
 
 /** How long a stop may take in all beyond the requests' own grace, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
+/** How often to look whether npm is still there, in milliseconds. */
+const NPM_WATCH_MS = 250;
+
+let isStopping = false;
 
 warnOfStaleBuild();
 try {
   const config = readConfig(process.env);
   const starting = boot(config);
-  stopOnSignal(starting, config.SHUTDOWN_GRACE_MS);
-  announce(await starting);
+  stopOnSignal(starting, config);
+  const service = await starting;
+  if (!isStopping) announce(service);
 } catch (error) {
   console.error(error instanceof StartupError ? `petstore: ${error.message}` : error);
   process.exit(1);
 }
 
 /** Stops cleanly, once, at SIGTERM or SIGINT; also at SIGHUP, and when the npm that started this process is gone. */
-function stopOnSignal(starting: Promise<RunningService>, graceMs: number): void {
-  let stopping = false;
+function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
   const stop = async () => {
-    if (stopping) return;
-    stopping = true;
-    setTimeout(() => process.exit(1), graceMs + STOP_MARGIN_MS).unref();
-    const service = await starting;
-    await service.stop();
+    if (isStopping) return;
+    isStopping = true;
+    setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
+    // A start on another's database may wait long for its turn, and leaves nothing behind when it is cut off.
+    const service = await (config.DATABASE_URL ? Promise.race([starting, Promise.resolve()]) : starting);
+    await service?.stop();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop());
+  watchNpm(() => void stop());
+}
+
+/**
+ * npm hands on SIGTERM and SIGINT alone. Where it ends of anything else, as of SIGHUP or SIGKILL, this process would
+ * go on with its port and its database, and nobody would know of it.
+ */
+function watchNpm(gone: () => void): void {
+  if (!process.env.npm_lifecycle_event) return;
+  const npm = process.ppid;
+  setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
 function announce({ url, dataPath, demoKey }: RunningService): void {

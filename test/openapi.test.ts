@@ -142,10 +142,9 @@ describe('The OpenAPI document', () => {
   });
 
   test('describes every value of every enumeration', () => {
-    const schemas = Object.values(document.components.schemas) as {
-      enum?: string[];
-      'x-enumDescriptions'?: object;
-    }[];
+    const schemas = Object.values<{ enum?: string[]; 'x-enumDescriptions'?: object }>(
+      document.components.schemas,
+    );
     const enums = schemas.filter((schema) => schema.enum);
     expect(enums.length).toBeGreaterThanOrEqual(4);
     for (const one of enums) expect(Object.keys(one['x-enumDescriptions']!)).toEqual(one.enum);

@@ -21,10 +21,13 @@ export function TextField(
   return field(options, { schema, must, accepts });
 }
 
-/** An email address of at most 254 characters (RFC 5321), without a colon, which HTTP Basic cannot carry (RFC 7617). */
+// Visible ASCII without the colon, which HTTP Basic cannot carry (RFC 7617).
+const EMAIL_CHARACTERS = /^[!-9;-~]{1,254}$/;
+
+/** An email address of at most 254 characters, all ASCII: that is what `email` means in JSON Schema (RFC 5321). */
 export function EmailField(options: FieldOptions) {
   const accepts = (value: unknown) =>
-    isPlainText(value) && value.length <= 254 && !value.includes(':') && isEmail(value);
+    typeof value === 'string' && EMAIL_CHARACTERS.test(value) && isEmail(value);
   return field(options, {
     schema: { type: 'string', format: 'email', maxLength: 254 },
     must: 'an email address',
@@ -70,7 +73,11 @@ export function TimestampField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'string', format: 'date-time' },
     must: 'a time such as 2030-01-31T12:00:00Z',
-    accepts: (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+    // An offset can move a time into a year that RFC 3339 cannot write. NaN, an invalid date, is in no range either.
+    accepts: (value) => {
+      const year = value instanceof Date ? value.getUTCFullYear() : NaN;
+      return year >= 0 && year <= 9999;
+    },
     read: (value) =>
       typeof value === 'string' && RFC_3339.test(value) && isISO8601(value, { strict: true })
         ? new Date(value)

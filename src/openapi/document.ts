@@ -39,10 +39,12 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
-    .addBasicAuth({ type: 'http', scheme: 'basic', description: BASIC }, 'basicAuth')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: BEARER }, 'bearerAuth')
+    .addServer(...deployment('Production', config.BASE_URL))
+    .addServer(...deployment('Staging', config.STAGING_URL))
+    // The key comes last, because Swagger UI puts the cursor there.
+    .addSecurity('basicAuth', { type: 'http', scheme: 'basic', description: BASIC })
+    .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: BEARER })
     .build();
-  base.servers = deployments(config);
   const document = SwaggerModule.createDocument(app, base);
   document.paths = relativePaths(document.paths, config);
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -63,16 +65,9 @@ export function serveDocument(app: NestExpressApplication, config: Config): void
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 const VERSION = /^\/v1(?=\/)/;
 
-/** The servers. Production and staging are one entry where both have one address: a choice of twins would be none. */
-function deployments({
-  BASE_URL = '/v1',
-  STAGING_URL = '/v1',
-}: Config): { url: string; description: string }[] {
-  if (BASE_URL === STAGING_URL) return [{ url: BASE_URL, description: 'Production and staging' }];
-  return [
-    { url: BASE_URL, description: 'Production' },
-    { url: STAGING_URL, description: 'Staging' },
-  ];
+/** Address and description of a server. One without an address is this server, and says so: two may be the same. */
+function deployment(name: string, url?: string): [url: string, description: string] {
+  return url ? [url, name] : ['/v1', `${name} (this server)`];
 }
 
 /**

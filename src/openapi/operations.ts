@@ -106,7 +106,7 @@ function finishDeprecated(operation: Operation): void {
   operation.deprecated = true;
   operation.summary += ` (until ${operation['x-deprecated-sunset']})`;
   operation.description =
-    `Removed on ${operation['x-deprecated-sunset']}. ${operation.description ?? ''}`.trim();
+    `Will be removed on ${operation['x-deprecated-sunset']}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {
     const response = operation.responses[status] as { headers?: object } | undefined;
     if (response) Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', 'Successor']));

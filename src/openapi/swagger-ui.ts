@@ -3,6 +3,8 @@ import type { SwaggerCustomOptions } from '@nestjs/swagger';
 const CSS = `
 /* By default white on light grey: the method of a deprecated operation could not be read. */
 .swagger-ui .opblock.opblock-deprecated .opblock-summary-method { color: #000; text-shadow: none; }
+/* Dimmed in the list, but to be read once it is open. */
+.swagger-ui .opblock.opblock-deprecated:has(.opblock-body) { opacity: 1; }
 /* A column of "No links" beside every response: the document has none. */
 .swagger-ui .response-col_links { display: none; }
 `;
@@ -25,7 +27,6 @@ export const SWAGGER_UI: SwaggerCustomOptions = {
     // The page ends after the operations: their panels show the schemas too.
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
-    persistAuthorization: true,
     requestInterceptor: withoutBrowserLogin,
     tryItOutEnabled: true,
   },

@@ -33,8 +33,8 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
       const found = /API +(\S+)\/v1/.exec(output)?.[1];
       if (found) resolve(found);
     };
-    child.stdout!.on('data', read);
-    child.stderr!.on('data', read);
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
     child.once('exit', (code) => reject(new Error(`The service ended with ${code}: ${output}`)));
   });
   const stop = async () => {
@@ -62,4 +62,15 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
   } finally {
     await client.end();
   }
+}
+
+/** Every row of every table of a service as one text, in which bytes are hexadecimal. */
+export async function everythingStored({ databaseUrl }: Service): Promise<string> {
+  const tables = await query<{ name: string }>(
+    databaseUrl,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  const rows = tables.map(({ name }) => query(databaseUrl, `SELECT to_jsonb(t)::text AS row FROM ${name} t`));
+  return JSON.stringify(await Promise.all(rows));
 }

@@ -28,13 +28,13 @@ export async function loadBinaries(): Promise<Binaries> {
 }
 
 /**
- * Runs a program of PostgreSQL to its end.
+ * Runs a program of PostgreSQL to its end, in a process group of its own: Ctrl-C in a terminal is for the service.
  * @throws StartupError with its last words where it fails
  */
 export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
   const { file, args, options } = unprivileged(program, programArgs, folder.cluster);
   const log = openSync(folder.log, 'w');
-  const child = spawn(file, args, { ...options, stdio: ['ignore', log, log] });
+  const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new StartupError(`The embedded PostgreSQL cannot be set up: ${folder.lastWords()}`);

@@ -23,7 +23,9 @@ export async function prepareCluster(folder: DataFolder, binaries: Binaries): Pr
 
 async function initialise(folder: DataFolder, binaries: Binaries): Promise<void> {
   const remains = readdirSync(folder.path).filter((name) => name.startsWith(UNFINISHED));
-  for (const name of remains) rmSync(join(folder.path, name), { recursive: true, force: true });
+  for (const name of remains) {
+    rmSync(join(folder.path, name), { recursive: true, force: true, maxRetries: 5 });
+  }
   const unfinished = mkdtempSync(join(folder.path, UNFINISHED));
   const passwordFile = join(folder.path, 'password');
   if (process.getuid?.() === 0) {
@@ -48,8 +50,10 @@ async function stopOrphan(folder: DataFolder, binaries: Binaries): Promise<void>
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   // Where another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
-  if (!isServer(pid, folder.cluster)) rmSync(pidFile, { force: true });
-  else await run(binaries.pg_ctl, folder, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']);
+  if (!isServer(pid, folder.cluster)) return rmSync(pidFile, { force: true });
+  await run(binaries.pg_ctl, folder, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']).catch(() => {
+    // It has ended by itself; if not, the next server says so.
+  });
 }
 
 /** Whether a process is a server on the cluster, as far as the platform tells. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '../../config.js';
 
@@ -26,11 +26,11 @@ export class DataFolder {
    */
   take(): void {
     try {
-      mkdirSync(this.path, { recursive: true });
+      makeFolder(this.path);
       this.lock = new DatabaseSync(join(this.path, 'lock'));
       this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     } catch (error) {
-      throw new StartupError(this.refusal(error as Error));
+      throw this.refusal(error as Error);
     }
   }
 
@@ -55,10 +55,21 @@ export class DataFolder {
     return `${lines.slice(-3).join(' ')} (${this.log})`;
   }
 
-  private refusal(error: Error): string {
+  /** What to tell the operator where the folder does not work out. */
+  refusal(error: Error): StartupError {
     const other = 'Stop it, or choose another folder with DATA_DIR.';
     if (/locked/.test(error.message))
-      return `Another service is running on the data in ${this.path}. ${other}`;
-    return `The data folder ${this.path} cannot be used: ${error.message}.`;
+      return new StartupError(`Another service is running on the data in ${this.path}. ${other}`);
+    return new StartupError(`The data folder ${this.path} cannot be used: ${error.message}.`);
+  }
+}
+
+/** Node's own recursive `mkdir` never ends where a folder takes no new ones, as `/proc` does. */
+function makeFolder(path: string): void {
+  if (!existsSync(dirname(path))) makeFolder(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

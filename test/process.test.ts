@@ -1,0 +1,249 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { request } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createKey } from './support/client.js';
+import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from './support/npm.js';
+import { postgresOn, removeFolders, ROOT, type Run, type Told } from './support/npm.js';
+import { createDatabase, query, startService } from './support/service.js';
+
+/** PostgreSQL refuses to run as root, so there the service gives it this user, who owns nothing else. */
+const NOBODY = { uid: 65_534, gid: 65_534 };
+const isRoot = process.getuid!() === 0;
+
+afterEach(endRuns);
+afterAll(removeFolders);
+
+describe('a start on an empty folder', () => {
+  test('tells the addresses, the data folder and a demo key, all of which work', async () => {
+    const DATA_DIR = join(newFolder(), 'data');
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    const { api, docs, key } = told;
+    const rows = [
+      `API         ${api}`,
+      `Swagger UI  ${docs}`,
+      `Data        ${DATA_DIR}`,
+      `Demo key    ${key}`,
+    ];
+    expect(run.stdout).toContain(`\n  Pet store is running\n\n${rows.map((row) => `  ${row}\n`).join('')}`);
+    expect(api).toMatch(/^http:\/\/localhost:\d+\/v1$/);
+    expect((await told.listPets()).status).toBe(200);
+    expect((await fetch(docs)).status).toBe(200);
+    await run.stop();
+  });
+
+  test.each(['closed', 'open'])('works where the folder around it is %s to other users', async (access) => {
+    const folder = newFolder();
+    fs.chmodSync(folder, access === 'open' ? 0o755 : 0o700);
+    const run = nodeStart({ DATA_DIR: join(folder, 'my data') });
+    await run.ready();
+    if (isRoot) expect(fs.statSync(join(folder, 'my data/postgres'))).toMatchObject(NOBODY);
+    await run.stop();
+  });
+
+  test('does not disturb others of the same checkout at the same time', async () => {
+    const all = [1, 2, 3].map(() => npmStart({ DATA_DIR: newFolder() }));
+    const told = await Promise.all(all.map((run) => run.ready()));
+    await Promise.all(told.map((one, index) => one.createPet(`Pet ${index}`)));
+    const lists = await Promise.all(told.map((one) => one.listPets()));
+    expect(lists.map(({ names }) => names)).toEqual([['Pet 0'], ['Pet 1'], ['Pet 2']]);
+    expect((await told[0]!.listPets(told[1]!.key)).status).toBe(401);
+    await Promise.all(all.map((run) => run.stop()));
+  });
+
+  test('stops at Ctrl-C while it sets up its database', async () => {
+    const DATA_DIR = newFolder();
+    const run = npmStart({ DATA_DIR });
+    await eventually(() => postgresOn(DATA_DIR).length > 0);
+    run.signalGroup('SIGINT');
+    expect(await run.end).toBe(0);
+    expect(run.stdout).not.toContain('running');
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+
+  test('makes up for one that was killed while it set up its database', async () => {
+    const DATA_DIR = newFolder();
+    const killed = nodeStart({ DATA_DIR });
+    await eventually(() => postgresOn(DATA_DIR).length > 0);
+    killed.signal('SIGKILL');
+    await killed.end;
+    expect(await (await nodeStart({ DATA_DIR }).ready()).listPets()).toEqual({ status: 200, names: [] });
+    expect(fs.readdirSync(DATA_DIR).filter((name) => name.includes('new'))).toEqual([]);
+  });
+});
+
+describe('a start on the data of an earlier one', () => {
+  const DATA_DIR = newFolder();
+  let first: Told;
+
+  beforeAll(async () => {
+    const run = nodeStart({ DATA_DIR });
+    first = await run.ready();
+    await first.createPet('Luna');
+    await run.stop();
+  });
+
+  test('has the data, and a new demo key instead of the old one', async () => {
+    const told = await npmStart({ DATA_DIR }).ready();
+    expect((await told.listPets()).names).toContain('Luna');
+    expect((await told.listPets(first.key)).status).toBe(401);
+  });
+
+  test.each<[string, (run: Run) => void]>([
+    ['SIGTERM to npm alone', (run) => run.signal('SIGTERM')],
+    ['SIGINT to npm alone', (run) => run.signal('SIGINT')],
+    ['Ctrl-C, which npm and the service both get', (run) => run.signalGroup('SIGINT')],
+  ])('stops at %s, before npm ends', async (_name, signal) => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    expect(postgresOn(DATA_DIR)).toHaveLength(1);
+    signal(run);
+    expect(await run.end).toBe(0);
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+    expect(await isServed(told.api)).toBe(false);
+  });
+
+  test.each(['SIGHUP', 'SIGKILL'] as const)('stops when npm has ended of %s', async (signal) => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    run.signal(signal);
+    expect(await run.end).toBe(signal);
+    await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)), 3_000);
+  });
+
+  test('is refused while that one runs, which goes on', async () => {
+    const told = await nodeStart({ DATA_DIR }).ready();
+    const second = await nodeStart({ DATA_DIR }).failure();
+    expect(second).toMatch(/^petstore: Another service is running on the data in .*DATA_DIR\.\n$/);
+    expect((await told.listPets()).names).toContain('Luna');
+  });
+
+  test.each(['the service', 'the service and its database'])('has it after kill -9 of %s', async (whom) => {
+    const killed = nodeStart({ DATA_DIR });
+    await (await killed.ready()).createPet(whom);
+    const [database] = postgresOn(DATA_DIR);
+    killed.signal('SIGKILL');
+    if (whom !== 'the service') process.kill(database!, 'SIGKILL');
+    await killed.end;
+    if (whom === 'the service') expect(postgresOn(DATA_DIR)).toEqual([database]);
+    const run = nodeStart({ DATA_DIR });
+    expect((await (await run.ready()).listPets()).names).toEqual(expect.arrayContaining(['Luna', whom]));
+    await run.stop();
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+
+  test('leaves a process alone that has the number of a database that is gone', async () => {
+    const other = spawn('sleep', ['30'], { ...(isRoot && NOBODY), cwd: '/', stdio: 'ignore' });
+    fs.writeFileSync(join(DATA_DIR, 'postgres/postmaster.pid'), `${other.pid}\n${DATA_DIR}/postgres\n`);
+    await nodeStart({ DATA_DIR }).ready();
+    other.kill('SIGTERM');
+    expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
+  });
+
+  test('takes its database down with it where a bug ends it', async () => {
+    const bug = `data:text/javascript,process.on('SIGUSR2',()=>{throw(Error('bug'))})`;
+    const run = nodeStart({ DATA_DIR, NODE_OPTIONS: `--import=${bug}` });
+    await run.ready();
+    run.signal('SIGUSR2');
+    expect(await run.end).not.toBe(0);
+    await eventually(() => postgresOn(DATA_DIR).length === 0);
+  });
+});
+
+describe('a start that cannot go on says why in one line, ends with 1 and leaves nothing running', () => {
+  const secret = 's3cret';
+  const taken = createServer();
+  const port = () => String((taken.address() as AddressInfo).port);
+  const put = (make: () => unknown) => (make(), {});
+  const invalid = { PORT: '0x10', DATABASE_URL: secret, BASE_URL: secret, LOG_LEVEL: secret };
+  const invalidLine =
+    /^Invalid environment: PORT [^;]+; DATABASE_URL [^;]+; BASE_URL [^;]+; LOG_LEVEL [^;]+$/;
+  beforeAll(() => once(taken.listen(0), 'listening'));
+  afterAll(() => taken.close());
+
+  test.each<[string, RegExp, (dataDir: string) => Record<string, string>]>([
+    ['a taken port', /^Port \d+ is taken\./, () => ({ PORT: port() })],
+    ['an address of another machine', /cannot listen/, () => ({ HOST: '192.0.2.1' })],
+    ['a database away', /ECONNREFUSED/, () => ({ DATABASE_URL: `postgres://u:${secret}@127.0.0.1:1/x` })],
+    ['invalid variables', invalidLine, () => invalid],
+    ['a data folder that is a file', /cannot be used/, (path) => put(() => fs.writeFileSync(path, ''))],
+    ['a data folder where none can be', /cannot be used/, () => ({ DATA_DIR: '/proc/none/data' })],
+    [
+      'a strange data folder',
+      /used/,
+      (path) => put(() => fs.mkdirSync(`${path}/password`, { recursive: true })),
+    ],
+  ])('%s', async (_name, line, prepare) => {
+    const DATA_DIR = join(newFolder(), 'data');
+    const run = nodeStart({ DATA_DIR, ...prepare(DATA_DIR) });
+    const said = await run.failure();
+    expect(said).toMatch(/^petstore: [^\n]+\n$/);
+    expect(said.trim().slice('petstore: '.length)).toMatch(line);
+    expect(run.stdout + said).not.toContain(secret);
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+});
+
+describe('on a database elsewhere', () => {
+  test('five that start at once migrate it once, and print no demo key', async () => {
+    const DATABASE_URL = await createDatabase();
+    const all = [1, 2, 3, 4, 5].map(() => nodeStart({ DATABASE_URL }));
+    for (const told of await Promise.all(all.map((run) => run.ready()))) {
+      expect(await isServed(told.api)).toBe(true);
+      expect(told).toMatchObject({ data: 'the server of DATABASE_URL', key: '' });
+    }
+    const rows = await query<{ name: string }>(DATABASE_URL, 'SELECT name FROM migrations');
+    const files = fs.readdirSync(join(ROOT, 'src/migrations'));
+    expect([rows.length, new Set(rows.map(({ name }) => name)).size]).toEqual([files.length, files.length]);
+    await Promise.all(all.map((run) => run.stop()));
+  });
+
+  test('one that waits for its turn to migrate stops at once at SIGTERM', async () => {
+    const DATABASE_URL = await createDatabase();
+    const other = new Client({ connectionString: DATABASE_URL });
+    await other.connect();
+    await other.query('SELECT pg_advisory_lock(7387001)');
+    const run = nodeStart({ DATABASE_URL });
+    const waiting =
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
+    await eventually(async () => (await other.query(waiting)).rowCount! > 0);
+    const from = Date.now();
+    await run.stop();
+    await other.end();
+    expect(Date.now() - from).toBeLessThan(2_000);
+  });
+
+  test('a request that is under way at SIGTERM is answered, and the service ends at once after it', async () => {
+    const service = await startService();
+    const Authorization = `Bearer ${await createKey(service)}`;
+    const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+    const post = request(`${service.url}/v1/pets`, { method: 'POST', headers });
+    post.flushHeaders();
+    await once(post, 'continue');
+    const stopped = service.stop();
+    await eventually(async () => !(await isServed(service.url)));
+    const from = Date.now();
+    post.end(JSON.stringify({ name: 'Luna', categoryId: 1 }));
+    const [response] = await once(post, 'response');
+    expect(response.statusCode).toBe(201);
+    expect(await stopped).toBe(0);
+    expect(Date.now() - from).toBeLessThan(3_000);
+  });
+});
+
+test('a checkout says so where its sources are newer than its build, and only then', async () => {
+  const checkout = join(newFolder(), 'my checkout');
+  const copy = (name: string) => fs.cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
+  ['src', 'dist', 'package.json'].forEach(copy);
+  fs.symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+  const touch = (path: string, time: number) => fs.utimesSync(join(checkout, path), time, time);
+  const start = () => nodeStart({ PORT: 'none' }, checkout);
+  touch('dist/src/main.js', Date.now() / 1000 + 10);
+  expect(await start().failure()).toMatch(/^petstore: Invalid/);
+  touch('src/pets/pets.service.ts', Date.now() / 1000 + 20);
+  expect(await start().failure()).toMatch(/^petstore: the sources are newer than the build\. Run .*\n/);
+});

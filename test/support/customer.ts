@@ -1,0 +1,87 @@
+import { type Answer, call, createKey } from './client.js';
+import type { Service } from './service.js';
+
+export interface Order {
+  id: number;
+  petId: number;
+  status: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** The moves that take a new order to each status. */
+export const WAYS = {
+  placed: [],
+  approved: ['approved'],
+  delivered: ['approved', 'delivered'],
+  cancelled: ['cancelled'],
+};
+
+export type OrderStatus = keyof typeof WAYS;
+
+export const STATUSES = Object.keys(WAYS) as OrderStatus[];
+
+/** The store as one account uses it. */
+export class Customer {
+  private constructor(
+    private readonly service: Service,
+    readonly key: string,
+  ) {}
+
+  /** A customer with an account that no other has. */
+  static async of(service: Service): Promise<Customer> {
+    return new Customer(service, await createKey(service));
+  }
+
+  /** Sends a body as a new order. */
+  post(body: unknown): Promise<Answer> {
+    return this.call('POST', '', body);
+  }
+
+  place(petId: number): Promise<Answer> {
+    return this.post({ petId });
+  }
+
+  get(id: number | string): Promise<Answer> {
+    return this.call('GET', `/${id}`);
+  }
+
+  list(search = ''): Promise<Answer> {
+    return this.call('GET', search);
+  }
+
+  /** Sends a body as a change of an order. */
+  patch(id: number | string, body: unknown): Promise<Answer> {
+    return this.call('PATCH', `/${id}`, body);
+  }
+
+  move(id: number | string, status: string): Promise<Answer> {
+    return this.patch(id, { status });
+  }
+
+  /** A new order for a new animal, brought to a status. */
+  async orderAt(status: OrderStatus): Promise<Order> {
+    let { body } = await this.place(await this.addPet('available'));
+    for (const step of WAYS[status]) ({ body } = await this.move(body.id, step));
+    return body;
+  }
+
+  /** The id of a new animal. */
+  async addPet(status?: string): Promise<number> {
+    const body = { name: 'Rex', categoryId: 1, status };
+    return (await call(this.service, 'POST', '/v1/pets', { key: this.key, body })).body.id;
+  }
+
+  async petStatus(id: number): Promise<string | undefined> {
+    return (await call(this.service, 'GET', `/v1/pets/${id}`, { key: this.key })).body.status;
+  }
+
+  private call(method: string, rest: string, body?: unknown): Promise<Answer> {
+    return call(this.service, method, `/v1/store/orders${rest}`, { key: this.key, body });
+  }
+}
+
+/** Runs many at once. */
+export function times<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => run(i)));
+}

@@ -1,0 +1,150 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of this checkout. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const runs: Run[] = [];
+const folders: string[] = [];
+
+type Environment = Record<string, string>;
+
+/** A service that listens, as it has told its operator. */
+export class Told {
+  constructor(
+    readonly api: string,
+    readonly docs: string,
+    readonly data: string,
+    readonly key: string,
+  ) {}
+
+  /** Status of a list with a key, and the names in it. */
+  async listPets(key = this.key): Promise<{ status: number; names: string[] }> {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await fetch(`${this.api}/pets?limit=100`, { headers });
+    const pets = (response.ok ? await response.json() : []) as { name: string }[];
+    return { status: response.status, names: pets.map(({ name }) => name) };
+  }
+
+  async createPet(name: string): Promise<void> {
+    const headers = { Authorization: `Bearer ${this.key}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name, categoryId: 1 });
+    const { status } = await fetch(`${this.api}/pets`, { method: 'POST', headers, body });
+    expect(status).toBe(201);
+  }
+}
+
+/** A start of the service, in a process group of its own as a terminal makes one. */
+export class Run {
+  stdout = '';
+  stderr = '';
+  /** Exit code, or the name of the signal that ended it. */
+  readonly end: Promise<number | string>;
+  private readonly process: ChildProcess;
+
+  constructor(program: string, args: string[], env: Environment, cwd = ROOT) {
+    const inherited = { PATH: process.env.PATH, HOME: process.env.HOME };
+    this.process = spawn(program, args, {
+      cwd,
+      env: { ...inherited, PORT: '0', ...env },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.process.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    this.process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.end = once(this.process, 'exit').then(([code, signal]) => code ?? signal);
+    runs.push(this);
+  }
+
+  /** Resolves once it listens, to what it has told. */
+  async ready(): Promise<Told> {
+    const isOver = () => this.process.exitCode !== null || this.process.signalCode !== null;
+    await eventually(() => isOver() || /running[^]*Data .*\n[^]*\n$/.test(this.stdout));
+    if (isOver()) throw new Error(`The service has ended with ${await this.end}: ${this.stderr}`);
+    const row = (name: string) => new RegExp(`^ +${name} +(.+)$`, 'm').exec(this.stdout)?.[1] ?? '';
+    return new Told(row('API'), row('Swagger UI'), row('Data'), row('Demo key'));
+  }
+
+  /** Signals the started process alone. */
+  signal(name: NodeJS.Signals): void {
+    this.process.kill(name);
+  }
+
+  /** Signals it and its children, but for those with a group of their own, as Ctrl-C in a terminal does. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.process.pid!, name);
+  }
+
+  /** Ends it with SIGTERM, for which it must end with 0. */
+  async stop(): Promise<void> {
+    this.signal('SIGTERM');
+    expect(await this.end).toBe(0);
+  }
+
+  /** Expects it to end with 1, and gives what it wrote to stderr. */
+  async failure(): Promise<string> {
+    expect((await once(this.process, 'close'))[0]).toBe(1);
+    return this.stderr;
+  }
+}
+
+/** `npm start` in this checkout. */
+export function npmStart(env: Environment): Run {
+  return new Run('npm', ['start'], { npm_config_update_notifier: 'false', ...env });
+}
+
+/** The same without npm, so that a signal is the service's own; `cwd` may be another checkout. */
+export function nodeStart(env: Environment, cwd = ROOT): Run {
+  return new Run(process.execPath, ['dist/src/main.js'], env, cwd);
+}
+
+/** A new folder that is closed to other users. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-process-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** The programs of PostgreSQL that work on a folder or one in it. */
+export function postgresOn(folder: string): number[] {
+  const all = execFileSync('ps', ['-eww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  return all.filter((line) => line.includes(folder)).map((line) => Number.parseInt(line, 10));
+}
+
+/** Whether anything answers at an address. */
+export async function isServed(url: string): Promise<boolean> {
+  const answer = await fetch(url).catch(() => undefined);
+  return answer !== undefined;
+}
+
+/** Kills what a test has left running, but for databases: `removeFolders` stops those. */
+export function endRuns(): void {
+  for (const run of runs.splice(0)) {
+    try {
+      run.signalGroup('SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+/** Stops the databases that still run on the folders of `newFolder`, and removes these. */
+export async function removeFolders(): Promise<void> {
+  for (const folder of folders.splice(0)) {
+    for (const pid of postgresOn(folder)) process.kill(pid, 'SIGQUIT');
+    await eventually(() => postgresOn(folder).length === 0);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Resolves once something is so. */
+export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+  for (const deadline = Date.now() + withinMs; !(await isSo()); await sleep(50)) {
+    if (Date.now() > deadline) throw new Error(`Not so within ${withinMs} ms: ${isSo.toString()}`);
+  }
+}
