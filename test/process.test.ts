@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { createKey } from './support/client.js';
 import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from './support/npm.js';
-import { postgresOn, removeFolders, ROOT, type Run, type Told } from './support/npm.js';
+import { postgresOn, removeFolders, ROOT, type Run, signalPostgresOn, type Told } from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
 
 /** PostgreSQL refuses to run as root, so there the service gives it this user, who owns nothing else. */
@@ -65,11 +65,12 @@ describe('a start on an empty folder', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test('makes up for one that was killed while it set up its database', async () => {
+  test('makes up for one that lost its power while it set up its database', async () => {
     const DATA_DIR = newFolder();
     const killed = nodeStart({ DATA_DIR });
-    await eventually(() => postgresOn(DATA_DIR).length > 0);
+    await eventually(() => fs.globSync('*/PG_VERSION', { cwd: DATA_DIR }).length > 0);
     killed.signal('SIGKILL');
+    signalPostgresOn(DATA_DIR, 'SIGKILL');
     await killed.end;
     expect(await (await nodeStart({ DATA_DIR }).ready()).listPets()).toEqual({ status: 200, names: [] });
     expect(fs.readdirSync(DATA_DIR).filter((name) => name.includes('new'))).toEqual([]);
@@ -125,11 +126,10 @@ describe('a start on the data of an earlier one', () => {
   test.each(['the service', 'the service and its database'])('has it after kill -9 of %s', async (whom) => {
     const killed = nodeStart({ DATA_DIR });
     await (await killed.ready()).createPet(whom);
-    const [database] = postgresOn(DATA_DIR);
     killed.signal('SIGKILL');
-    if (whom !== 'the service') process.kill(database!, 'SIGKILL');
+    if (whom !== 'the service') signalPostgresOn(DATA_DIR, 'SIGKILL');
     await killed.end;
-    if (whom === 'the service') expect(postgresOn(DATA_DIR)).toEqual([database]);
+    if (whom === 'the service') expect(postgresOn(DATA_DIR)).toHaveLength(1);
     const run = nodeStart({ DATA_DIR });
     expect((await (await run.ready()).listPets()).names).toEqual(expect.arrayContaining(['Luna', whom]));
     await run.stop();

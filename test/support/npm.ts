@@ -70,14 +70,18 @@ export class Run {
     return new Told(row('API'), row('Swagger UI'), row('Data'), row('Demo key'));
   }
 
+  get pid(): number {
+    return this.process.pid!;
+  }
+
   /** Signals the started process alone. */
   signal(name: NodeJS.Signals): void {
     this.process.kill(name);
   }
 
-  /** Signals it and its children, but for those with a group of their own, as Ctrl-C in a terminal does. */
+  /** Signals its process group, as Ctrl-C in a terminal does. */
   signalGroup(name: NodeJS.Signals): void {
-    process.kill(-this.process.pid!, name);
+    process.kill(-this.pid, name);
   }
 
   /** Ends it with SIGTERM, for which it must end with 0. */
@@ -122,23 +126,30 @@ export async function isServed(url: string): Promise<boolean> {
   return answer !== undefined;
 }
 
+/** Signals all of them. */
+export function signalPostgresOn(folder: string, name: NodeJS.Signals): void {
+  for (const pid of postgresOn(folder)) signalIfThere(pid, name);
+}
+
 /** Kills what a test has left running, but for databases: `removeFolders` stops those. */
 export function endRuns(): void {
-  for (const run of runs.splice(0)) {
-    try {
-      run.signalGroup('SIGKILL');
-    } catch {
-      // It has ended.
-    }
-  }
+  for (const run of runs.splice(0)) signalIfThere(-run.pid, 'SIGKILL');
 }
 
 /** Stops the databases that still run on the folders of `newFolder`, and removes these. */
 export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) {
-    for (const pid of postgresOn(folder)) process.kill(pid, 'SIGQUIT');
+    signalPostgresOn(folder, 'SIGQUIT');
     await eventually(() => postgresOn(folder).length === 0);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function signalIfThere(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended.
   }
 }
 
