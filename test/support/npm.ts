@@ -25,8 +25,7 @@ export class Told {
 
   /** Status of a list with a key, and the names in it. */
   async listPets(key = this.key): Promise<{ status: number; names: string[] }> {
-    const headers = { Authorization: `Bearer ${key}` };
-    const response = await fetch(`${this.api}/pets?limit=100`, { headers });
+    const response = await fetch(`${this.api}/pets`, { headers: { Authorization: `Bearer ${key}` } });
     const pets = (response.ok ? await response.json() : []) as { name: string }[];
     return { status: response.status, names: pets.map(({ name }) => name) };
   }
@@ -48,13 +47,8 @@ export class Run {
   private readonly process: ChildProcess;
 
   constructor(program: string, args: string[], env: Environment, cwd = ROOT) {
-    const inherited = { PATH: process.env.PATH, HOME: process.env.HOME };
-    this.process = spawn(program, args, {
-      cwd,
-      env: { ...inherited, PORT: '0', ...env },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const all = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env };
+    this.process = spawn(program, args, { cwd, env: all, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     this.process.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.end = once(this.process, 'exit').then(([code, signal]) => code ?? signal);
@@ -70,10 +64,6 @@ export class Run {
     return new Told(row('API'), row('Swagger UI'), row('Data'), row('Demo key'));
   }
 
-  get pid(): number {
-    return this.process.pid!;
-  }
-
   /** Signals the started process alone. */
   signal(name: NodeJS.Signals): void {
     this.process.kill(name);
@@ -81,7 +71,7 @@ export class Run {
 
   /** Signals its process group, as Ctrl-C in a terminal does. */
   signalGroup(name: NodeJS.Signals): void {
-    process.kill(-this.pid, name);
+    signalIfThere(-this.process.pid!, name);
   }
 
   /** Ends it with SIGTERM, for which it must end with 0. */
@@ -122,8 +112,7 @@ export function postgresOn(folder: string): number[] {
 
 /** Whether anything answers at an address. */
 export async function isServed(url: string): Promise<boolean> {
-  const answer = await fetch(url).catch(() => undefined);
-  return answer !== undefined;
+  return (await fetch(url).catch(() => undefined)) !== undefined;
 }
 
 /** Signals all of them. */
@@ -133,7 +122,7 @@ export function signalPostgresOn(folder: string, name: NodeJS.Signals): void {
 
 /** Kills what a test has left running, but for databases: `removeFolders` stops those. */
 export function endRuns(): void {
-  for (const run of runs.splice(0)) signalIfThere(-run.pid, 'SIGKILL');
+  for (const run of runs.splice(0)) run.signalGroup('SIGKILL');
 }
 
 /** Stops the databases that still run on the folders of `newFolder`, and removes these. */
@@ -154,7 +143,7 @@ function signalIfThere(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Resolves once something is so. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 25_000): Promise<void> {
   for (const deadline = Date.now() + withinMs; !(await isSo()); await sleep(50)) {
     if (Date.now() > deadline) throw new Error(`Not so within ${withinMs} ms: ${isSo.toString()}`);
   }
