@@ -11,13 +11,24 @@ import { ValidationPipe } from './common/validation.pipe.js';
 import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
+import { IdempotencyModule } from './idempotency/idempotency.module.js';
+import { LimitsModule } from './limits/limits.module.js';
 import { MessagesModule } from './messages/messages.module.js';
 import { PetsModule } from './pets/pets.module.js';
 import { StoreModule } from './store/store.module.js';
 
 /** The features, and what every request goes through, in this order. */
 @Module({
-  imports: [AuthModule, PetsModule, CategoriesModule, StoreModule, MessagesModule, HealthModule],
+  imports: [
+    AuthModule,
+    PetsModule,
+    CategoriesModule,
+    StoreModule,
+    MessagesModule,
+    HealthModule,
+    IdempotencyModule,
+    LimitsModule,
+  ],
   providers: [
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },

@@ -1,4 +1,5 @@
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
+import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import { VersioningType } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -8,6 +9,19 @@ import { HttpServer } from './common/http-server.js';
 import type { Config } from './config.js';
 import { serveDocument } from './openapi/document.js';
 
+const EXPOSED_HEADERS = [
+  'Allow',
+  'Deprecation',
+  'Idempotency-Replayed',
+  'Link',
+  'Location',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'Sunset',
+  'WWW-Authenticate',
+  'X-Request-Id',
+];
 const LOG_LEVELS: LogLevel[] = ['fatal', 'error', 'warn', 'log', 'debug'];
 
 /** Builds the service on a migrated database, ready to listen. */
@@ -23,9 +37,23 @@ export async function createApplication(config: Config, clock?: Clock): Promise<
   );
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   app.setLocal('baseUrl', config.BASE_URL);
+  app.set('trust proxy', config.TRUST_PROXY);
+  if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
   serveDocument(app, config);
   await app.init();
   return app;
+}
+
+/** What pages of other origins may do and read. They send their key themselves, so no cookie is ever involved. */
+function corsOptions(origins: string): CorsOptions {
+  return {
+    origin: origins.split(','),
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    exposedHeaders: EXPOSED_HEADERS,
+    maxAge: 600,
+    // OPTIONS then ends where it does without CORS, with its Allow.
+    preflightContinue: true,
+  };
 }
 
 /** Nest tells at `log` of each module and route that it sets up, which helps only who debugs the start. */

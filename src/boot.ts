@@ -5,12 +5,10 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
 import { createDemoKey } from './auth/demo-key.js';
 import type { Clock } from './common/clock.js';
+import { BACKLOG } from './common/http-server.js';
 import { Config, StartupError } from './config.js';
 import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
-
-/** How often a stop closes the connections that have become idle, in milliseconds. */
-const SWEEP_MS = 50;
 
 /** A service that listens. */
 export interface RunningService {
@@ -57,7 +55,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
 async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Promise<void> {
   const server: Server = app.getHttpServer();
   try {
-    server.listen(PORT, HOST);
+    server.listen({ port: PORT, host: HOST, backlog: BACKLOG });
     await once(server, 'listening');
   } catch (error) {
     await app.close();
@@ -69,17 +67,12 @@ async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Prom
   }
 }
 
-/**
- * Closes within the grace period: what then still runs is cut off. A connection whose request has just been answered
- * would be kept for the next one, so idle ones are closed again and again.
- */
+/** Closes within the grace period: what then still runs is cut off. */
 async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   await app.close();
   clearTimeout(cut);
-  clearInterval(sweep);
 }
 
 function addressOf(app: NestExpressApplication): string {

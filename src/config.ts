@@ -15,6 +15,7 @@ import {
 // Hosts of a private network have no top-level domain, and those of Docker Compose may have an underscore.
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
 const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
+const REDIS_URL = { ...PRIVATE, protocols: ['redis', 'rediss'] };
 const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
 
 /** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
@@ -30,6 +31,19 @@ const EndsIn = (suffix: string) =>
     validator: {
       validate: (value) => typeof value === 'string' && value.endsWith(suffix),
       defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
+    },
+  });
+
+const Origins = () =>
+  ValidateBy({
+    name: 'origins',
+    validator: {
+      validate: (value) =>
+        String(value)
+          .split(',')
+          .every((one) => URL.parse(one)?.origin === one),
+      defaultMessage: (args) =>
+        `${args?.property} must be origins such as https://shop.example, separated by commas`,
     },
   });
 
@@ -56,6 +70,16 @@ export class Config {
   @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) STAGING_URL?: string;
   /** Address of the message interface. */
   @IsOptional() @Address() @IsUrl(HTTP_URL) API_URL?: string;
+  /** Sign-ups and failed log-ins per minute, for each address and each account; 0 is off. */
+  @Digits() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
+  /** Requests per minute for each API key; 0 is off. */
+  @Digits() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
+  /** Redis in which all instances count together. */
+  @IsOptional() @IsUrl(REDIS_URL) REDIS_URL?: string;
+  /** How many proxies stand in front, whose `X-Forwarded-…` headers are believed; 0 believes none. */
+  @Digits() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
+  /** Origins, separated by commas, whose pages browsers may let call the service. */
+  @IsOptional() @Origins() CORS_ORIGINS?: string;
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** Milliseconds that accepted requests may still run at a stop. */
   @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;

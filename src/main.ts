@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { boot, type RunningService } from './boot.js';
 import { warnOfStaleBuild } from './build-age.js';
 import { type Config, readConfig, StartupError } from './config.js';
@@ -11,6 +12,7 @@ let isStopping = false;
 
 warnOfStaleBuild();
 try {
+  if (existsSync('.env')) process.loadEnvFile();
   const config = readConfig(process.env);
   const starting = boot(config);
   stopOnSignal(starting, config);

@@ -124,9 +124,37 @@ describe('Every operation', () => {
     expectError(await begin(one, 'no header\r\n\r\n'), 400, 'bad_request');
   });
 
+  test('answers 429 where its limit is used up', async () => {
+    const env = { DATABASE_URL: service.databaseUrl, AUTH_LIMIT_PER_MINUTE: '1', KEY_LIMIT_PER_MINUTE: '1' };
+    const limited = await startService(env);
+    await call(limited, 'POST', '/v1/accounts', {
+      body: { email: 'one@example.com', password: 'correct horse battery' },
+    });
+    await call(limited, 'GET', '/v1/api-keys', { account: { ...account, password: 'wrong' } });
+    await call(limited, 'GET', '/v1/pets', { key });
+    for (const one of operations) {
+      const answer = await call(limited, one.method, pathOf(one), {
+        ...credentials(one),
+        body: exampleOf(one),
+      });
+      expectError(answer, 429, 'rate_limited');
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    await limited.stop();
+  });
+
   test('answers 408 to a request that does not end', async () => {
     const answers = await Promise.all(operations.map((one) => begin(one, 'X:')));
     for (const answer of answers) expectError(answer, 408, 'request_timeout');
+  });
+});
+
+describe('Every keyed operation', () => {
+  test.each(
+    all.filter(([, { operation }]) => operation.parameters?.some(({ name }) => name === 'Idempotency-Key')),
+  )('%s refuses an Idempotency-Key that is none', async (_id, one) => {
+    const options = { ...credentials(one), body: exampleOf(one), headers: { 'Idempotency-Key': 'a b' } };
+    expectError(await call(service, one.method, pathOf(one), options), 400, 'validation_failed');
   });
 });
 
@@ -156,13 +184,23 @@ describe('A failing database', () => {
 
   test('that lacks a table makes every operation answer 500, telling nothing', async () => {
     const databaseUrl = await createDatabase();
-    const other = await startService({ DATABASE_URL: databaseUrl });
-    await query(databaseUrl, 'DROP TABLE messages, orders, pets, categories, api_keys, accounts');
+    const other = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug' });
+    await query(databaseUrl, 'DROP TABLE messages, orders, pets, categories, api_keys, accounts CASCADE');
     for (const answer of await everywhere(other)) {
       const message = expectError(answer, 500, 'internal_error');
       expect(message).toBe('Something went wrong on our side.');
     }
     expect(other.output()).toContain('relation "api_keys" does not exist');
+    const sent = operations.flatMap((one) =>
+      Object.values((exampleOf(one) ?? {}) as Record<string, unknown>),
+    );
+    const personal = [
+      key,
+      account.email,
+      account.password,
+      ...sent.filter((value) => typeof value === 'string'),
+    ];
+    for (const text of personal) expect(other.output()).not.toContain(text);
     await other.stop();
   });
 });

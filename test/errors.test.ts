@@ -151,6 +151,18 @@ describe('Bodies', () => {
     expect(withLongNumber.status).toBe(400);
   });
 
+  test.each([
+    '{"constructor":1}',
+    '{"constructor":{"name":1}}',
+    '{"then":{}}',
+    '{"__proto__":null}',
+    '[[1]]',
+  ])('are refused with %s where a value belongs', async (value) => {
+    for (const body of [`{"name":${value},"categoryId":1}`, `{"name":"Rex","categoryId":${value}}`]) {
+      expectError(await post(body), 400, 'validation_failed');
+    }
+  });
+
   test('cannot reach a prototype', async () => {
     const hostile =
       '{"__proto__":{"name":"X","status":"sold"},"constructor":{"prototype":{"x":1}},"categoryId":1}';
@@ -180,6 +192,46 @@ describe('Bodies', () => {
       413,
       'payload_too_large',
     );
+  });
+
+  test('that are too large are answered before they have come', async () => {
+    const lines = [
+      'POST /v1/pets HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+      `Content-Type: application/json`,
+    ];
+    expectError(await raw([...lines, 'Content-Length: 10000000'], '{'), 413, 'payload_too_large');
+    const chunk = `20000\r\n${'x'.repeat(131_072)}\r\n`;
+    expectError(await raw([...lines, 'Transfer-Encoding: chunked'], chunk), 413, 'payload_too_large');
+  });
+
+  test('are asked for with 100 Continue once the key and the headers count, and not before', async () => {
+    const ask = async (authorization: string, length: number) => {
+      const { hostname, port } = new URL(service.url);
+      const socket = connect(Number(port), hostname);
+      const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', authorization, 'Content-Type: application/json'];
+      socket.write([...lines, 'Expect: 100-continue', `Content-Length: ${length}`, '', ''].join('\r\n'));
+      const [first] = (await once(socket, 'data')) as [Buffer];
+      socket.destroy();
+      return first.toString().slice(9, 12);
+    };
+    expect(await ask('X: y', 5)).toBe('401');
+    expect(await ask('Authorization: Bearer x', 5)).toBe('401');
+    expect(await ask(`Authorization: Bearer ${key}`, 102_401)).toBe('413');
+    expect(await ask(`Authorization: Bearer ${key}`, 5)).toBe('100');
+  });
+
+  test('are looked at for their type in no time, however many spaces it has', async () => {
+    const begin = performance.now();
+    const type = `application/json${' '.repeat(15_000)}x`;
+    const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
+    expectError(
+      await raw([...lines, `Content-Type: ${type}`, 'Content-Length: 2'], '{}'),
+      400,
+      'invalid_content_type',
+    );
+    expect(performance.now() - begin).toBeLessThan(150);
   });
 
   test.each([
@@ -212,6 +264,9 @@ describe('Routes', () => {
     '//v1/pets',
     '/v1/pets/1/2',
     '/docs/nothing',
+    '/docs/LICENSE',
+    '/docs/package.json',
+    '/docs/index.html',
     '/health',
     '/v1/%zz',
     '/../etc/passwd',
@@ -241,10 +296,62 @@ describe('Routes', () => {
     ]);
   });
 
+  test.each([
+    ['http://shop.example/v1/pets?limit=1', 200],
+    ['HTTP://x/v1/pets', 200],
+    ['http://x', 404],
+    ['http://[::1/v1/pets', 200],
+    ['http://x:99999999/v1/nothing', 404],
+    ['//x@[::1#', 404],
+    ['/v1/pets#x', 200],
+    ['*', 404],
+    ['/v1/categories/%31?x=%zz', 200],
+    ['/v1/pets?ids=1%2C2&x=%zz', 200],
+    ['/v1/pets/1%zz', 400],
+  ])('answer the target %s with %i', async (target, status) => {
+    const lines = [`GET ${target} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${key}`];
+    const answer = await send(service, `${lines.join('\r\n')}\r\n\r\n`);
+    expect(answer.status).toBe(status);
+    if (status === 404) expectError(answer, 404, 'route_not_found');
+  });
+
   test('answer HEAD as GET without its body', async () => {
     const answer = await call(service, 'HEAD', '/v1/pets', { key });
     expect([answer.status, answer.text]).toEqual([200, '']);
     expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(1);
+  });
+});
+
+describe('CORS', () => {
+  test('lets pages of the named origins call, and changes nothing else', async () => {
+    const origin = 'https://shop.example';
+    const other = await startService({
+      CORS_ORIGINS: `${origin},https://two.example`,
+      DATABASE_URL: service.databaseUrl,
+    });
+    const ask = (from: string) =>
+      call(other, 'OPTIONS', '/v1/pets', {
+        headers: { Origin: from, 'Access-Control-Request-Method': 'POST' },
+      });
+    const [preflight, stranger] = [await ask(origin), await ask('https://evil.example')];
+    const plain = await call(other, 'OPTIONS', '/v1/pets');
+    const unknown = await call(other, 'OPTIONS', '/v1/nothing');
+    const read = await call(other, 'GET', '/v1/pets', { key, headers: { Origin: origin } });
+    await other.stop();
+    expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
+    expect(stranger.headers.get('access-control-allow-origin')).toBeNull();
+    expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS, POST']);
+    expectError(unknown, 404, 'route_not_found');
+    expect(read.headers.get('access-control-expose-headers')).toContain('Link');
+  });
+
+  test('is off unless it is asked for', async () => {
+    const { headers } = await call(service, 'GET', '/v1/pets', {
+      key,
+      headers: { Origin: 'https://shop.example' },
+    });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
@@ -315,12 +422,30 @@ describe('What is no request in HTTP', () => {
     ],
     ['a negative length', 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
     ['no Host', 'GET /v1/pets HTTP/1.1\r\n\r\n'],
+    ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
     ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
   ])('is answered 400 bad_request: %s', async (_what, bytes) => {
     expectError(await send(service, bytes), 400, 'bad_request');
   });
 
-  test('leaves the service serving', async () => {
+  test('closes a connection that the client leaves open after a refusal', async () => {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    socket.on('error', () => {});
+    socket.resume().write('hello\r\n\r\n');
+    const drip = setInterval(() => socket.write('more'), 300);
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(drip);
+  });
+
+  test('leaves the service serving, also where the client cuts it off', async () => {
+    const { hostname, port } = new URL(service.url);
+    for (let i = 0; i < 50; i++) {
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => {});
+      socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    }
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
   });
 
@@ -355,6 +480,11 @@ describe('A slow client', () => {
     clearInterval(drip);
     return { text, seconds: (Date.now() - begin) / 1000 };
   };
+
+  test('that was answered before its body had come gets no second answer', async () => {
+    const { text } = await slowly('POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{');
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401']);
+  });
 
   test('gets 408 and is cut off when headers or a body are not there within 15 s', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;

@@ -1,14 +1,11 @@
-import { Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, Index } from 'typeorm';
+import { IdColumn } from '../database/columns.js';
 
 /** Who uses the service. Its email is unique whatever its letters' case (the index is on `lower(email)`). */
 @Entity('accounts')
 @Index('accounts_email_key', { synchronize: false })
 export class Account {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    primaryKeyConstraintName: 'accounts_pkey',
-    generatedIdentity: 'ALWAYS',
-  })
+  @IdColumn('accounts_pkey')
   id!: string;
 
   @Column('text')

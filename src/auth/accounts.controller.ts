@@ -1,12 +1,18 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Operation, Public, Tag } from '../common/operation.js';
+import { AuthLimiter } from '../limits/limiters.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto, toAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
+import { limitSubjects } from './limit-subjects.js';
 
 @Tag(...ACCOUNTS_TAG)
 @Controller('accounts')
 export class AccountsController {
-  constructor(private readonly accounts: AccountsService) {}
+  constructor(
+    private readonly accounts: AccountsService,
+    private readonly limiter: AuthLimiter,
+  ) {}
 
   @Post()
   @Public()
@@ -18,7 +24,12 @@ export class AccountsController {
     status: 201,
     errors: { account_exists: 409 },
   })
-  async create(@Body() body: NewAccountDto): Promise<AccountDto> {
+  async create(
+    @Body() body: NewAccountDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<AccountDto> {
+    await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
     return toAccountDto(await this.accounts.create(body));
   }
 }

@@ -6,10 +6,10 @@ import {
   Index,
   JoinColumn,
   ManyToOne,
-  PrimaryGeneratedColumn,
   type Relation,
   Unique,
 } from 'typeorm';
+import { IdColumn } from '../database/columns.js';
 import { Account } from './account.entity.js';
 
 /** A key of an account, known by its hash alone. */
@@ -19,11 +19,7 @@ import { Account } from './account.entity.js';
 @Check('api_keys_name_check', `char_length(name) BETWEEN 1 AND 255`)
 @Check('api_keys_hash_check', `octet_length(hash) = 32`)
 export class ApiKey {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    primaryKeyConstraintName: 'api_keys_pkey',
-    generatedIdentity: 'ALWAYS',
-  })
+  @IdColumn('api_keys_pkey')
   id!: string;
 
   @Column('bigint', { name: 'account_id' })

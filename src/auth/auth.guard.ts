@@ -1,12 +1,15 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { ApiError } from '../common/api-error.js';
 import { ACCESS, type Access } from '../common/operation.js';
+import { timesSent } from '../common/raw-headers.js';
+import { AuthLimiter, KeyLimiter } from '../limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { limitSubjects } from './limit-subjects.js';
 
 /** A request past the guard: whose it is, and by which key. */
 export interface AuthenticatedRequest extends Request {
@@ -25,6 +28,8 @@ export class AuthGuard implements CanActivate {
     private readonly apiKeys: ApiKeysService,
     private readonly bearer: BearerStrategy,
     private readonly accounts: AccountsService,
+    private readonly authLimiter: AuthLimiter,
+    private readonly keyLimiter: KeyLimiter,
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
@@ -33,33 +38,45 @@ export class AuthGuard implements CanActivate {
       context.getClass(),
     ]);
     if (access === 'public') return true;
-    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    return access === 'basic' ? this.checkPassword(request) : this.checkKey(request);
+    const http = context.switchToHttp();
+    const request = http.getRequest<AuthenticatedRequest>();
+    const response = http.getResponse<Response>();
+    return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
   }
 
   /** A key that was just seen is let through at once; any other goes through Passport. */
-  private checkKey(request: AuthenticatedRequest): true | Promise<true> {
+  private checkKey(request: AuthenticatedRequest, response: Response): true | Promise<true> {
     const header = request.headers.authorization ?? '';
     const [scheme] = BEARER.exec(header) ?? [];
     if (!scheme) throw unauthorized('missing_api_key');
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const key = header.slice(scheme.length);
     const known = this.apiKeys.peekOwner(key);
-    return known ? admit(request, known) : this.checkByPassport(request, key);
+    if (known && !this.keyLimiter.isOn) return admit(request, known);
+    return this.checkByPassport(request, response, key);
   }
 
-  private async checkByPassport(request: AuthenticatedRequest, key: string): Promise<true> {
+  private async checkByPassport(
+    request: AuthenticatedRequest,
+    response: Response,
+    key: string,
+  ): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`);
     if (!owner) throw unauthorized('invalid_api_key');
+    await this.keyLimiter.take([owner.keyId], response);
     return admit(request, owner);
   }
 
-  private async checkPassword(request: AuthenticatedRequest): Promise<true> {
+  /** Log-ins that fail are counted. Of a burst some are looked at before the count is full; what fails then is 429 too. */
+  private async checkPassword(request: AuthenticatedRequest, response: Response): Promise<true> {
     const credentials = parseBasic(request.headers.authorization ?? '');
     if (!credentials || hasTwoAuthorizations(request)) throw unauthorized('invalid_credentials');
+    const subjects = limitSubjects('log-in', request, credentials.name);
+    await this.authLimiter.check(subjects, response);
     const accountId = await this.accounts.findIdByPassword(credentials.name, credentials.pass);
-    if (!accountId) throw unauthorized('invalid_credentials');
-    return admit(request, { accountId });
+    if (accountId) return admit(request, { accountId });
+    await this.authLimiter.take(subjects, response);
+    throw unauthorized('invalid_credentials');
   }
 }
 
@@ -72,14 +89,9 @@ function admit(
   return true;
 }
 
-/** Node keeps the first `Authorization` of a request and drops others: which one was meant is not ours to guess. */
-function hasTwoAuthorizations({ rawHeaders }: Request): boolean {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 13 && name.toLowerCase() === 'authorization') count++;
-  }
-  return count > 1;
+/** Which of two `Authorization` headers was meant is not ours to guess. */
+function hasTwoAuthorizations(request: Request): boolean {
+  return timesSent(request, 'authorization') > 1;
 }
 
 /** RFC 9110, 11.6.1: a 401 names the scheme that is asked for; RFC 6750, 3.1: and that a key was not valid. */

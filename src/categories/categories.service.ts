@@ -3,13 +3,17 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, type PageQuery, paginate } from '../common/paging.js';
+import { Transactions } from '../database/transactions.js';
 import { violation } from '../database/violations.js';
 import type { NewCategoryDto } from './category.dto.js';
 import { Category } from './category.entity.js';
 
 @Injectable()
 export class CategoriesService {
-  constructor(@InjectRepository(Category) private readonly categories: Repository<Category>) {}
+  constructor(
+    @InjectRepository(Category) private readonly categories: Repository<Category>,
+    private readonly transactions: Transactions,
+  ) {}
 
   list(page: PageQuery): Promise<Page<Category>> {
     return paginate(this.categories.createQueryBuilder('category'), page);
@@ -18,7 +22,9 @@ export class CategoriesService {
   /** @throws ApiError `category_exists` */
   async create({ name }: NewCategoryDto): Promise<Category> {
     const category = this.categories.create({ name });
-    await this.categories.insert(category).catch(violation('categories_name_key', 'category_exists'));
+    await this.transactions.manager
+      .insert(Category, category)
+      .catch(violation('categories_name_key', 'category_exists'));
     return category;
   }
 

@@ -4,9 +4,11 @@ import { ApiError, type ErrorCode } from './api-error.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
-const JSON_UTF8 = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+// No two runs of white space meet here: those would cost the square of their length.
+const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
+const LIMIT_BYTES = 102_400;
 // Bytes as they are: body-parser limits, inflates and times them, but its text decoder would mend invalid UTF-8.
-const readBytes = express.raw({ type: () => true, limit: '100kb' });
+const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 const CODES: Record<string, ErrorCode> = {
@@ -27,13 +29,27 @@ export class BodyGuard implements CanActivate {
   }
 }
 
-async function read(request: Request, response: Response): Promise<true> {
+async function read(request: Request & { rawBody?: Buffer }, response: Response): Promise<true> {
   if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
+  if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
+  // RFC 9110, 10.1.1: only now is the body asked for.
+  if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
   await new Promise<void>((resolve, reject) => {
+    refuseAtLimit(request, reject);
     readBytes(request, response, (failure?: unknown) => (failure ? reject(refusal(failure)) : resolve()));
   });
-  request.body = parse(request.body as Buffer | undefined);
+  request.rawBody = request.body as Buffer | undefined;
+  request.body = parse(request.rawBody);
   return true;
+}
+
+/** body-parser tells of a body that is too large only when all of it has come, however much that is. */
+function refuseAtLimit(request: Request, reject: (error: ApiError) => void): void {
+  let size = 0;
+  request.on('data', ({ length }: Buffer) => {
+    size += length;
+    if (size > LIMIT_BYTES) reject(new ApiError('payload_too_large'));
+  });
 }
 
 function refusal(failure: unknown): ApiError {

@@ -22,10 +22,17 @@ export class ErrorFilter implements ExceptionFilter {
 
   private report(error: ApiError, response: Response): void {
     const cause = error.cause instanceof Error ? error.cause : error;
-    const line = `${requestIdOf(response)} ${error.code}: ${cause.name}: ${cause.message}`;
-    if (error.status === 500) this.logger.error(line, cause.stack);
+    const line = `${requestIdOf(response)} ${error.code}: ${cause.name}: ${loggable(cause)}`;
+    if (error.status === 500)
+      this.logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
     else this.logger.warn(line);
   }
+}
+
+/** The message of an error, but of PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
+function loggable(cause: Error): string {
+  const { code } = ((cause as { driverError?: unknown }).driverError ?? cause) as { code?: unknown };
+  return typeof code === 'string' && /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
 }
 
 /** Any thrown value as the failure that the client is told of. */
@@ -38,7 +45,8 @@ function toApiError(exception: unknown): ApiError {
 /** No handler took the request: its path is unknown, or known with other methods. */
 function answerUnrouted(request: Request, response: Response): void {
   const methods = allowedMethods(request);
-  if (methods.length === 0) return writeError(response, new ApiError('route_not_found'));
+  if (methods.length === 0 || (methods.includes(request.method) && request.method !== 'OPTIONS'))
+    return writeError(response, new ApiError('route_not_found'));
   const headers = { Allow: methods.join(', ') };
   // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
   if (request.method === 'OPTIONS') response.status(204).set(headers).end();

@@ -66,7 +66,7 @@ export function EnumField(options: FieldOptions & { name: string; values: Record
   });
 }
 
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** A point in time (RFC 3339, with its offset); a Date inside the service. */
 export function TimestampField(options: FieldOptions) {

@@ -1,11 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { ApiError, type ErrorCode } from './api-error.js';
+import { ApiError } from './api-error.js';
+import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
-import { giveRequestId, requestIdOf } from './request-id.js';
+import { timesSent } from './raw-headers.js';
+import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
+import { toPath } from './target.js';
 
 const LIMITS = {
   /** A request, headers and body, that is not there after this many milliseconds is answered 408. */
@@ -21,8 +25,24 @@ const LIMITS = {
   requireHostHeader: false,
 };
 
+/**
+ * How long the connections stay open when the service stops, in milliseconds: a client learns from its next answer to
+ * part, and would see that request reset if its connection were closed first.
+ */
+const PARTING_MS = 500;
+
+/** Connections that may wait to be accepted (Node: 511). Beyond, the kernel drops them, and they come back in seconds. */
+export const BACKLOG = 4_096;
+
+/** How often, while the service stops, connections are looked for that wait for another request, in milliseconds. */
+const IDLE_CHECK_MS = 50;
+
 /** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before a route is reached. */
 export class HttpServer extends ExpressAdapter {
+  /** Whether the service is about to stop: it still answers, and looks for no new work. */
+  isDraining = false;
+  private readonly overload = new Overload();
+
   constructor() {
     const app = express();
     app.disable('x-powered-by');
@@ -35,75 +55,49 @@ export class HttpServer extends ExpressAdapter {
   }
 
   override initHttpServer(): void {
-    this.httpServer = createServer(LIMITS, this.getInstance());
+    const take: RequestListener = (request, response) => this.take(request, response);
+    this.httpServer = createServer(LIMITS, take);
     this.httpServer.on('clientError', refuse);
     this.httpServer.on('checkExpectation', refuseExpectation);
-    this.httpServer.on('connect', (_request: IncomingMessage, socket: Socket) => refuse({}, socket));
+    // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
+    this.httpServer.on('checkContinue', take);
+    this.httpServer.on('connect', refuseTunnel);
+  }
+
+  override beforeClose(): void {
+    this.isDraining = true;
+    super.beforeClose();
+  }
+
+  /** Stops to listen, and waits for the requests under way; after a while, a connection with none is closed. */
+  override async close(): Promise<void> {
+    // The HTTP server's own method closes the idle connections at once.
+    NetServer.prototype.close.call(this.httpServer);
+    if (await this.hasConnections()) await sleep(PARTING_MS);
+    const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
+    await super.close();
+    clearInterval(closer);
+    this.overload.stop();
+  }
+
+  private async hasConnections(): Promise<boolean> {
+    return (await promisify(this.httpServer.getConnections.bind(this.httpServer))()) > 0;
+  }
+
+  /** Hands a request to Express, unless there are too many. While the service stops, its client is told to go elsewhere. */
+  private take(request: IncomingMessage, response: ServerResponse): void {
+    stamp(request, response);
+    watchForEarlyAnswer(request, response);
+    request.url = toPath(request.url ?? '');
+    if (this.isDraining) response.setHeader('Connection', 'close');
+    if (!this.overload.sheds(request, response)) this.getInstance()(request, response);
   }
 }
 
-/** What every request gets before anything else looks at it. */
-function prepare(request: Request, response: Response, next: NextFunction): void {
-  stamp(request, response);
-  if (!request.headers.host && request.httpVersion === '1.1') {
-    throw new ApiError('bad_request', 'The request needs a Host header.');
+/** What Express does first with every request. */
+function prepare(request: Request, _response: Response, next: NextFunction): void {
+  if (request.httpVersion === '1.1' && (!request.headers.host || timesSent(request, 'host') > 1)) {
+    throw new ApiError('bad_request', 'The request needs one Host header.');
   }
-  request.url = escapeMalformedPercents(request.url);
   next();
-}
-
-/** Headers of every response: the id that is in the log line too, and what keeps browsers from guessing or storing. */
-function stamp(request: IncomingMessage, response: ServerResponse): void {
-  giveRequestId(request, response);
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Cache-Control', 'no-store');
-}
-
-/** A `%` that encodes nothing stays itself, so that the router does not refuse the path before the guard has run. */
-function escapeMalformedPercents(url: string): string {
-  if (!url.includes('%')) return url;
-  try {
-    decodeURIComponent(url);
-    return url;
-  } catch {
-    return url.replaceAll('%', '%25');
-  }
-}
-
-const REFUSALS: Record<string, ErrorCode> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
-};
-
-/** Answers what is no HTTP request, or not one in time, straight on its socket, and closes that. */
-function refuse(failure: { code?: string }, socket: Socket): void {
-  const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (failure.code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const error = new ApiError(REFUSALS[failure.code ?? ''] ?? 'bad_request');
-  const body = JSON.stringify(error);
-  const lines = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Connection: close',
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${current ? requestIdOf(current) : randomUUID()}`,
-  ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
-}
-
-/** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, and Node answers that itself. */
-function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
-  stamp(request, response);
-  const error = new ApiError('expectation_failed');
-  const body = JSON.stringify(error);
-  response.writeHead(error.status, {
-    Connection: 'close',
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-  });
-  response.end(body);
 }

@@ -15,21 +15,24 @@ export interface RawJson {
 }
 
 const INTEGER = /^-?\d+$/;
+// A fraction of which a double may keep nothing, as of 0.99999999999999999999.
+const FRACTION = /\.\d*[1-9]/;
 // Sixteen digits in a row can be an integer that a double does not hold.
 const MAY_LOSE_DIGITS = /\d{16}/;
 
 /**
- * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, everything else is as usual.
+ * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, a fraction that would be rounded to an integer
+ * NaN, everything else is as usual.
  * The exact path costs a call per value, so it is taken only where some number is long enough to need it.
  * @throws SyntaxError, or RangeError where the text nests too deeply
  */
 export function parseJson(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
-      ? BigInt(source)
-      : value,
-  );
+  return JSON.parse(text, (_key, value, { source }) => {
+    if (typeof value !== 'number' || source === undefined) return value;
+    if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source);
+    return Number.isInteger(value) && FRACTION.test(source) ? NaN : value;
+  });
 }
 
 /** Writes an int64, which inside the service is a decimal string, as a JSON integer with all its digits. */

@@ -6,6 +6,7 @@ import type { ErrorCode } from './api-error.js';
 export const MARKS = {
   access: 'x-mark-access',
   errors: 'x-mark-errors',
+  idempotent: 'x-mark-idempotent',
   located: 'x-mark-located',
   tag: 'x-mark-tag',
 } as const;

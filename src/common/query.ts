@@ -9,8 +9,9 @@ export function parseQuery(text: string | null | undefined): Record<string, stri
     const bracket = name.indexOf('[');
     const plain = bracket > 0 ? name.slice(0, bracket) : name;
     const before = query[plain];
-    if (before !== undefined) query[plain] = [before, value].flat();
-    else query[plain] = bracket > 0 ? [value] : value;
+    if (before === undefined) query[plain] = bracket > 0 ? [value] : value;
+    else if (Array.isArray(before)) before.push(value);
+    else query[plain] = [before, value];
   }
   return query;
 }

@@ -1,9 +1,11 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
 import { poolOptions } from './data-source.js';
+import { Transactions } from './transactions.js';
 
 /** Connects TypeORM; each feature brings its own entities. */
+@Global()
 @Module({
   imports: [
     TypeOrmModule.forRootAsync({
@@ -11,5 +13,7 @@ import { poolOptions } from './data-source.js';
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
     }),
   ],
+  providers: [Transactions],
+  exports: [Transactions],
 })
 export class DatabaseModule {}

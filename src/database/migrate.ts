@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { DataSource, type MigrationInterface } from 'typeorm';
+import { Logger } from '@nestjs/common';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { type Config, StartupError } from '../config.js';
 import { sessionOptions } from './data-source.js';
 
@@ -24,10 +25,25 @@ export async function migrate(config: Config): Promise<void> {
     await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
     await database.runMigrations({ transaction: 'each' });
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    await warnOfDataLoss(session);
   } finally {
     await session.release();
     await database.destroy();
   }
+}
+
+/** What a crash of the server or its machine can take back while one of these is off: writes that were acknowledged. */
+async function warnOfDataLoss(session: QueryRunner): Promise<void> {
+  const off = (await session.query(`
+    SELECT name FROM pg_settings
+    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'`)) as {
+    name: string;
+  }[];
+  if (off.length === 0) return;
+  const names = off.map(({ name }) => name).join(', ');
+  new Logger('Database').warn(
+    `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged.`,
+  );
 }
 
 type Migration = new () => MigrationInterface;

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/com
 import { AccountId } from '../auth/account-id.decorator.js';
 import { Operation, Stability, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Idempotent } from '../idempotency/idempotent.decorator.js';
 import { MessageDto, MessageParams, NewMessageDto, toMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
@@ -13,6 +14,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Post()
+  @Idempotent()
   @Operation({
     id: 'submitMessage',
     summary: 'Submit a message',

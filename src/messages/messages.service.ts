@@ -3,13 +3,17 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
+import { Transactions } from '../database/transactions.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 
 /** The messages of one account each: another account's message is as good as none. */
 @Injectable()
 export class MessagesService {
-  constructor(@InjectRepository(Message) private readonly messages: Repository<Message>) {}
+  constructor(
+    @InjectRepository(Message) private readonly messages: Repository<Message>,
+    private readonly transactions: Transactions,
+  ) {}
 
   /** Stores a message for delivery; it is durable when the promise resolves. */
   async submit(accountId: string, { message: text }: NewMessageDto): Promise<Message> {
@@ -19,7 +23,7 @@ export class MessagesService {
       message: text,
       status: MessageStatus.Queued,
     });
-    await this.messages.insert(message);
+    await this.transactions.manager.insert(Message, message);
     return message;
   }
 

@@ -35,10 +35,11 @@ function describeCall({ path, method, operation }: Placed, access: Access, confi
   }[];
   const examples = new Map(parameters.map(({ name, schema }) => [name, String(schema?.example ?? name)]));
   const example = body?.['application/json']?.example;
+  const server = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url)) ?? config.BASE_URL;
   return {
     method: method.toUpperCase(),
     url:
-      (config.BASE_URL ?? 'http://localhost:3000/v1') +
+      (server ?? `http://localhost:${config.PORT || 3000}/v1`) +
       path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
     access,
     body: example === undefined ? undefined : JSON.stringify(example),

@@ -5,7 +5,7 @@ import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
-import { SWAGGER_UI } from './swagger-ui.js';
+import { onlyTheFilesOfThePage, SWAGGER_UI, SWAGGER_UI_PATH } from './swagger-ui.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -59,7 +59,8 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
 
 /** Serves the document, and Swagger UI for it. */
 export function serveDocument(app: NestExpressApplication, config: Config): void {
-  SwaggerModule.setup('docs', app, () => buildDocument(app, config), SWAGGER_UI);
+  app.use(`/${SWAGGER_UI_PATH}`, onlyTheFilesOfThePage);
+  SwaggerModule.setup(SWAGGER_UI_PATH, app, () => buildDocument(app, config), SWAGGER_UI);
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;

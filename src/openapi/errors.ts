@@ -11,6 +11,7 @@ const EVERYWHERE: ErrorCode[] = [
   'request_timeout',
   'expectation_failed',
   'headers_too_large',
+  'rate_limited',
   'internal_error',
   'service_unavailable',
 ];
@@ -78,7 +79,8 @@ function response(status: number, codes: ErrorCode[]) {
   );
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (status === 401) headers.push('WWW-Authenticate');
-  if (status === 503) headers.push('Retry-After');
+  if (status === 429 || status === 503) headers.push('Retry-After');
+  if (status === 429) headers.push('RateLimit', 'RateLimit-Policy');
   return {
     description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].meaning}`).join('\n\n'),
     headers: headerReferences(headers),

@@ -12,6 +12,22 @@ export const HEADERS = {
     schema: { type: 'string', format: 'uri' },
     example: 'http://localhost:3000/v1/pets/1',
   },
+  'Idempotency-Replayed': {
+    description:
+      '`true` where this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+  },
+  RateLimit: {
+    description: 'How many requests are left (`r`), and seconds until the count starts anew (`t`).',
+    schema: { type: 'string' },
+    example: '"auth";r=0;t=30',
+  },
+  'RateLimit-Policy': {
+    description: 'How many requests (`q`) are allowed within how many seconds (`w`).',
+    schema: { type: 'string' },
+    example: '"auth";q=20;w=60',
+  },
   Link: {
     description: 'Address of the next page (`rel="next"`); absent on the last one.',
     schema: { type: 'string' },

@@ -21,6 +21,7 @@ interface Marks {
   access: Access;
   errors: Partial<Record<ErrorCode, number>>;
   located: boolean;
+  idempotent: boolean;
   tag: Tag;
 }
 
@@ -45,13 +46,14 @@ const SECURITY: Record<Access, Record<string, string[]>[]> = {
 /** Completes an operation with what its marks and its own shape say, and returns its tag. */
 export function finishOperation(placed: Placed, document: OpenAPIObject, config: Config): Tag {
   const { operation } = placed;
-  const { access, errors, located, tag } = takeMarks(operation);
+  const { access, errors, located, idempotent, tag } = takeMarks(operation);
   operation.security = SECURITY[access];
   for (const parameter of (operation.parameters ?? []) as { schema?: Schema }[]) {
     if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
   }
   giveExample(document, operation.requestBody);
-  finishSuccess(document, operation, located);
+  finishSuccess(document, operation, { located, idempotent });
+  if (idempotent) Object.assign(errors, { idempotency_key_in_use: 409, idempotency_key_reused: 422 });
   Object.assign(operation.responses, errorResponses(operation, access, errors));
   if (operation['x-stability']) operation.summary += ` (${operation['x-stability']})`;
   if (operation['x-deprecated-sunset']) finishDeprecated(operation);
@@ -69,6 +71,7 @@ function takeMarks(operation: Operation): Marks {
     access: take(MARKS.access) ?? 'bearer',
     errors: take(MARKS.errors) ?? {},
     located: take(MARKS.located) ?? false,
+    idempotent: take(MARKS.idempotent) ?? false,
     tag: take(MARKS.tag) ?? { name: '', description: '' },
   };
 }
@@ -80,7 +83,11 @@ const SUCCESS: Record<string, string> = {
   204: 'Done. The response has no body.',
 };
 
-function finishSuccess(document: OpenAPIObject, operation: Operation, located: boolean): void {
+function finishSuccess(
+  document: OpenAPIObject,
+  operation: Operation,
+  { located, idempotent }: Pick<Marks, 'located' | 'idempotent'>,
+): void {
   const [status, response] = Object.entries(operation.responses)[0] as unknown as [
     string,
     Record<string, unknown>,
@@ -88,6 +95,7 @@ function finishSuccess(document: OpenAPIObject, operation: Operation, located: b
   const media = (response.content as Record<string, Media> | undefined)?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
+  if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema.type === 'array') {
     headers.push('Link');
     media.schema = namePage(document, operation.operationId!, media.schema);

@@ -1,4 +1,6 @@
 import type { SwaggerCustomOptions } from '@nestjs/swagger';
+import type { NextFunction, Request, Response } from 'express';
+import { ApiError } from '../common/api-error.js';
 
 const CSS = `
 /* By default white on light grey: the method of a deprecated operation could not be read. */
@@ -31,3 +33,21 @@ export const SWAGGER_UI: SwaggerCustomOptions = {
     tryItOutEnabled: true,
   },
 };
+
+export const SWAGGER_UI_PATH = 'docs';
+
+const FILES = new Set([
+  '/',
+  '/swagger-ui-init.js',
+  '/swagger-ui.css',
+  '/swagger-ui-bundle.js',
+  '/swagger-ui-standalone-preset.js',
+  '/favicon-16x16.png',
+  '/favicon-32x32.png',
+]);
+
+/** Express middleware: of the package that Swagger UI comes in, the page needs a few files, and nobody the others. */
+export function onlyTheFilesOfThePage({ path }: Request, _response: Response, next: NextFunction): void {
+  if (!FILES.has(path)) throw new ApiError('route_not_found');
+  next();
+}

@@ -1,13 +1,5 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryGeneratedColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } from 'typeorm';
+import { IdColumn } from '../database/columns.js';
 import { Category } from '../categories/category.entity.js';
 
 /** What can be done with an animal. Orders move it; a client may also add an animal in any state, or in none. */
@@ -24,11 +16,7 @@ export enum PetStatus {
 @Check('pets_name_check', `char_length(name) BETWEEN 1 AND 255`)
 @Check('pets_status_check', `status IN ('available', 'pending', 'sold')`)
 export class Pet {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    primaryKeyConstraintName: 'pets_pkey',
-    generatedIdentity: 'ALWAYS',
-  })
+  @IdColumn('pets_pkey')
   id!: string;
 
   @Column('text')

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { Sunset } from '../common/sunset.js';
+import { Idempotent } from '../idempotency/idempotent.decorator.js';
 import { ListPetsQuery, NewPetDto, PetDto, PetParams, toPetDto } from './pet.dto.js';
 import { PetsService } from './pets.service.js';
 
@@ -17,6 +18,7 @@ export class PetsController {
   }
 
   @Post()
+  @Idempotent()
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',

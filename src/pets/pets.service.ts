@@ -1,15 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, type Repository } from 'typeorm';
+import { In, type Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, paginate } from '../common/paging.js';
+import { Transactions } from '../database/transactions.js';
 import { violation } from '../database/violations.js';
 import type { ListPetsQuery, NewPetDto } from './pet.dto.js';
 import { Pet, PetStatus } from './pet.entity.js';
 
 @Injectable()
 export class PetsService {
-  constructor(@InjectRepository(Pet) private readonly pets: Repository<Pet>) {}
+  constructor(
+    @InjectRepository(Pet) private readonly pets: Repository<Pet>,
+    private readonly transactions: Transactions,
+  ) {}
 
   list({ status, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
     const query = this.pets.createQueryBuilder('pet');
@@ -21,7 +25,9 @@ export class PetsService {
   /** @throws ApiError `category_not_found` (400) where the category is not there */
   async create({ name, categoryId, status }: NewPetDto): Promise<Pet> {
     const pet = this.pets.create({ name, categoryId, status: status ?? null });
-    await this.pets.insert(pet).catch(violation('pets_category_id_fkey', 'category_not_found', 400));
+    await this.transactions.manager
+      .insert(Pet, pet)
+      .catch(violation('pets_category_id_fkey', 'category_not_found', 400));
     return pet;
   }
 
@@ -33,21 +39,22 @@ export class PetsService {
   }
 
   /**
-   * Takes an available animal for an order, inside the transaction that writes the order.
+   * Takes an available animal for an order; called in the transaction that writes the order.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
-  async reserve(transaction: EntityManager, id: string): Promise<void> {
+  async reserve(id: string): Promise<void> {
+    const { manager } = this.transactions;
     const available = { id, status: PetStatus.Available };
-    const { affected } = await transaction.update(Pet, available, { status: PetStatus.Pending });
+    const { affected } = await manager.update(Pet, available, { status: PetStatus.Pending });
     if (affected) return;
-    const exists = await transaction.existsBy(Pet, { id });
+    const exists = await manager.existsBy(Pet, { id });
     throw exists
       ? new ApiError('pet_not_available')
       : new ApiError('pet_not_found', undefined, { status: 400 });
   }
 
-  /** Gives a reserved animal its next status, inside the transaction that changes its order. */
-  async settle(transaction: EntityManager, id: string, status: PetStatus): Promise<void> {
-    await transaction.update(Pet, { id }, { status });
+  /** Gives a reserved animal its next status; called in the transaction that changes its order. */
+  async settle(id: string, status: PetStatus): Promise<void> {
+    await this.transactions.manager.update(Pet, { id }, { status });
   }
 }

@@ -6,10 +6,10 @@ import {
   Index,
   JoinColumn,
   ManyToOne,
-  PrimaryGeneratedColumn,
   type Relation,
   UpdateDateColumn,
 } from 'typeorm';
+import { IdColumn } from '../database/columns.js';
 import { Account } from '../auth/account.entity.js';
 import { Pet } from '../pets/pet.entity.js';
 
@@ -28,11 +28,7 @@ export enum OrderStatus {
 @Index('orders_pet_id_idx', ['petId'])
 @Check('orders_status_check', `status IN ('placed', 'approved', 'delivered', 'cancelled')`)
 export class Order {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    primaryKeyConstraintName: 'orders_pkey',
-    generatedIdentity: 'ALWAYS',
-  })
+  @IdColumn('orders_pkey')
   id!: string;
 
   @Column('bigint', { name: 'account_id' })

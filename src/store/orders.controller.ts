@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { AccountId } from '../auth/account-id.decorator.js';
 import { Operation, Stability, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Idempotent } from '../idempotency/idempotent.decorator.js';
 import {
   ListOrdersQuery,
   NewOrderDto,
@@ -29,6 +30,7 @@ export class OrdersController {
   }
 
   @Post()
+  @Idempotent()
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager, Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, paginate } from '../common/paging.js';
+import { Transactions } from '../database/transactions.js';
 import { violation } from '../database/violations.js';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
@@ -28,6 +29,7 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
 export class OrdersService {
   constructor(
     @InjectRepository(Order) private readonly orders: Repository<Order>,
+    private readonly transactions: Transactions,
     private readonly pets: PetsService,
   ) {}
 
@@ -39,8 +41,8 @@ export class OrdersService {
 
   /** @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
   place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
-    return this.orders.manager.transaction(async (transaction) => {
-      await this.pets.reserve(transaction, petId);
+    return this.transactions.run(async (transaction) => {
+      await this.pets.reserve(petId);
       const order = transaction.create(Order, { accountId, petId, status: OrderStatus.Placed });
       // Only an animal whose status was set past its open order gets here.
       await transaction.insert(Order, order).catch(violation('orders_open_pet_id_key', 'pet_not_available'));
@@ -57,13 +59,13 @@ export class OrdersService {
 
   /** @throws ApiError `order_not_found`, `invalid_transition` */
   move(accountId: string, id: string, status: OrderStatus): Promise<Order> {
-    return this.orders.manager.transaction(async (transaction) => {
+    return this.transactions.run(async (transaction) => {
       const order = await this.lock(transaction, accountId, id);
       if (!NEXT[order.status].includes(status)) {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
       const petStatus = PET_STATUS[status];
-      if (petStatus) await this.pets.settle(transaction, order.petId, petStatus);
+      if (petStatus) await this.pets.settle(order.petId, petStatus);
       return transaction.save(Object.assign(order, { status }));
     });
   }

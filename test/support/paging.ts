@@ -11,7 +11,7 @@ export async function walk<Item>(
   service: Service,
   path: string,
   options: CallOptions,
-  between: () => Promise<unknown> = async () => {},
+  between: (page: Answer) => Promise<unknown> = async () => {},
 ): Promise<Item[]> {
   const items: Item[] = [];
   for (let address = path; ;) {
@@ -19,7 +19,7 @@ export async function walk<Item>(
     items.push(...(page.body as Item[]));
     const next = nextOf(page);
     if (!next) return items;
-    await between();
+    await between(page);
     address = next.pathname + next.search;
   }
 }

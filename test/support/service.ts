@@ -22,7 +22,14 @@ export interface Service {
 export async function startService(env: Record<string, string> = {}, main = MAIN): Promise<Service> {
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase());
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl, ...env },
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      AUTH_LIMIT_PER_MINUTE: '0',
+      DATABASE_URL: databaseUrl,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exit = once(child, 'exit') as Promise<[number | null]>;

@@ -1,0 +1,12 @@
+import base from './jest.config.js';
+
+/** Real faults on real processes: minutes, not seconds, so they are no part of `npm test`. @type {import('jest').Config} */
+export default {
+  ...base,
+  testMatch: ['<rootDir>/test/faults/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+  globalSetup: '<rootDir>/test/faults/support/global-setup.js',
+  globalTeardown: '<rootDir>/test/faults/support/global-teardown.js',
+  testSequencer: '@jest/test-sequencer',
+  testTimeout: 60_000,
+};

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError, type ErrorCode } from './api-error.js';
+import { giveRequestId, requestIdOf } from './request-id.js';
+
+const REFUSALS: Record<string, ErrorCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+};
+
+/** Connections whose last answer left before its request had all come: another one would be taken for the next. */
+const answered = new WeakSet<Socket>();
+
+/** Keeps in mind what `refuse` must know of a request. */
+export function watchForEarlyAnswer(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  answered.delete(socket);
+  response.once('finish', () => {
+    if (!request.complete) answered.add(socket);
+  });
+}
+
+/** A client that does not read to the end after a refusal, nor closes, is cut off after this many milliseconds. */
+const LINGER_MS = 1_000;
+
+/** Answers what is no HTTP request, or not one in time, straight on its socket, and closes that. */
+export function refuse(failure: { code?: string }, socket: Socket): void {
+  // Refused already: to close now, with bytes unread, could take the answer from the client.
+  if (socket.writableEnded && !socket.destroyed) return;
+  if (answered.has(socket)) {
+    socket.destroy();
+    return;
+  }
+  const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
+  if (failure.code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const error = new ApiError(REFUSALS[failure.code ?? ''] ?? 'bad_request');
+  const body = JSON.stringify(error);
+  const lines = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${current ? requestIdOf(current) : randomUUID()}`,
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** For CONNECT, Node hands over the bare socket, without its own listeners: an error on it would end the process. */
+export function refuseTunnel(_request: IncomingMessage, socket: Socket): void {
+  refuse({}, socket.on('error', () => socket.destroy()).resume());
+}
+
+/** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, and Node answers that itself. */
+export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+  stamp(request, response);
+  const error = new ApiError('expectation_failed');
+  const body = JSON.stringify(error);
+  response.writeHead(error.status, {
+    Connection: 'close',
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+/** Headers of every response: the id that is in the log line too, and what keeps browsers from guessing or storing. */
+export function stamp(request: IncomingMessage, response: ServerResponse): void {
+  giveRequestId(request, response);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.setHeader('Cache-Control', 'no-store');
+}

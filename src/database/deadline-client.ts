@@ -1,0 +1,26 @@
+import type { Socket } from 'node:net';
+import { Client, type ClientConfig } from 'pg';
+import { TIMEOUTS } from './timeouts.js';
+
+/** As much of `pg`'s client as is not in its types. */
+interface Internals {
+  connection: { stream: Socket };
+  readyForQuery: boolean;
+}
+
+/**
+ * A connection that closes itself where the server falls silent in the middle of a statement. `statement_timeout` needs
+ * a server that still runs, and `pg`'s own `query_timeout` gives up the statement but hands the connection on, with the
+ * answer to come still in front of the next one.
+ */
+export class DeadlineClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config);
+    const client = this as unknown as Internals;
+    const { stream } = client.connection;
+    stream.setTimeout(TIMEOUTS.silence, () => {
+      if (!client.readyForQuery)
+        stream.destroy(new Error('Connection terminated: the database has fallen silent'));
+    });
+  }
+}

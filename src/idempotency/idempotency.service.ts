@@ -1,0 +1,113 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { type EntityManager, LessThan } from 'typeorm';
+import { ApiError } from '../common/api-error.js';
+import { Transactions } from '../database/transactions.js';
+import { IdempotencyKey } from './idempotency-key.entity.js';
+
+const LIFETIME_MS = 24 * 60 * 60 * 1000;
+const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
+
+/** A write that must happen once: whose it is, under which key, and the hash of the request. */
+export interface KeyedRequest {
+  accountId: string;
+  key: string;
+  requestHash: Buffer;
+}
+
+/** An answer as it is stored. */
+export interface StoredAnswer {
+  body: string;
+  location: string | null;
+}
+
+/** An answer as it is given: for the first time, or again. */
+export interface GivenAnswer extends StoredAnswer {
+  replayed: boolean;
+}
+
+/** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
+@Injectable()
+export class IdempotencyService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(IdempotencyService.name);
+  private readonly running = new Set<string>();
+  private sweeper?: NodeJS.Timeout;
+
+  constructor(private readonly transactions: Transactions) {}
+
+  /**
+   * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
+   * fails stores nothing, so it can be tried again.
+   * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
+   */
+  async once(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
+    // Retries that come to the same process are turned away without the database; `lock` is for those to others.
+    const name = `${request.accountId} ${request.key}`;
+    if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
+    const stored = await find(this.transactions.manager, request);
+    if (stored) return { ...stored, replayed: true };
+    if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
+    this.running.add(name);
+    try {
+      return await this.inTransaction(request, write);
+    } finally {
+      this.running.delete(name);
+    }
+  }
+
+  private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
+    return this.transactions.run(async (transaction) => {
+      const isFirst = await lock(transaction, request);
+      const stored = await find(transaction, request);
+      if (stored) return { ...stored, replayed: true };
+      if (!isFirst) throw new ApiError('idempotency_key_in_use');
+      const answer = await write();
+      const { accountId, key, requestHash } = request;
+      // Only a row that has expired can be in the way.
+      await transaction.upsert(
+        IdempotencyKey,
+        { accountId, key, requestHash, ...answer, createdAt: new Date() },
+        ['accountId', 'key'],
+      );
+      return { ...answer, replayed: false };
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeper = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.sweeper);
+  }
+
+  /** Deletes what has expired. Every instance may do so at any time. */
+  async sweep(): Promise<void> {
+    try {
+      await this.transactions.manager.delete(IdempotencyKey, { createdAt: LessThan(expiry()) });
+    } catch (error) {
+      this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
+    }
+  }
+}
+
+/**
+ * Whether this is the only request with its key, until the transaction ends. It is asked for without waiting: while the
+ * first one runs, others are turned away at once and hold no connection.
+ */
+async function lock(transaction: EntityManager, { accountId, key }: KeyedRequest): Promise<boolean> {
+  const sql = 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint)) AS locked';
+  const [{ locked }] = await transaction.query<[{ locked: boolean }]>(sql, [key, accountId]);
+  return locked;
+}
+
+async function find(transaction: EntityManager, request: KeyedRequest): Promise<StoredAnswer | undefined> {
+  const { accountId, key, requestHash } = request;
+  const stored = await transaction.findOneBy(IdempotencyKey, { accountId, key });
+  if (!stored || stored.createdAt <= expiry()) return undefined;
+  if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
+  return { body: stored.body, location: stored.location };
+}
+
+function expiry(): Date {
+  return new Date(Date.now() - LIFETIME_MS);
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import type { Response } from 'express';
+import type { Redis } from 'ioredis';
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterRedis,
+  RateLimiterRes,
+} from 'rate-limiter-flexible';
+import { ApiError } from '../common/api-error.js';
+
+const WINDOW_SECONDS = 60;
+
+/**
+ * Counts what a subject (an address, an account, a key) does within a minute. The counts are this process's own, or
+ * shared through Redis; where Redis is away, each process goes on counting by itself.
+ */
+export class Limiter {
+  private readonly counts?: RateLimiterAbstract;
+
+  /** @param perMinute 0 turns the limit off */
+  constructor(
+    private readonly name: string,
+    private readonly perMinute: number,
+    redis?: Redis,
+  ) {
+    if (perMinute === 0) return;
+    const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
+    const memory = new RateLimiterMemory(options);
+    this.counts = redis
+      ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: memory })
+      : memory;
+  }
+
+  get isOn(): boolean {
+    return this.counts !== undefined;
+  }
+
+  /**
+   * Counts one more for every subject, and tells the client in the `RateLimit` headers how much is left
+   * (draft-ietf-httpapi-ratelimit-headers).
+   * @throws ApiError `rate_limited` where a subject had no more left
+   */
+  async take(subjects: string[], response: Response): Promise<void> {
+    const { counts } = this;
+    if (!counts) return;
+    const states = await Promise.all(subjects.map((subject) => consume(counts, subject)));
+    const tightest = states.reduce((a, b) => (b.consumedPoints > a.consumedPoints ? b : a));
+    this.tell(tightest, response);
+    if (tightest.consumedPoints > this.perMinute) this.refuse(tightest, response);
+  }
+
+  private refuse(state: RateLimiterRes, response: Response): never {
+    const seconds = this.tell(state, response);
+    throw new ApiError('rate_limited', undefined, { headers: { 'Retry-After': String(seconds) } });
+  }
+
+  /** Sets the headers; gives the seconds until the count starts anew. */
+  private tell({ consumedPoints, msBeforeNext }: RateLimiterRes, response: Response): number {
+    const left = Math.max(0, this.perMinute - consumedPoints);
+    const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
+    response.setHeader('RateLimit-Policy', `"${this.name}";q=${this.perMinute};w=${WINDOW_SECONDS}`);
+    response.setHeader('RateLimit', `"${this.name}";r=${left};t=${seconds}`);
+    return seconds;
+  }
+
+  /**
+   * Counts nothing, and looks whether a subject has no more left.
+   * @throws ApiError `rate_limited`
+   */
+  async check(subjects: string[], response: Response): Promise<void> {
+    const { counts } = this;
+    if (!counts) return;
+    const states = await Promise.all(subjects.map((subject) => counts.get(hashed(subject))));
+    const full = states.find((state) => state && state.consumedPoints >= this.perMinute);
+    if (full) this.refuse(full, response);
+  }
+}
+
+/** Counts; that too many were counted is a state here like any other. */
+async function consume(counts: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
+  try {
+    return await counts.consume(hashed(subject));
+  } catch (error) {
+    if (error instanceof RateLimiterRes) return error;
+    throw error;
+  }
+}
+
+/** An address or an email is nobody's business in a store that others read. */
+function hashed(subject: string): string {
+  return createHash('sha256').update(subject).digest('base64url');
+}

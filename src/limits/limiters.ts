@@ -1,0 +1,7 @@
+import { Limiter } from './limiter.js';
+
+/** Sign-ups and failed log-ins, per address and per account. */
+export class AuthLimiter extends Limiter {}
+
+/** Requests per API key. */
+export class KeyLimiter extends Limiter {}

@@ -1,0 +1,137 @@
+import { Client } from 'pg';
+import { createKey } from '../support/client.js';
+import { query, type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import {
+  countMissing,
+  durationOf,
+  type Fault,
+  faultyOf,
+  HEALING_MS,
+  isUnavailable,
+  observe,
+  type Observed,
+  PATIENCE_MS,
+} from './support/fault.js';
+import { countStatuses, record } from './support/figures.js';
+import { Proxy } from './support/proxy.js';
+
+let database: DatabaseServer;
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  database = await DatabaseServer.start();
+  service = await startService({ DATABASE_URL: database.url });
+  key = await createKey(service);
+});
+afterAll(async () => {
+  await service.stop();
+  await database.stop();
+});
+
+/** Lets the fault happen, puts it into the summary, and holds what must be so in every one. */
+async function undergo(name: string, fault: Fault, target = service, targetKey = key): Promise<Observed> {
+  const seen = await observe(target, targetKey, fault);
+  const missing = await countMissing(
+    database.url.replace(/\/\w+$/, new URL(target.databaseUrl).pathname),
+    seen.acknowledged,
+  );
+  const liveMs = Math.round(Math.max(...seen.live.map(durationOf)));
+  record({
+    fault: name,
+    statuses: countStatuses(seen.during),
+    'slowest ms': seen.slowestMs,
+    'recovered s': Number(seen.recoveredS.toFixed(2)),
+    acknowledged: seen.acknowledged.length,
+    missing,
+    beside: `live ≤ ${liveMs} ms; ready ${countStatuses(seen.ready)}; reads ${countStatuses(seen.reads)}`,
+  });
+  expect(faultyOf([...seen.writes, ...seen.ready, ...seen.reads])).toEqual([]);
+  expect(seen.slowestMs).toBeLessThan(PATIENCE_MS);
+  expect(countStatuses(seen.live)).toBe(`200×${seen.live.length}`);
+  expect(liveMs).toBeLessThan(500);
+  expect(seen.recoveredS * 1_000).toBeLessThan(HEALING_MS);
+  expect([missing, seen.acknowledged.length > 0]).toEqual([0, true]);
+  return seen;
+}
+
+/** While nothing can be served, nothing but 503 is answered, and readiness says so too. */
+function expectOnlyUnavailable({ during, ready }: Observed): void {
+  expect(during.length).toBeGreaterThan(0);
+  expect(ready.length).toBeGreaterThan(0);
+  expect(countStatuses(during.filter((one) => !isUnavailable(one)))).toBe('');
+  expect(countStatuses(ready.filter((one) => !isUnavailable(one)))).toBe('');
+}
+
+test('A database that is killed and started again costs 503s and no acknowledged write', async () => {
+  const fault = { begin: () => database.kill(), end: () => database.restart(), lastsMs: 3_000 };
+  expectOnlyUnavailable(await undergo('PostgreSQL killed', fault));
+});
+
+test('A database that is frozen for six seconds costs 503s within three, and no acknowledged write', async () => {
+  const fault = { begin: () => database.freeze(), end: () => database.thaw(), lastsMs: 6_000 };
+  expectOnlyUnavailable(await undergo('PostgreSQL frozen', fault));
+});
+
+test('A network that swallows everything costs 503s within three seconds, and no acknowledged write', async () => {
+  const proxy = await Proxy.start(database.url);
+  const other = await startService({ DATABASE_URL: proxy.url });
+  const fault = { begin: () => proxy.swallow(), end: () => proxy.pass(), lastsMs: 6_000 };
+  try {
+    expectOnlyUnavailable(await undergo('Network swallows', fault, other));
+  } finally {
+    await other.stop();
+    proxy.stop();
+  }
+});
+
+test('A database that is out of connections costs 503s until it has some', async () => {
+  await query(database.url, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'");
+  await query(database.url, 'CREATE DATABASE clerks OWNER clerk');
+  const url = database.url.replace(/\/\/.*@(.*)\/\w+$/, '//clerk:clerk@$1/clerks');
+  const other = await startService({ DATABASE_URL: url });
+  const fault = {
+    begin: async () => {
+      await query(database.url, 'ALTER ROLE clerk CONNECTION LIMIT 0');
+      await query(
+        database.url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'clerk'",
+      );
+    },
+    end: () => query(database.url, 'ALTER ROLE clerk CONNECTION LIMIT -1'),
+    lastsMs: 2_000,
+  };
+  try {
+    expectOnlyUnavailable(await undergo('Out of connections', fault, other, await createKey(other)));
+  } finally {
+    await other.stop();
+  }
+});
+
+async function lockPets(clients: number): Promise<Observed> {
+  const holder = new Client({ connectionString: database.url });
+  await holder.connect();
+  const fault = {
+    begin: () => holder.query('BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE'),
+    end: () => holder.query('COMMIT'),
+    lastsMs: 5_000,
+    clients,
+  };
+  try {
+    return await undergo(`Table locked, ${clients} clients`, fault);
+  } finally {
+    await holder.end();
+  }
+}
+
+test('A locked table that many wait for costs 503s within three seconds', async () => {
+  await lockPets(64);
+});
+
+test('A locked table costs 503s on that table, while the others are served', async () => {
+  const { during, reads } = await lockPets(16);
+  const pets = during.filter(({ path }) => path === '/v1/pets');
+  expect(countStatuses(pets)).toBe(`503×${pets.length}`);
+  expect(countStatuses(reads)).toBe(`200×${reads.length}`);
+});

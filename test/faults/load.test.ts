@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { createKey } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import { durationOf } from './support/fault.js';
+import { countStatuses, median, record } from './support/figures.js';
+import { exchange } from './support/load.js';
+import { Probe } from './support/probes.js';
+
+const FLOOD = fileURLToPath(new URL('support/flood.js', import.meta.url));
+const FLOOD_SOCKETS = 4_000;
+const FLOOD_SECONDS = 8;
+
+let database: DatabaseServer;
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  database = await DatabaseServer.start();
+  service = await startService({ DATABASE_URL: database.url });
+  key = await createKey(service);
+});
+afterAll(async () => {
+  await service.stop();
+  await database.stop();
+});
+
+/** Memory of the service in MiB: what it holds now, or has held at most. */
+function memory(field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${service.process.pid}/status`, 'utf8');
+  return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1_024);
+}
+
+/** How long a well-behaved client waits, in milliseconds. */
+async function latency(): Promise<number> {
+  const agent = new Agent({ keepAlive: true });
+  const durations: number[] = [];
+  for (let i = 0; i < 200; i++) {
+    const outcome = await exchange(service.url, { path: '/v1/pets', key }, agent);
+    expect(outcome.status).toBe(200);
+    durations.push(durationOf(outcome));
+  }
+  agent.destroy();
+  return median(durations);
+}
+
+test('A thousand bombs of ten megabytes are all refused, and leave the memory as it was', async () => {
+  await latency();
+  const before = memory('VmRSS');
+  const bomb = gzipSync(Buffer.alloc(10_000_000));
+  const statuses: { status: number }[] = [];
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    'Content-Encoding': 'gzip',
+  };
+  const work = async () => {
+    while (statuses.length < 1_000) {
+      const sending = fetch(`${service.url}/v1/pets`, { method: 'POST', headers, body: bomb });
+      statuses.push({ status: 0 });
+      const last = statuses.length - 1;
+      const response = await sending;
+      await response.text();
+      statuses[last] = { status: response.status };
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+  const after = memory('VmRSS');
+  record({
+    fault: '1,000 gzip bombs',
+    statuses: countStatuses(statuses),
+    beside: `RSS ${before} → ${after} MiB, at most ${memory('VmHWM')} MiB`,
+  });
+  expect(countStatuses(statuses)).toBe('413×1000');
+  expect(after - before).toBeLessThan(100);
+});
+
+test('A body that is too large is refused before all of it has come', async () => {
+  const { hostname, port } = new URL(service.url);
+  const start = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+  const bodies = [
+    'Content-Length: 10000000000\r\n\r\n',
+    `Transfer-Encoding: chunked\r\n\r\n20000\r\n${'x'.repeat(120_000)}`,
+  ];
+  for (const body of bodies) {
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    const begun = performance.now();
+    socket.write(start + body);
+    const [answer] = (await once(socket, 'data')) as [string];
+    socket.destroy();
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  }
+});
+
+test('Five hundred sockets that drip their headers do not slow a good client', async () => {
+  const baseline = await latency();
+  const { hostname, port } = new URL(service.url);
+  const sockets = Array.from({ length: 500 }, () => connect(Number(port), hostname).on('error', () => {}));
+  for (const socket of sockets) socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+  const drip = setInterval(() => sockets.forEach((socket) => socket.write('x')), 500);
+  await sleep(1_000);
+  const beside = await latency();
+  clearInterval(drip);
+  for (const socket of sockets) socket.destroy();
+  record({
+    fault: '500 slow sockets',
+    statuses: '',
+    beside: `median ${beside.toFixed(1)} ms, alone ${baseline.toFixed(1)} ms; RSS ${memory('VmRSS')} MiB`,
+  });
+  expect(beside).toBeLessThan(baseline * 2 + 5);
+});
+
+test('Far more requests than it can serve are answered or turned away, while its liveness answers', async () => {
+  const before = memory('VmRSS');
+  const live = new Probe(service.url, '/health/live', { keepAlive: true });
+  const newcomer = new Probe(service.url, '/health/live');
+  const args = [FLOOD, service.url, key, String(FLOOD_SOCKETS), String(FLOOD_SECONDS)];
+  const flood = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  flood.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  await once(flood, 'close');
+  await Promise.all([live.stop(), newcomer.stop()]);
+  const begun = performance.now();
+  const calm = await latency();
+  const { statuses, wrong, slowestMs } = JSON.parse(printed) as {
+    statuses: Record<string, number>;
+    wrong: string[];
+    slowestMs: number;
+  };
+  const liveMs = Math.round(Math.max(...live.outcomes.map(durationOf)));
+  // Node accepts one connection in each turn of its event loop: a new one waits behind all that came before it.
+  const newcomerMs = Math.round(Math.max(...newcomer.outcomes.map(durationOf)));
+  record({
+    fault: `Overload, ${FLOOD_SOCKETS} sockets`,
+    statuses: Object.entries(statuses)
+      .map(([status, count]) => `${status}×${count}`)
+      .join(' '),
+    'slowest ms': slowestMs,
+    'recovered s': Number(((performance.now() - begun) / 1_000).toFixed(2)),
+    beside: `live ≤ ${liveMs} ms, on a new connection ≤ ${newcomerMs} ms; RSS ${before} → at most ${memory('VmHWM')} MiB; then median ${calm.toFixed(1)} ms`,
+  });
+  expect(wrong).toEqual([]);
+  expect(Object.keys(statuses).filter((status) => !['200', '201', '503'].includes(status))).toEqual([]);
+  expect(countStatuses(live.outcomes)).toBe(`200×${live.outcomes.length}`);
+  expect(liveMs).toBeLessThan(500);
+  expect(memory('VmHWM')).toBeLessThan(600);
+});

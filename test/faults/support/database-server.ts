@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { loadBinaries } from '../../../src/database/embedded/binaries.js';
+import { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
+import { unprivileged } from '../../../src/database/embedded/run-as.js';
+
+/** A PostgreSQL of a test's own, to be killed, frozen and started again on the same port. */
+export class DatabaseServer {
+  private restarted?: ChildProcess;
+
+  private constructor(
+    private readonly embedded: EmbeddedPostgres,
+    readonly url: string,
+  ) {}
+
+  /** @param folder where its data go; a new folder when left out */
+  static async start(
+    folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'data-')),
+  ): Promise<DatabaseServer> {
+    const { postgres, url } = await EmbeddedPostgres.start(folder);
+    return new DatabaseServer(postgres, url);
+  }
+
+  /** Ends all its processes at once, as a power failure does. */
+  async kill(): Promise<void> {
+    const all = this.freeze();
+    for (const pid of all) process.kill(pid, 'SIGKILL');
+    while (all.some(isAlive)) await sleep(5);
+  }
+
+  /** Stops all its processes where they are: connections stay open, and nobody answers. Gives their pids. */
+  freeze(): number[] {
+    const postmaster = this.postmaster();
+    // First the one that makes the others, so that none is made meanwhile.
+    process.kill(postmaster, 'SIGSTOP');
+    const all = [postmaster, ...childrenOf(postmaster)];
+    for (const pid of all) signal(pid, 'SIGSTOP');
+    return all;
+  }
+
+  thaw(): void {
+    const postmaster = this.postmaster();
+    for (const pid of [...childrenOf(postmaster), postmaster]) signal(pid, 'SIGCONT');
+  }
+
+  /** Starts it again after `kill`, and resolves as soon as it accepts connections. */
+  async restart(): Promise<void> {
+    const data = join(this.embedded.path, 'postgres');
+    const programArgs = ['-D', data, '-p', new URL(this.url).port, '-h', '127.0.0.1', '-k', ''];
+    const { file, args, options } = unprivileged((await loadBinaries()).postgres, programArgs, data);
+    this.restarted = spawn(file, args, { ...options, stdio: 'ignore' });
+    while (!(await accepts(this.url))) await sleep(10);
+  }
+
+  async stop(): Promise<void> {
+    const server = this.restarted;
+    if (server && server.exitCode === null && server.signalCode === null) {
+      const exit = once(server, 'exit');
+      server.kill('SIGINT');
+      await exit;
+    }
+    await this.embedded.stop();
+  }
+
+  private postmaster(): number {
+    return Number(
+      readFileSync(join(this.embedded.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
+    );
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return pids ? pids.split(' ').map(Number) : [];
+}
+
+/** A backend may have ended since it was listed. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** A process that has ended and waits for its parent to take note is dead too. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+async function accepts(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 1_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

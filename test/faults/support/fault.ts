@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Service } from '../../support/service.js';
+import { query } from '../../support/service.js';
+import { type Outcome, WriteLoad } from './load.js';
+import { Probe } from './probes.js';
+
+const BEFORE_MS = 1_000;
+const AFTER_MS = 3_000;
+
+/** Every answer is there within this many milliseconds, whatever the database does. */
+export const PATIENCE_MS = 3_000;
+/** The service is itself again this many milliseconds after its database is. */
+export const HEALING_MS = 2_000;
+
+export interface Fault {
+  begin(): unknown;
+  /** Resolves when the database is back. */
+  end(): unknown;
+  lastsMs: number;
+  clients?: number;
+  /** Appended to each message. */
+  filler?: string;
+}
+
+/** What clients saw before, during and after a fault. */
+export interface Observed {
+  writes: Outcome[];
+  /** Those that began and ended while the fault lasted. */
+  during: Outcome[];
+  acknowledged: Outcome[];
+  live: Outcome[];
+  /** Readiness, and reads of another table, while the fault lasted. */
+  ready: Outcome[];
+  reads: Outcome[];
+  slowestMs: number;
+  /** Seconds from the database's return to the last answer that was still no success. */
+  recoveredS: number;
+}
+
+/** Puts the service under write load, lets a fault come and go, and tells what the clients saw. */
+export async function observe(service: Service, key: string, fault: Fault): Promise<Observed> {
+  const load = new WriteLoad(service.url, key, fault);
+  const live = new Probe(service.url, '/health/live');
+  const ready = new Probe(service.url, '/health/ready');
+  const reads = new Probe(service.url, '/v1/categories', { key });
+  await sleep(BEFORE_MS);
+  await fault.begin();
+  const begun = performance.now();
+  await sleep(fault.lastsMs);
+  const ended = performance.now();
+  await fault.end();
+  const back = performance.now();
+  await sleep(AFTER_MS);
+  await Promise.all([load, live, ready, reads].map((one) => one.stop()));
+  const within = ({ begun: from, ended: to }: Outcome) => from > begun && to < ended;
+  const failed = load.outcomes.filter(({ status }) => status >= 300 || status === 0);
+  const all = [...load.outcomes, ...ready.outcomes, ...reads.outcomes];
+  return {
+    writes: load.outcomes,
+    during: load.outcomes.filter(within),
+    acknowledged: load.acknowledged,
+    live: live.outcomes,
+    ready: ready.outcomes.filter(within),
+    reads: reads.outcomes.filter(within),
+    slowestMs: Math.round(Math.max(...all.map(durationOf))),
+    recoveredS: Math.max(0, ...failed.map((one) => one.ended - back)) / 1_000,
+  };
+}
+
+export const durationOf = ({ begun, ended }: Outcome): number => ended - begun;
+
+/** How many acknowledged writes the database does not hold. */
+export async function countMissing(databaseUrl: string, acknowledged: Outcome[]): Promise<number> {
+  const idsOf = (path: string) =>
+    acknowledged.filter((one) => one.path === path).map(({ body }) => String(JSON.parse(body).id));
+  const [pets, messages] = [idsOf('/v1/pets'), idsOf('/v1/messages')];
+  const sql = `SELECT (SELECT count(*) FROM pets WHERE id = ANY($1::bigint[]))
+    + (SELECT count(*) FROM messages WHERE id = ANY($2::uuid[])) AS found`;
+  const [row] = await query<{ found: string }>(databaseUrl, sql, [pets, messages]);
+  return acknowledged.length - Number(row!.found);
+}
+
+/** Answers that are neither a success nor a 503 exactly as the contract has it. */
+export function faultyOf(outcomes: Outcome[]): string[] {
+  const wrong = outcomes.filter((one) => !(one.status >= 200 && one.status < 300) && !isUnavailable(one));
+  return wrong.map(
+    ({ method, path, status, body, failure }) => `${method} ${path} ${status} ${failure ?? body}`,
+  );
+}
+
+export function isUnavailable({ status, headers, body }: Outcome): boolean {
+  if (status !== 503 || !(Number(headers['retry-after']) > 0)) return false;
+  if (!/^application\/json\b/.test(headers['content-type'] ?? '')) return false;
+  const error = JSON.parse(body) as Record<string, unknown>;
+  const isExact = Object.keys(error).toSorted().join() === 'code,message,status';
+  return isExact && error.code === 'service_unavailable' && error.status === 503;
+}

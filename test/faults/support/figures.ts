@@ -1,0 +1,31 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Outcome } from './load.js';
+
+/** A row of the summary that is printed when all is done. */
+export interface Figures {
+  fault: string;
+  statuses: string;
+  'slowest ms'?: number;
+  'recovered s'?: number;
+  acknowledged?: number;
+  missing?: number;
+  /** What else was measured. */
+  beside?: string;
+}
+
+export function record(figures: Figures): void {
+  appendFileSync(join(process.env.FAULTS_FOLDER!, 'figures.jsonl'), `${JSON.stringify(figures)}\n`);
+}
+
+/** How often each status was answered, e.g. `201×40 503×12`; 0 is no answer at all. */
+export function countStatuses(outcomes: Pick<Outcome, 'status'>[]): string {
+  const counts = new Map<number, number>();
+  for (const { status } of outcomes) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const sorted = [...counts].toSorted(([a], [b]) => a - b);
+  return sorted.map(([status, count]) => `${status}×${count}`).join(' ');
+}
+
+export function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A request and what came of it. Times are those of `performance.now()`. */
+export interface Outcome {
+  method: string;
+  path: string;
+  /** The text that no other request has sent. */
+  text: string;
+  idempotencyKey?: string;
+  begun: number;
+  ended: number;
+  /** 0 where no whole answer came. */
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+  /** Why no whole answer came, and whether some of it had. */
+  failure?: string;
+}
+
+export interface Call {
+  method?: string;
+  path: string;
+  key?: string;
+  text?: string;
+  idempotencyKey?: string;
+  body?: unknown;
+}
+
+/** Longer than any answer may take: what is not there by then hangs. */
+const HANG_MS = 12_000;
+/** A client that was turned away does not come back in the same millisecond. */
+const PAUSE_MS = 20;
+
+/** Sends one request, and never throws. */
+export function exchange(url: string, call: Call, agent: Agent): Promise<Outcome> {
+  const { method = 'GET', path, key, text = '', idempotencyKey, body } = call;
+  const bytes = body === undefined ? undefined : JSON.stringify(body);
+  const asked = { method, path, text, idempotencyKey, begun: performance.now() };
+  return new Promise((resolve) => {
+    const finish = (status: number, headers: IncomingHttpHeaders, received: string, failure?: string) =>
+      resolve({ ...asked, ended: performance.now(), status, headers, body: received, failure });
+    const headers = {
+      ...(key && { Authorization: `Bearer ${key}` }),
+      ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }),
+      ...(bytes && { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(bytes) }),
+    };
+    const sent = request(url + path, { method, agent, headers, timeout: HANG_MS }, (response) => {
+      let received = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+      response.on('error', (error) => finish(0, response.headers, received, `cut: ${error.message}`));
+      response.on('end', () => finish(response.statusCode!, response.headers, received));
+    });
+    sent.on('timeout', () => sent.destroy(new Error('hangs')));
+    sent.on('error', (error: NodeJS.ErrnoException) => finish(0, {}, '', error.code ?? error.message));
+    sent.end(bytes);
+  });
+}
+
+/** Clients that write animals and messages, one request after another each, over connections that they keep. */
+export class WriteLoad {
+  readonly outcomes: Outcome[] = [];
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly clients: Promise<void>[];
+  private isStopped = false;
+
+  constructor(
+    private readonly url: string,
+    private readonly key: string,
+    { clients = 16, filler = '' } = {},
+  ) {
+    this.clients = Array.from({ length: clients }, (_none, i) => this.run(i, filler));
+  }
+
+  /** The writes that were answered with success. */
+  get acknowledged(): Outcome[] {
+    return this.outcomes.filter(({ status }) => status === 201 || status === 202);
+  }
+
+  /** Lets each client finish its last request. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await Promise.all(this.clients);
+    this.agent.destroy();
+  }
+
+  private async run(client: number, filler: string): Promise<void> {
+    for (let i = client; !this.isStopped; i++) {
+      const outcome = await exchange(this.url, newWrite(i, this.key, filler), this.agent);
+      this.outcomes.push(outcome);
+      if (outcome.status !== 201 && outcome.status !== 202) await sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** Animals and messages in turn, with and without an `Idempotency-Key`. */
+function newWrite(i: number, key: string, filler: string): Call {
+  const text = randomUUID();
+  const idempotencyKey = i % 4 < 2 ? text : undefined;
+  return writeOf({ path: i % 2 ? '/v1/pets' : '/v1/messages', text, idempotencyKey }, key, filler);
+}
+
+/** The same write again, for a retry. */
+export function writeOf({ path, text, idempotencyKey }: Call, key: string, filler = ''): Call {
+  const body =
+    path === '/v1/pets'
+      ? { name: text, categoryId: 1, status: 'available' }
+      : { message: `${text}${filler}` };
+  return { method: 'POST', path, key, text, idempotencyKey, body };
+}

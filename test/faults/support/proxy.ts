@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** Stands between the service and its database, and can swallow all that either says, closing nothing. */
+export class Proxy {
+  private readonly sockets = new Set<Socket>();
+  private isSwallowing = false;
+  private readonly server = createServer((inbound) => this.join(inbound));
+
+  private constructor(private readonly target: URL) {}
+
+  static async start(databaseUrl: string): Promise<Proxy> {
+    const proxy = new Proxy(new URL(databaseUrl));
+    await once(proxy.server.listen(0, '127.0.0.1'), 'listening');
+    return proxy;
+  }
+
+  get url(): string {
+    const url = new URL(this.target);
+    url.port = String((this.server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  swallow(): void {
+    this.isSwallowing = true;
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  /** What was held back arrives now, late, as after a network partition. */
+  pass(): void {
+    this.isSwallowing = false;
+    for (const socket of this.sockets) socket.resume();
+  }
+
+  stop(): void {
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private join(inbound: Socket): void {
+    const outbound = connect(Number(this.target.port), this.target.hostname);
+    this.forward(inbound, outbound);
+    this.forward(outbound, inbound);
+  }
+
+  private forward(from: Socket, to: Socket): void {
+    this.sockets.add(from);
+    from.on('data', (chunk) => to.write(chunk));
+    from.on('error', () => {});
+    from.on('close', () => {
+      this.sockets.delete(from);
+      to.destroy();
+    });
+    if (this.isSwallowing) from.pause();
+  }
+}

@@ -1,0 +1,191 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { breaks } from './support/break.js';
+import {
+  call,
+  type CallOptions,
+  createAccount,
+  createKey,
+  type Credentials,
+  expectError,
+} from './support/client.js';
+import { document, holdAgainstDocument, operations, type Placed } from './support/contract.js';
+import { exchange, garbage, type RawAnswer } from './support/garbage.js';
+import { bodyOf, parameters, type Parts, pathOf, validParts } from './support/generate.js';
+import { nextOf } from './support/paging.js';
+import { type Service, startService } from './support/service.js';
+
+// FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a run that failed.
+const TIMES = Number(process.env.FUZZ_RUNS ?? 1);
+const SEED = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
+const TIME_LIMIT_MS = 40_000 * Math.max(1, TIMES);
+const AT_ONCE = 10;
+
+const REFUSALS = [
+  'validation_failed',
+  'invalid_json',
+  'invalid_content_type',
+  'invalid_cursor',
+  'bad_request',
+];
+const statusOf = (code: string) => document.components.examples[code].value.status as number;
+const all = operations.map((one) => [one.operation.operationId, one] as const);
+
+let service: Service;
+let key: string;
+/** Owns keys that may go, and not the key of the other operations. */
+let account: Credentials;
+const cursors = new Map<string, string>();
+const counts = { valid: 0, broken: 0, garbage: 0 };
+
+beforeAll(async () => {
+  service = await startService();
+  key = await createKey(service);
+  account = await createAccount(service);
+  for (let i = 0; i < 2; i++) {
+    const pet = await call(service, 'POST', '/v1/pets', {
+      key,
+      body: { name: 'Rex', categoryId: 1, status: 'available' },
+    });
+    await call(service, 'POST', '/v1/store/orders', { key, body: { petId: pet.body.id } });
+    await createKey(service, account);
+  }
+  for (const one of operations.filter((each) => parameters(each, 'query').length > 0)) {
+    const page = await call(service, 'GET', `/v1${one.path}?limit=1`, credentials(one));
+    const next = nextOf(page);
+    if (next) cursors.set(one.path, next.searchParams.get('cursor')!);
+  }
+});
+
+afterAll(async () => {
+  process.stdout.write(
+    `Fuzzed: ${Object.entries(counts)
+      .map(([kind, count]) => `${count} ${kind}`)
+      .join(', ')}\n`,
+  );
+  await service.stop();
+});
+
+function credentials({ operation }: Placed): CallOptions {
+  const scheme = Object.keys(operation.security[0] ?? {})[0];
+  if (scheme === 'basicAuth') return { account };
+  return scheme ? { key } : {};
+}
+
+function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
+  return call(service, parts.method, pathOf(parts), {
+    ...options,
+    body: bodyOf(parts),
+    headers: parts.headers,
+  });
+}
+
+/** Passwords are slow on purpose, so what needs one is tried less often. */
+const runsOf = ({ path }: Placed) => (/accounts|api-keys/.test(path) ? 20 : 70);
+
+async function check<T>(cases: Arbitrary<T>, runs: number, holds: (value: T) => Promise<void>) {
+  await fc.assert(fc.asyncProperty(cases, holds), { numRuns: runs * TIMES, seed: SEED });
+}
+
+describe('What the document calls valid', () => {
+  test.each(all)(
+    'is not refused as invalid by %s',
+    async (_id, one) => {
+      await check(validParts(one, cursors.get(one.path)), runsOf(one), async (parts) => {
+        counts.valid++;
+        const { status, body } = await request(parts);
+        expect(REFUSALS).not.toContain(body?.code);
+        expect([429, 500, 503]).not.toContain(status);
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+});
+
+describe('What is wrong in one place', () => {
+  test.each(all)(
+    'is refused by %s as documented',
+    async (_id, one) => {
+      const cases = fc.tuple(validParts(one, cursors.get(one.path)), breaks(one));
+      await check(cases, runsOf(one), async ([parts, broken]) => {
+        counts.broken++;
+        const answer = await request(broken.apply({ ...parts, method: one.method, headers: {} }));
+        expectError(answer, statusOf(broken.code), broken.code);
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+
+  test(
+    'is refused for its method',
+    async () => {
+      const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY', 'LINK'];
+      const cases = fc.tuple(
+        fc.constantFrom(...operations).chain((one) => validParts(one, 'x')),
+        fc.constantFrom(...methods),
+      );
+      await check(cases, 50, async ([parts, method]) => {
+        if (operations.some((one) => one.path === parts.one.path && one.method === method)) return;
+        counts.broken++;
+        const answer = await request({ ...parts, method });
+        expectError(answer, 405, 'method_not_allowed');
+        expect(answer.headers.get('allow')).toContain(parts.one.method);
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+
+  test(
+    'is refused for its credentials before all else',
+    async () => {
+      const closed = operations.filter(({ operation }) => operation.security.length > 0);
+      const wrong = ['Bearer x', 'Basic x', 'Basic Og==', 'Bearer', 'Digest x', ''].map((Authorization) => ({
+        Authorization,
+      }));
+      const cases = fc
+        .constantFrom(...closed)
+        .chain((one) => fc.tuple(validParts(one, 'x'), breaks(one), fc.constantFrom(...wrong)));
+      await check(cases, 100, async ([parts, broken, headers]) => {
+        counts.broken++;
+        const changed = broken.apply(parts);
+        const answer = await request({ ...changed, headers: { ...changed.headers, ...headers } }, {});
+        expect(answer.status).toBe(401);
+        expect(answer.headers.get('www-authenticate')).toBeTruthy();
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+});
+
+describe('Bytes that are almost a request', () => {
+  const hold = (bytes: Buffer, { status, headers, text }: RawAnswer, isOpen: boolean) => {
+    const sent = JSON.stringify(bytes.toString('latin1').slice(0, 300));
+    if (status >= 500) throw new Error(`${status} to ${sent}: ${service.output()}`);
+    if (!isOpen && status < 300 && !/OPTIONS/i.test(sent)) throw new Error(`${status} to ${sent}`);
+    if (!headers.has('x-request-id')) throw new Error(`${status} without an id to ${sent}`);
+    if (status >= 400 && text) holdAgainstDocument({ method: 'GET', path: '/', status, headers, text });
+  };
+  const pelt = (authorization: () => string | undefined, isOpen: boolean, reset = false) =>
+    check(
+      fc.array(garbage(authorization()), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+      25,
+      async (batch) => {
+        counts.garbage += batch.length;
+        const answers = await Promise.all(batch.map((bytes) => exchange(service, bytes, reset)));
+        for (const [i, some] of answers.entries()) for (const answer of some) hold(batch[i]!, answer, isOpen);
+        expect(service.process.exitCode).toBeNull();
+      },
+    );
+
+  test('open nothing without a key', () => pelt(() => undefined, false), TIME_LIMIT_MS);
+  test('break nothing with a key', () => pelt(() => `Bearer ${key}`, true), TIME_LIMIT_MS);
+  test(
+    'break nothing on connections that are cut off',
+    () => pelt(() => `Bearer ${key}`, true, true),
+    TIME_LIMIT_MS,
+  );
+
+  test('leave the service serving', async () => {
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+    expect(service.output()).not.toMatch(/error|warn/i);
+  });
+});

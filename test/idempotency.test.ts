@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { randomUUID } from 'node:crypto';
+import { call, createKey, expectError } from './support/client.js';
+import { query, type Service, startService } from './support/service.js';
+
+let service: Service;
+let second: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  second = await startService({ DATABASE_URL: service.databaseUrl });
+  key = await createKey(service);
+});
+afterAll(() => Promise.all([service.stop(), second.stop()]));
+
+const PET = { name: 'Luna', categoryId: 2, status: 'available' };
+const post = (path: string, body: unknown, idempotencyKey: string, bearer = key) =>
+  call(service, 'POST', path, { key: bearer, body, headers: { 'Idempotency-Key': idempotencyKey } });
+const count = async (table: string) =>
+  Number((await query<{ count: string }>(service.databaseUrl, `SELECT count(*) FROM ${table}`))[0]!.count);
+const newPet = async () => (await call(service, 'POST', '/v1/pets', { key, body: PET })).body.id as number;
+
+/** The writes that take the header: their path, a valid body, another valid body, and their table. */
+const writes = async () =>
+  [
+    ['/v1/pets', PET, { ...PET, name: 'Rex' }, 'pets', 201],
+    ['/v1/store/orders', { petId: await newPet() }, { petId: await newPet() }, 'orders', 201],
+    ['/v1/messages', { message: 'Hello' }, { message: 'Bye' }, 'messages', 202],
+  ] as const;
+
+describe('Idempotency-Key', () => {
+  test('makes a retried write happen once, and repeats its first answer byte for byte', async () => {
+    for (const [path, body, , table, status] of await writes()) {
+      const retryKey = randomUUID();
+      const before = await count(table);
+      const first = await post(path, body, retryKey);
+      const again = await post(path, body, retryKey);
+      expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
+      expect(again.headers.get('location')).toBe(first.headers.get('location'));
+      expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+      expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
+        null,
+        'true',
+      ]);
+      expect(await count(table)).toBe(before + 1);
+    }
+  });
+
+  test('answers 422 to another body, or another operation, under the same key', async () => {
+    for (const [path, body, other, table] of await writes()) {
+      const retryKey = randomUUID();
+      await post(path, body, retryKey);
+      const before = await count(table);
+      expectError(await post(path, other, retryKey), 422, 'idempotency_key_reused');
+      expect(await count(table)).toBe(before);
+    }
+    await post('/v1/pets', PET, 'shared');
+    expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
+  });
+
+  test('is an account’s own', async () => {
+    const first = await post('/v1/pets', PET, 'mine');
+    const other = await post('/v1/pets', { ...PET, name: 'Rex' }, 'mine', await createKey(service));
+    expect([other.status, other.body.name]).toEqual([201, 'Rex']);
+    expect(other.body.id).not.toBe(first.body.id);
+  });
+
+  test('writes one row for a thousand concurrent retries: each is the answer, its repetition, or 409', async () => {
+    const before = await count('messages');
+    const all = await Promise.all(
+      Array.from({ length: 1000 }, () => post('/v1/messages', { message: 'Once' }, 'thousand')),
+    );
+    const answers = all.filter(({ status }) => status === 202);
+    const others = all.filter(({ status }) => status !== 202);
+    expect(answers.length).toBeGreaterThan(0);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    for (const other of others) expectError(other, 409, 'idempotency_key_in_use');
+    expect(await count('messages')).toBe(before + 1);
+  });
+
+  test('repeats the answer to however many ask for it at once, at either address of an operation', async () => {
+    const first = await post('/v1/messages', { message: 'Hello' }, 'many');
+    const paths = ['/v1/messages', '/messages', '/v1/messages/'];
+    const all = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => post(paths[i % 3]!, { message: 'Hello' }, 'many')),
+    );
+    for (const { status, text } of all) expect([status, text]).toEqual([202, first.text]);
+  });
+
+  test('answers 409 while the first request runs, at another instance too', async () => {
+    for (const [path, body, other, table] of await writes()) {
+      const retryKey = randomUUID();
+      const release = await lockTable(table);
+      const first = post(path, body, retryKey);
+      await waitForLock();
+      expectError(await post(path, body, retryKey), 409, 'idempotency_key_in_use');
+      expectError(await post(path, other, retryKey), 409, 'idempotency_key_in_use');
+      const elsewhere = { key, body, headers: { 'Idempotency-Key': retryKey } };
+      expectError(await call(second, 'POST', path, elsewhere), 409, 'idempotency_key_in_use');
+      await release();
+      expect((await first).status).toBeLessThan(300);
+    }
+  });
+
+  test('stores nothing for a write that fails, which can then be tried again', async () => {
+    const petId = await newPet();
+    const blocking = await call(service, 'POST', '/v1/store/orders', { key, body: { petId } });
+    expectError(await post('/v1/store/orders', { petId }, 'later'), 409, 'pet_not_available');
+    expectError(await post('/v1/pets', { name: '' }, 'invalid'), 400, 'validation_failed');
+    await call(service, 'PATCH', `/v1/store/orders/${blocking.body.id}`, {
+      key,
+      body: { status: 'cancelled' },
+    });
+    expect((await post('/v1/store/orders', { petId }, 'later')).status).toBe(201);
+    expect((await post('/v1/pets', PET, 'invalid')).status).toBe(201);
+  });
+
+  test('leaves neither the write nor the answer where they cannot be committed together', async () => {
+    await query(
+      service.databaseUrl,
+      'ALTER TABLE idempotency_keys ADD CONSTRAINT broken CHECK (false) NOT VALID',
+    );
+    const before = await count('pets');
+    expectError(await post('/v1/pets', PET, 'both'), 500, 'internal_error');
+    expect(await count('pets')).toBe(before);
+    await query(service.databaseUrl, 'ALTER TABLE idempotency_keys DROP CONSTRAINT broken');
+    expect((await post('/v1/pets', PET, 'both')).status).toBe(201);
+  });
+
+  test('is forgotten after 24 hours', async () => {
+    const first = await post('/v1/pets', PET, 'old');
+    const age = (hours: number) =>
+      query(
+        service.databaseUrl,
+        `UPDATE idempotency_keys SET created_at = now() - interval '${hours} hours' WHERE key = 'old'`,
+      );
+    await age(23);
+    expect((await post('/v1/pets', PET, 'old')).text).toBe(first.text);
+    await age(24);
+    const anew = await post('/v1/pets', { ...PET, name: 'Rex' }, 'old');
+    expect([anew.status, anew.body.name, anew.headers.get('idempotency-replayed')]).toEqual([
+      201,
+      'Rex',
+      null,
+    ]);
+    expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
+  });
+
+  test('is 1 to 255 visible ASCII characters, once', async () => {
+    const valid = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+      minLength: 1,
+      maxLength: 255,
+    });
+    await fc.assert(
+      fc.asyncProperty(valid, async (one) => {
+        expect((await post('/v1/messages', { message: one }, one)).body.message).toBe(one);
+      }),
+      { numRuns: 30 },
+    );
+    for (const bad of ['', 'a b', 'x'.repeat(256), 'é']) {
+      expectError(await post('/v1/pets', PET, bad), 400, 'validation_failed');
+    }
+  });
+
+  test('changes nothing where it is not offered', async () => {
+    const names = [randomUUID(), randomUUID()];
+    for (const name of names) expect((await post('/v1/categories', { name }, 'same')).body.name).toBe(name);
+  });
+});
+
+/** Keeps others from writing to a table until the returned function is called. */
+async function lockTable(table: string): Promise<() => Promise<void>> {
+  const { Client } = await import('pg');
+  const client = new Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
+  return () => client.end();
+}
+
+/** Waits until some statement waits for a lock. */
+async function waitForLock(): Promise<void> {
+  const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
+  while ((await query(service.databaseUrl, sql)).length === 0);
+}

@@ -1,0 +1,213 @@
+import fc, { type Arbitrary } from 'fast-check';
+import type { Placed } from './contract.js';
+import { bodyOf, bodySchema, parameters, type Parts, resolve, type Schema } from './generate.js';
+
+/** One way in which a request is wrong, and what it is answered with. */
+export interface Break {
+  what: string;
+  code: string;
+  apply(parts: Parts): Parts;
+}
+
+const INVALID = 'validation_failed';
+/** What is no integer in plain decimal digits, or not one of 64 bits. */
+const NO_INTEGERS = [
+  '007',
+  '+5',
+  '1e2',
+  '0x10',
+  '1.0',
+  '1.5',
+  ' 5',
+  '5 ',
+  '-0',
+  '--1',
+  '1_000',
+  '٣',
+  'NaN',
+  'null',
+  'true',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9'.repeat(400),
+  '1,2;',
+  '1\0',
+  "1'--",
+  '５',
+  '1n',
+];
+const OBJECTS = ['{}', '[]', '["x"]', '{"constructor":1}', '{"__proto__":null}', '{"then":{}}', '[[[1]]]'];
+const NO_TEXT = [
+  '"a\\u0000b"',
+  '"\\ud800"',
+  '"x\\udc00"',
+  '"\\udc00\\ud800"',
+  '1',
+  'true',
+  '1e400',
+  ...OBJECTS,
+];
+const NO_JSON_INTEGER = [
+  '"1"',
+  '1.5',
+  'true',
+  '""',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '1e19',
+  '1e400',
+  '-1e400',
+  `1${'0'.repeat(5e3)}`,
+  ...OBJECTS,
+];
+const NO_ENUM = [
+  '"x"',
+  '"AVAILABLE"',
+  '""',
+  '" placed"',
+  '"__proto__"',
+  '"toString"',
+  '0',
+  'false',
+  ...OBJECTS,
+];
+const NO_EMAIL = [
+  '"x"',
+  '"@"',
+  '"a@b"',
+  '"a b@example.com"',
+  '"a:b@example.com"',
+  '"a@example.com\\n"',
+  '""',
+  `"${'a'.repeat(64)}@${`${'b'.repeat(60)}.`.repeat(4)}com"`,
+];
+const NO_TIME = [
+  '"2030-02-30T00:00:00Z"',
+  '"2030-01-01"',
+  '"2030-01-01T00:00:00"',
+  '"2030-13-01T00:00:00Z"',
+  '"now"',
+  '"2030-01-01T25:00:00Z"',
+  '"2030-01-01T24:00:00Z"',
+  '"+012030-01-01T00:00:00Z"',
+  '1893456000',
+  '"2030-01-01T00:00:00+25:00"',
+  '"2030-01-01T00:00:00+00:60"',
+  '"2030-01-01T00:00:60Z"',
+  '"2030-01-01T00:00:00+5:00"',
+  '"2001-01-01T00:00:00Z"',
+  '"9999-12-31T23:59:59-01:00"',
+];
+const NO_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'application/json2', 'multipart/json'];
+const NO_OBJECT = ['[]', '[{}]', 'null', '1', '"{}"', 'true', '18446744073709551616'];
+
+/** Every way to break a request for an operation, each in one place alone. */
+export function breaks(one: Placed): Arbitrary<Break> {
+  const told = (found: Break) => Object.assign(found, { [fc.toStringMethod]: () => found.what });
+  return fc.oneof(...fieldBreaks(one), ...bodyBreaks(one), ...parameterBreaks(one)).map(told);
+}
+
+function fieldBreaks(one: Placed): Arbitrary<Break>[] {
+  const { properties = {}, required = [] } = bodySchema(one) ?? {};
+  const set = (name: string, json: string): Break => ({
+    what: `${name}: ${json.slice(0, 60)}`,
+    code: INVALID,
+    apply: (parts) => ({
+      ...parts,
+      fields: [...parts.fields.filter(([other]) => other !== name), [name, json]],
+    }),
+  });
+  const wrong = Object.entries(properties).map(([name, schema]) =>
+    fc.constantFrom('null', ...noValues(resolve(schema))).map((json) => set(name, json)),
+  );
+  if (required.length === 0) return wrong;
+  const missing = fc.constantFrom(...required).map((name) => ({
+    what: `no ${name}`,
+    code: INVALID,
+    apply: (parts: Parts) => ({ ...parts, fields: parts.fields.filter(([other]) => other !== name) }),
+  }));
+  return [...wrong, missing];
+}
+
+/** JSON texts that a schema does not allow. */
+function noValues({ type, format, enum: values, minLength = 0, maxLength, pattern }: Schema): string[] {
+  if (values) return NO_ENUM;
+  if (type === 'integer') return NO_JSON_INTEGER;
+  if (format === 'email') return [...NO_EMAIL, ...NO_TEXT];
+  if (format === 'date-time') return [...NO_TIME, ...NO_TEXT];
+  const lengths = ['x', '😀'].flatMap((unit) => [unit.repeat(minLength - 1), unit.repeat(maxLength! + 1)]);
+  const texts = lengths.filter((text) => Buffer.byteLength(text) < 100_000);
+  if (pattern) texts.push(' ', '\t\n', '\u00a0\u3000');
+  return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
+}
+
+function bodyBreaks(one: Placed): Arbitrary<Break>[] {
+  if (!one.operation.requestBody) return [];
+  const body = (what: string, code: string, change: (text: string) => string | Buffer): Break => ({
+    what,
+    code,
+    apply: (parts) => ({ ...parts, body: change(String(bodyOf(parts))) }),
+  });
+  const cut = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  const trim = (text: string) => text.trimEnd();
+  return [
+    cut.map((at) =>
+      body(`cut at ${at}`, 'invalid_json', (text) => trim(text).slice(0, Math.floor(trim(text).length * at))),
+    ),
+    fc
+      .constantFrom('}', ',', 'x', '\0', '{}', '\u00a0')
+      .map((tail) => body(`followed by ${tail}`, 'invalid_json', (text) => text + tail)),
+    fc
+      .constantFrom(0xff, 0xc0, 0xed, 0x80)
+      .map((byte) =>
+        body(`with the byte ${byte}`, 'invalid_json', (text) =>
+          Buffer.concat([Buffer.from(text.replace('{', '{"~":"')), Buffer.from([byte]), Buffer.from('"}')]),
+        ),
+      ),
+    fc.constantFrom(...NO_OBJECT).map((json) => body(`the body ${json}`, INVALID, () => json)),
+    fc.constantFrom(...NO_TYPES).map((type) => ({
+      what: type,
+      code: 'invalid_content_type',
+      apply: (parts: Parts) => ({ ...parts, headers: { ...parts.headers, 'Content-Type': type } }),
+    })),
+  ];
+}
+
+function parameterBreaks(one: Placed): Arbitrary<Break>[] {
+  const paths = parameters(one, 'path').map(({ name }) =>
+    fc.constantFrom('x', 'undefined', '1%00', '0-0-0', ...NO_INTEGERS).map((value) => ({
+      what: `${name} = ${value}`,
+      code: INVALID,
+      apply: (parts: Parts) => ({ ...parts, params: { ...parts.params, [name]: value } }),
+    })),
+  );
+  const keys = parameters(one, 'header').map(({ name }) =>
+    fc.constantFrom('a b', 'é', '', 'x'.repeat(256)).map((value) => ({
+      what: `${name}: ${value}`,
+      code: INVALID,
+      apply: (parts: Parts) => ({ ...parts, headers: { ...parts.headers, [name]: value } }),
+    })),
+  );
+  return [...paths, ...keys, ...parameters(one, 'query').map(queryBreak)];
+}
+
+function queryBreak({ name, schema }: { name: string; schema: Schema }): Arbitrary<Break> {
+  const known: Record<string, string[]> = {
+    array: [...NO_INTEGERS, ',', '1,', ',1', '1,,2', '1, 2', '1;2', '[1]', '1,'.repeat(100) + '1'],
+    integer: [...NO_INTEGERS, '0', '101', '-1', '100000000000000000000'],
+    string: ['x', 'AVAILABLE', ' ', 'available,sold', 'YWZ0ZXI6', '\0', '😀', '__proto__'],
+  };
+  const bad = ['', ...known[schema.type!]!].map((value): Parts['query'] => [[name, value]]);
+  const twice: Parts['query'][] = ['', '[]', '[0]', '[x]'].map((bracket) => [
+    [name + bracket, '1'],
+    [name, '2'],
+  ]);
+  const bracketed: Parts['query'][] = [[[`${name}[]`, '1']], [[`${name}[a][b]`, '1']]];
+  const code = (query: Parts['query']) =>
+    name === 'cursor' && query.length === 1 && query[0]![0] === name ? 'invalid_cursor' : INVALID;
+  return fc.constantFrom(...bad, ...twice, ...bracketed).map((query) => ({
+    what: JSON.stringify(query),
+    code: code(query),
+    apply: (parts) => ({ ...parts, query: [...parts.query.filter(([other]) => other !== name), ...query] }),
+  }));
+}

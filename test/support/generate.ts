@@ -1,0 +1,182 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { document, type Placed } from './contract.js';
+
+/** The part of JSON Schema that the document uses. */
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  format?: string;
+  enum?: string[];
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  maxItems?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+}
+
+/** A request in its parts, so that one of them can be broken. Fields are names with JSON texts, which keep digits. */
+export interface Parts {
+  one: Placed;
+  method: string;
+  params: Record<string, string>;
+  query: [name: string, value: string][];
+  headers: Record<string, string>;
+  fields: [name: string, json: string][];
+  /** What stands between the tokens of the body. */
+  space: string;
+  /** In place of the body that the fields make. */
+  body?: string | Buffer;
+}
+
+export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+const EDGES = [0n, 1n, 2n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64.min, INT64.max];
+/** Names that mean something to JavaScript or to us, and nothing in a request. */
+const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id', '', '0', 'é', '[limit]'];
+const SPACES = ['', ' ', '\n', '\t\r\n '];
+
+export function resolve(schema: Schema): Schema {
+  return schema.$ref ? document.components.schemas[schema.$ref.split('/').pop()!] : schema;
+}
+
+export function bodySchema({ operation }: Placed): Schema | undefined {
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  return schema && resolve(schema);
+}
+
+export function parameters({ operation }: Placed, place: string): { name: string; schema: Schema }[] {
+  return (operation.parameters ?? [])
+    .filter((parameter) => parameter.in === place)
+    .map(({ name, schema }) => ({ name, schema: resolve(schema as Schema) }));
+}
+
+/** Values of a schema: strings as they are, integers as their digits. */
+export function valueOf(schema: Schema): Arbitrary<string> {
+  const { type, format, enum: values, minimum, maximum, items, maxItems } = resolve(schema);
+  if (values) return fc.constantFrom(...values);
+  if (type === 'array')
+    return fc.array(valueOf(items!), { minLength: 1, maxLength: maxItems! }).map((all) => all.join(','));
+  if (type === 'integer' && format === 'int64')
+    return fc.oneof(fc.constantFrom(...EDGES), fc.bigInt(INT64)).map(String);
+  if (type === 'integer') return fc.integer({ min: minimum!, max: maximum! }).map(String);
+  if (format === 'uuid')
+    return fc.oneof(
+      fc.uuid(),
+      fc.uuid().map((id) => id.toUpperCase()),
+    );
+  if (format === 'email') return fc.emailAddress();
+  if (format === 'date-time') return futureTime();
+  return text(resolve(schema));
+}
+
+/** Any Unicode but NUL; lengths count code points, the longest among them. */
+export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitrary<string> {
+  // The longest message leaves no room in a body for more than one byte a character.
+  const units = maxLength > 10_000 ? ['x'] : ['x', 'é', '漢', '😀', '\u{10ffff}', '"', '\u0001'];
+  const free = fc
+    .string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 40) })
+    .map((value) => value.replaceAll('\0', '\u2028'));
+  const longest = fc.constantFrom(...units).map((unit) => unit.repeat(maxLength));
+  return fc
+    .oneof({ weight: 8, arbitrary: free }, { weight: 1, arbitrary: longest })
+    .filter((value) => !pattern || new RegExp(pattern, 'u').test(value));
+}
+
+function futureTime(): Arbitrary<string> {
+  const offsets = ['Z', '+00:00', '-00:00', '+05:30', '-11:00', '+14:00', '+23:59', '-23:59'];
+  const date = fc.date({
+    min: new Date(Date.now() + 2 * 86_400_000),
+    max: new Date('9999-12-30T23:59:59.999Z'),
+    noInvalidDate: true,
+  });
+  return fc
+    .tuple(date, fc.stringMatching(/^(?:\.\d{1,12})?$/), fc.constantFrom(...offsets))
+    .map(([day, fraction, offset]) => day.toISOString().slice(0, 19) + fraction + offset);
+}
+
+/** JSON texts of the values of a schema, strings with and without escapes. */
+export function jsonOf(schema: Schema): Arbitrary<string> {
+  if (resolve(schema).type === 'integer') return valueOf(schema);
+  return fc.tuple(valueOf(schema), fc.constantFrom(plain, escaped)).map(([value, write]) => write(value));
+}
+
+const plain = (value: string) => JSON.stringify(value);
+
+/** Every UTF-16 unit as `\u….`, but in a text so long that it would not fit into a body. */
+function escaped(value: string): string {
+  if (value.length > 10_000) return plain(value);
+  const units = value.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `"${units.join('')}"`;
+}
+
+/** Requests for an operation that its document calls valid. */
+export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
+  const { properties = {}, required = [] } = bodySchema(one) ?? {};
+  const fields = fc.record(mapValues(properties, jsonOf), { requiredKeys: required });
+  const isKnown = (name: string) => Object.hasOwn(properties, name);
+  const extraName = fc.oneof(fc.constantFrom(...ODD_NAMES), fc.string()).filter((name) => !isKnown(name));
+  const extras = fc.array(fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String))), {
+    maxLength: 3,
+  });
+  const schemasOf = (place: string) =>
+    Object.fromEntries(parameters(one, place).map(({ name, schema }) => [name, schema]));
+  const query = mapValues(schemasOf('query'), valueOf);
+  if (cursor === undefined) delete query.cursor;
+  else if (query.cursor) query.cursor = fc.constant(cursor);
+  const extraQuery = fc.array(fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: 'binary' })), {
+    maxLength: 2,
+  });
+  return fc
+    .record({
+      method: fc.constantFrom(one.method, one.method, one.method === 'GET' ? 'HEAD' : one.method),
+      params: fc.record(mapValues(schemasOf('path'), valueOf)),
+      query: fc
+        .tuple(fc.record(query, { requiredKeys: [] }), extraQuery)
+        .chain(([known, more]) => shuffled([...Object.entries(known), ...more])),
+      headers: fc.record(mapValues(schemasOf('header'), visible), { requiredKeys: [] }),
+      fields: fc
+        .tuple(fields, extras)
+        .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more])),
+      space: fc.constantFrom(...SPACES),
+    })
+    .map((parts) => told({ one, ...parts } as Parts));
+}
+
+/** A request that fast-check reports as one reads it, and not with its whole operation. */
+function told(parts: Parts): Parts {
+  const lines = () =>
+    [`${parts.method} ${pathOf(parts)}`, JSON.stringify(parts.headers), bodyOf(parts)].join('\n');
+  return Object.assign(parts, { [fc.toStringMethod]: lines });
+}
+
+/** Values of a header: visible ASCII, as its pattern says. */
+function visible({ minLength, maxLength }: Schema): Arbitrary<string> {
+  const unit = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code));
+  return fc.string({ unit, minLength, maxLength });
+}
+
+function shuffled<T>(all: T[]): Arbitrary<T[]> {
+  return fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length });
+}
+
+function mapValues<T, U>(all: Record<string, T>, map: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, map(value)]));
+}
+
+/** The path of a request, with its query. */
+export function pathOf({ one, params, query }: Parts): string {
+  const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
+  const search = new URLSearchParams(query).toString();
+  return `/v1${path}${search && `?${search}`}`;
+}
+
+/** The body of a request, if its operation and method take one. */
+export function bodyOf({ one, method, fields, space, body }: Parts): string | Buffer | undefined {
+  if (body !== undefined) return body;
+  if (!one.operation.requestBody || method === 'GET') return undefined;
+  const members = fields.map(([name, json]) => `${JSON.stringify(name)}${space}:${space}${json}`);
+  return `${space}{${space}${members.join(`${space},${space}`)}${space}}${space}`;
+}
