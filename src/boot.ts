@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
 import { createDemoKey } from './auth/demo-key.js';
 import type { Clock } from './common/clock.js';
-import { BACKLOG } from './common/http-server.js';
+import type { HttpServer } from './common/http-server.js';
 import { Config, StartupError } from './config.js';
 import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
@@ -51,12 +50,9 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
   }
 }
 
-/** Past Nest's own `listen`, which logs a failure beside what the operator is told. */
 async function listen(app: NestExpressApplication, { PORT, HOST }: Config): Promise<void> {
-  const server: Server = app.getHttpServer();
   try {
-    server.listen({ port: PORT, host: HOST, backlog: BACKLOG });
-    await once(server, 'listening');
+    await (app.getHttpAdapter() as HttpServer).open(PORT, HOST);
   } catch (error) {
     await app.close();
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from './api-error.js';
+import { Doors } from './doors.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
 import { timesSent } from './raw-headers.js';
@@ -31,9 +30,6 @@ const LIMITS = {
  */
 const PARTING_MS = 500;
 
-/** Connections that may wait to be accepted (Node: 511). Beyond, the kernel drops them, and they come back in seconds. */
-export const BACKLOG = 4_096;
-
 /** How often, while the service stops, connections are looked for that wait for another request, in milliseconds. */
 const IDLE_CHECK_MS = 50;
 
@@ -42,6 +38,7 @@ export class HttpServer extends ExpressAdapter {
   /** Whether the service is about to stop: it still answers, and looks for no new work. */
   isDraining = false;
   private readonly overload = new Overload();
+  private doors!: Doors;
 
   constructor() {
     const app = express();
@@ -57,6 +54,7 @@ export class HttpServer extends ExpressAdapter {
   override initHttpServer(): void {
     const take: RequestListener = (request, response) => this.take(request, response);
     this.httpServer = createServer(LIMITS, take);
+    this.doors = new Doors(this.httpServer);
     this.httpServer.on('clientError', refuse);
     this.httpServer.on('checkExpectation', refuseExpectation);
     // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
@@ -69,19 +67,20 @@ export class HttpServer extends ExpressAdapter {
     super.beforeClose();
   }
 
+  /** Listens; Nest's own `listen` would log a failure beside what the operator is told. */
+  open(port: number, host?: string): Promise<void> {
+    return this.doors.open(port, host);
+  }
+
   /** Stops to listen, and waits for the requests under way; after a while, a connection with none is closed. */
   override async close(): Promise<void> {
-    // The HTTP server's own method closes the idle connections at once.
-    NetServer.prototype.close.call(this.httpServer);
-    if (await this.hasConnections()) await sleep(PARTING_MS);
+    const closed = this.doors.close();
+    if ((await this.doors.countConnections()) > 0) await sleep(PARTING_MS);
     const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
+    await closed;
     await super.close();
     clearInterval(closer);
     this.overload.stop();
-  }
-
-  private async hasConnections(): Promise<boolean> {
-    return (await promisify(this.httpServer.getConnections.bind(this.httpServer))()) > 0;
   }
 
   /** Hands a request to Express, unless there are too many. While the service stops, its client is told to go elsewhere. */
