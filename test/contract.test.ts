@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import {
   type Answer,
   call,
@@ -11,6 +9,7 @@ import {
   send,
 } from './support/client.js';
 import { document, operations, type Placed, seen } from './support/contract.js';
+import { Proxy } from './support/proxy.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -167,9 +166,9 @@ describe('A failing database', () => {
     );
 
   test('that is away makes every operation answer 503, and none once it is back', async () => {
-    const proxy = await startProxy(service.databaseUrl);
+    const proxy = await Proxy.start(service.databaseUrl);
     const other = await startService({ DATABASE_URL: proxy.url });
-    await proxy.cut();
+    proxy.stop();
     for (const answer of await everywhere(other)) {
       expectError(answer, 503, 'service_unavailable');
       expect(answer.headers.get('retry-after')).toBe('1');
@@ -179,7 +178,7 @@ describe('A failing database', () => {
     await proxy.mend();
     for (const answer of await everywhere(other)) expect(answer.status).not.toBe(503);
     await other.stop();
-    await proxy.cut();
+    proxy.stop();
   });
 
   test('that lacks a table makes every operation answer 500, telling nothing', async () => {
@@ -215,33 +214,3 @@ describe('Over all tests', () => {
     expect(document.openapi).toBe('3.1.0');
   });
 });
-
-/** Stands between the service and its database; `cut` is a database that is gone. */
-async function startProxy(
-  databaseUrl: string,
-): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void> }> {
-  const url = new URL(databaseUrl);
-  const target = { host: url.hostname, port: Number(url.port) };
-  const sockets = new Set<Socket>();
-  let server: Server;
-  const mend = async (port = 0) => {
-    server = createServer((inbound) => {
-      const outbound = connect(target);
-      for (const socket of [inbound, outbound]) {
-        sockets.add(socket);
-        socket.on('error', () => {});
-      }
-      inbound.pipe(outbound).pipe(inbound);
-    }).listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as { port: number }).port;
-  };
-  const port = await mend();
-  url.port = String(port);
-  const cut = async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, 'close');
-  };
-  return { url: url.href, cut, mend: async () => void (await mend(port)) };
-}

@@ -147,6 +147,24 @@ describe('Idempotency-Key', () => {
     expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
   });
 
+  test('is swept once it has expired, and not before', async () => {
+    await post('/v1/pets', PET, 'expired');
+    await post('/v1/pets', PET, 'fresh');
+    const left = () =>
+      query(
+        service.databaseUrl,
+        `SELECT key FROM idempotency_keys WHERE key IN ('expired', 'fresh') ORDER BY key`,
+      );
+    await query(
+      service.databaseUrl,
+      `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'expired'`,
+    );
+    const third = await startService({ DATABASE_URL: service.databaseUrl });
+    while ((await left()).length > 1);
+    expect(await left()).toEqual([{ key: 'fresh' }]);
+    await third.stop();
+  });
+
   test('is 1 to 255 visible ASCII characters, once', async () => {
     const valid = fc.string({
       unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from './api-error.js';
+import { asResponse } from './refusals.js';
 
 const LIMITS = {
   /** Requests under way in this process. At a few ms each, more than these would wait longer than a client does. */
@@ -11,12 +12,7 @@ const TICK_MS = 20;
 
 /** Written as it stands and before Express: a framework, an exception and a log line for each would take longer than the reads. */
 const ERROR = new ApiError('service_unavailable');
-const BODY = JSON.stringify(ERROR);
-const HEADERS = {
-  ...ERROR.headers,
-  'Content-Type': 'application/json; charset=utf-8',
-  'Content-Length': Buffer.byteLength(BODY),
-};
+const RESPONSE = asResponse(ERROR);
 
 /** Turns requests away, at once and cheaply, while there are more than the process can serve; probes always pass. */
 export class Overload {
@@ -27,7 +23,7 @@ export class Overload {
   /** Answers a request with 503 where it is too much; else counts it until it is answered. */
   sheds({ url }: IncomingMessage, response: ServerResponse): boolean {
     if (this.isOverloaded() && !url?.startsWith('/health/')) {
-      response.writeHead(ERROR.status, HEADERS).end(BODY);
+      response.writeHead(ERROR.status, RESPONSE.headers).end(RESPONSE.body);
       return true;
     }
     this.requests++;

@@ -39,13 +39,12 @@ export function refuse(failure: { code?: string }, socket: Socket): void {
     return;
   }
   const error = new ApiError(REFUSALS[failure.code ?? ''] ?? 'bad_request');
-  const body = JSON.stringify(error);
+  const { headers, body } = asResponse(error);
+  const requestId = current ? requestIdOf(current) : randomUUID();
+  const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
   const lines = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Connection: close',
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${current ? requestIdOf(current) : randomUUID()}`,
+    ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -56,17 +55,22 @@ export function refuseTunnel(_request: IncomingMessage, socket: Socket): void {
   refuse({}, socket.on('error', () => socket.destroy()).resume());
 }
 
-/** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, and Node answers that itself. */
+/** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, which is answered where the body is read. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   stamp(request, response);
   const error = new ApiError('expectation_failed');
+  const { headers, body } = asResponse(error);
+  response.writeHead(error.status, { ...headers, Connection: 'close' }).end(body);
+}
+
+/** An error as it goes over the wire, where Express is not there to write it. */
+export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
   const body = JSON.stringify(error);
-  response.writeHead(error.status, {
-    Connection: 'close',
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-  });
-  response.end(body);
+  const type = 'application/json; charset=utf-8';
+  return {
+    headers: { ...error.headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) },
+    body,
+  };
 }
 
 /** Headers of every response: the id that is in the log line too, and what keeps browsers from guessing or storing. */

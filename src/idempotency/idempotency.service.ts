@@ -72,7 +72,9 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
     });
   }
 
+  /** Sweeps at once, and again and again. */
   onApplicationBootstrap(): void {
+    void this.sweep();
     this.sweeper = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 

@@ -14,7 +14,7 @@ import {
   PATIENCE_MS,
 } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
-import { Proxy } from './support/proxy.js';
+import { Proxy } from '../support/proxy.js';
 
 let database: DatabaseServer;
 let service: Service;

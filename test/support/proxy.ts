@@ -1,23 +1,25 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands between the service and its database, and can swallow all that either says, closing nothing. */
+/** Stands between the service and its database. It can be gone, or swallow all that either says, closing nothing. */
 export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;
   private readonly server = createServer((inbound) => this.join(inbound));
+  private port = 0;
 
   private constructor(private readonly target: URL) {}
 
   static async start(databaseUrl: string): Promise<Proxy> {
     const proxy = new Proxy(new URL(databaseUrl));
-    await once(proxy.server.listen(0, '127.0.0.1'), 'listening');
+    await proxy.mend();
+    proxy.port = (proxy.server.address() as AddressInfo).port;
     return proxy;
   }
 
   get url(): string {
     const url = new URL(this.target);
-    url.port = String((this.server.address() as AddressInfo).port);
+    url.port = String(this.port);
     return url.href;
   }
 
@@ -32,6 +34,12 @@ export class Proxy {
     for (const socket of this.sockets) socket.resume();
   }
 
+  /** Takes connections again, where it did before. */
+  async mend(): Promise<void> {
+    await once(this.server.listen(this.port, '127.0.0.1'), 'listening');
+  }
+
+  /** Ends every connection and takes no more, like a database that is gone. */
   stop(): void {
     this.server.close();
     for (const socket of this.sockets) socket.destroy();
