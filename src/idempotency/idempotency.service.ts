@@ -1,4 +1,9 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type BeforeApplicationShutdown,
+} from '@nestjs/common';
 import { type EntityManager, LessThan } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { Transactions } from '../database/transactions.js';
@@ -27,10 +32,11 @@ export interface GivenAnswer extends StoredAnswer {
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap, OnApplicationShutdown {
+export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(IdempotencyService.name);
   private readonly running = new Set<string>();
   private sweeper?: NodeJS.Timeout;
+  private sweeping?: Promise<void>;
 
   constructor(private readonly transactions: Transactions) {}
 
@@ -74,12 +80,14 @@ export class IdempotencyService implements OnApplicationBootstrap, OnApplication
 
   /** Sweeps at once, and again and again. */
   onApplicationBootstrap(): void {
-    void this.sweep();
-    this.sweeper = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS).unref();
+    this.sweeping = this.sweep();
+    this.sweeper = setInterval(() => (this.sweeping = this.sweep()), SWEEP_INTERVAL_MS).unref();
   }
 
-  onApplicationShutdown(): void {
+  /** Before the connections are closed, which a sweep that is under way still needs. */
+  async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.sweeper);
+    await this.sweeping;
   }
 
   /** Deletes what has expired. Every instance may do so at any time. */
