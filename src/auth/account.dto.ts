@@ -1,7 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EmailField, Int64Field, TextField, TimestampField } from '../common/fields.js';
-import { int64, type RawJson } from '../common/json.js';
-import type { Account } from './account.entity.js';
 
 /** Heading of the operations on accounts and on their keys. */
 export const ACCOUNTS_TAG: [name: string, description: string] = [
@@ -23,15 +21,11 @@ export class NewAccountDto {
 @ApiSchema({ name: 'Account' })
 export class AccountDto {
   @Int64Field({ description: 'Identifier of the account.', example: 1 })
-  id!: RawJson;
+  id!: string;
 
   @EmailField(EMAIL)
   email!: string;
 
   @TimestampField({ description: 'When the account was created.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
-}
-
-export function toAccountDto({ id, email, createdAt }: Account): AccountDto {
-  return { id: int64(id), email, createdAt };
 }

@@ -2,7 +2,7 @@ import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Operation, Public, Tag } from '../common/operation.js';
 import { AuthLimiter } from '../limits/limiters.js';
-import { AccountDto, ACCOUNTS_TAG, NewAccountDto, toAccountDto } from './account.dto.js';
+import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { limitSubjects } from './limit-subjects.js';
 
@@ -30,6 +30,6 @@ export class AccountsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
     await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
-    return toAccountDto(await this.accounts.create(body));
+    return await this.accounts.create(body);
   }
 }

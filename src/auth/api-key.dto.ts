@@ -1,8 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { Int64Field, TextField, TimestampField } from '../common/fields.js';
 import { Int64Param } from '../common/params.js';
-import { int64, type RawJson } from '../common/json.js';
-import type { ApiKey } from './api-key.entity.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {
@@ -22,7 +20,7 @@ export class NewApiKeyDto {
 @ApiSchema({ name: 'ApiKey' })
 export class ApiKeyDto {
   @Int64Field({ description: 'Identifier of the key.', example: 1 })
-  id!: RawJson;
+  id!: string;
 
   @TextField(NAME)
   name!: string;
@@ -31,7 +29,7 @@ export class ApiKeyDto {
   createdAt!: Date;
 
   @TimestampField(EXPIRES_AT)
-  expiresAt?: Date;
+  expiresAt?: Date | null;
 }
 
 @ApiSchema({ name: 'CreatedApiKey' })
@@ -47,8 +45,4 @@ export class CreatedApiKeyDto extends ApiKeyDto {
 export class ApiKeyParams {
   @Int64Param({ description: 'Identifier of the key.', example: 1 })
   keyId!: string;
-}
-
-export function toApiKeyDto({ id, name, createdAt, expiresAt }: ApiKey): ApiKeyDto {
-  return { id: int64(id), name, createdAt, expiresAt: expiresAt ?? undefined };
 }

@@ -4,7 +4,7 @@ import { PageQuery } from '../common/paging.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
 import { AccountId } from './account-id.decorator.js';
-import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto, toApiKeyDto } from './api-key.dto.js';
+import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKeysService } from './api-keys.service.js';
 
 @Tag(...ACCOUNTS_TAG)
@@ -19,8 +19,8 @@ export class ApiKeysController {
     @AccountId() accountId: string,
     @Query() query: PageQuery,
     @Reply() reply: ReplyHeaders,
-  ): Promise<ApiKeyDto[]> {
-    return reply.page(await this.apiKeys.list(accountId, query)).map(toApiKeyDto);
+  ): Promise<readonly ApiKeyDto[]> {
+    return reply.page(await this.apiKeys.list(accountId, query));
   }
 
   @Post()
@@ -33,7 +33,7 @@ export class ApiKeysController {
   })
   async create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
     const { apiKey, key } = await this.apiKeys.create(accountId, body);
-    return Object.assign(toApiKeyDto(apiKey), { key });
+    return Object.assign(apiKey, { key });
   }
 
   @Delete(':keyId')

@@ -16,7 +16,7 @@ export class ApiKeysService {
   constructor(@InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>) {}
 
   list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
-    return paginate(this.apiKeys.createQueryBuilder('apiKey').where({ accountId }), page);
+    return paginate(this.apiKeys, { accountId }, page);
   }
 
   /**

@@ -3,7 +3,7 @@ import { Operation, Stability, Tag } from '../common/operation.js';
 import { PageQuery } from '../common/paging.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { CategoriesService } from './categories.service.js';
-import { CategoryDto, CategoryParams, NewCategoryDto, toCategoryDto } from './category.dto.js';
+import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
 
 @Tag('categories', 'The kinds of animals. A new service has ten of them.')
 @Stability('experimental')
@@ -13,8 +13,8 @@ export class CategoriesController {
 
   @Get()
   @Operation({ id: 'listCategories', summary: 'List categories', returns: [CategoryDto] })
-  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<CategoryDto[]> {
-    return reply.page(await this.categories.list(query)).map(toCategoryDto);
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly CategoryDto[]> {
+    return reply.page(await this.categories.list(query));
   }
 
   @Post()
@@ -27,7 +27,7 @@ export class CategoriesController {
     errors: { category_exists: 409 },
   })
   async create(@Body() body: NewCategoryDto, @Reply() reply: ReplyHeaders): Promise<CategoryDto> {
-    return toCategoryDto(reply.created(await this.categories.create(body)));
+    return reply.created(await this.categories.create(body));
   }
 
   @Get(':categoryId')
@@ -37,7 +37,7 @@ export class CategoriesController {
     returns: CategoryDto,
     errors: { category_not_found: 404 },
   })
-  async get(@Param() { categoryId }: CategoryParams): Promise<CategoryDto> {
-    return toCategoryDto(await this.categories.get(categoryId));
+  get(@Param() { categoryId }: CategoryParams): Promise<CategoryDto> {
+    return this.categories.get(categoryId);
   }
 }

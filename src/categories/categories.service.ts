@@ -16,7 +16,7 @@ export class CategoriesService {
   ) {}
 
   list(page: PageQuery): Promise<Page<Category>> {
-    return paginate(this.categories.createQueryBuilder('category'), page);
+    return paginate(this.categories, {}, page);
   }
 
   /** @throws ApiError `category_exists` */

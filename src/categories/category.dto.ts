@@ -1,8 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { Int64Field, TextField } from '../common/fields.js';
 import { Int64Param } from '../common/params.js';
-import { int64, type RawJson } from '../common/json.js';
-import type { Category } from './category.entity.js';
 
 @ApiSchema({ name: 'NewCategory' })
 export class NewCategoryDto {
@@ -18,7 +16,7 @@ export class NewCategoryDto {
 @ApiSchema({ name: 'Category' })
 export class CategoryDto {
   @Int64Field({ description: 'Identifier of the category.', example: 1 })
-  id!: RawJson;
+  id!: string;
 
   @TextField({
     description: 'Name of the category; no two are alike.',
@@ -32,8 +30,4 @@ export class CategoryDto {
 export class CategoryParams {
   @Int64Param({ description: 'Identifier of the category.', example: 1 })
   categoryId!: string;
-}
-
-export function toCategoryDto({ id, name }: Category): CategoryDto {
-  return { id: int64(id), name };
 }

@@ -23,9 +23,8 @@ const CODES: Record<string, ErrorCode> = {
 @Injectable()
 export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
-    const http = context.switchToHttp();
-    const request = http.getRequest<Request>();
-    return METHODS_WITH_BODY.has(request.method) ? read(request, http.getResponse<Response>()) : true;
+    const [request, response] = context.getArgs<[Request, Response]>();
+    return METHODS_WITH_BODY.has(request.method) ? read(request, response) : true;
   }
 }
 

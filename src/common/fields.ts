@@ -42,6 +42,7 @@ export function Int64Field(options: FieldOptions) {
     must: 'an integer of 64 bits',
     accepts: isInt64Text,
     read: (value) => int64FromJson(value) ?? UNREADABLE,
+    write: (digits) => digits as string,
   });
 }
 
@@ -49,7 +50,8 @@ export function Int64Field(options: FieldOptions) {
 export function UuidField(options: FieldOptions) {
   const accepts = (value: unknown) =>
     typeof value === 'string' && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
-  return field(options, { schema: { type: 'string', format: 'uuid' }, must: 'a UUID', accepts });
+  const write = (uuid: unknown) => `"${uuid as string}"`;
+  return field(options, { schema: { type: 'string', format: 'uuid' }, must: 'a UUID', accepts, write });
 }
 
 /** One value of a string enumeration, which the OpenAPI document names and describes value by value. */
@@ -82,5 +84,6 @@ export function TimestampField(options: FieldOptions) {
       typeof value === 'string' && RFC_3339.test(value) && isISO8601(value, { strict: true })
         ? new Date(value)
         : UNREADABLE,
+    write: (time) => `"${(time as Date).toISOString()}"`,
   });
 }

@@ -1,12 +1,13 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express, { type NextFunction, type Request, type Response } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from './api-error.js';
 import { Doors } from './doors.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
 import { timesSent } from './raw-headers.js';
+import { JsonText } from './serializer.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
 import { toPath } from './target.js';
 
@@ -53,13 +54,29 @@ export class HttpServer extends ExpressAdapter {
 
   override initHttpServer(): void {
     const take: RequestListener = (request, response) => this.take(request, response);
-    this.httpServer = createServer(LIMITS, take);
+    const { request, response } = this.getInstance<Express>();
+    this.httpServer = createServer(
+      {
+        ...LIMITS,
+        IncomingMessage: withPrototype(IncomingMessage, request),
+        ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, response),
+      },
+      take,
+    );
     this.doors = new Doors(this.httpServer);
     this.httpServer.on('clientError', refuse);
     this.httpServer.on('checkExpectation', refuseExpectation);
     // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
     this.httpServer.on('checkContinue', take);
     this.httpServer.on('connect', refuseTunnel);
+  }
+
+  /** Past Express's own `json`, which looks at an answer from sides that none here has, for 8 µs. */
+  override reply(response: Response, body: unknown, status?: number): unknown {
+    if (!(body instanceof JsonText)) return super.reply(response, body, status);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', Buffer.byteLength(body.text));
+    return response.end(body.text);
   }
 
   override beforeClose(): void {
@@ -91,6 +108,21 @@ export class HttpServer extends ExpressAdapter {
     if (this.isDraining) response.setHeader('Connection', 'close');
     if (!this.overload.sheds(request, response)) this.getInstance()(request, response);
   }
+}
+
+/**
+ * A class of Node whose objects are Express's from the start. Express gives each request and response its prototype
+ * when it comes by; where the object has that already, this costs nothing, else V8 gives up what it knows of it (5 µs).
+ */
+function withPrototype<Class extends new (...args: never[]) => object>(
+  base: Class,
+  prototype: object,
+): Class {
+  function Made(...args: unknown[]): object {
+    return Reflect.construct(base, args, Made);
+  }
+  Made.prototype = prototype;
+  return Made as unknown as Class;
 }
 
 /** What Express does first with every request. */

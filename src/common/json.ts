@@ -1,17 +1,10 @@
 declare global {
   interface JSON {
-    /** Makes `JSON.stringify` write the given primitive JSON text as it stands (TC39 JSON.parse source text access). */
-    rawJSON(text: string): RawJson;
     parse(
       text: string,
       reviver: (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown,
     ): unknown;
   }
-}
-
-/** A JSON text that `JSON.stringify` writes as it stands. */
-export interface RawJson {
-  readonly rawJSON: string;
 }
 
 const INTEGER = /^-?\d+$/;
@@ -33,9 +26,4 @@ export function parseJson(text: string): unknown {
     if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source);
     return Number.isInteger(value) && FRACTION.test(source) ? NaN : value;
   });
-}
-
-/** Writes an int64, which inside the service is a decimal string, as a JSON integer with all its digits. */
-export function int64(digits: string): RawJson {
-  return JSON.rawJSON(digits);
 }

@@ -1,6 +1,8 @@
 import { applyDecorators, HttpCode, SetMetadata, type Type } from '@nestjs/common';
 import { ApiExtension, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { ErrorCode } from './api-error.js';
+import { listSerializer, type Serializer, serializer } from './serializer.js';
+import { wrapMethod } from './wrap-method.js';
 
 /** Marks of an operation that only the making of the OpenAPI document reads; they do not stay in it. */
 export const MARKS = {
@@ -36,7 +38,15 @@ export function Operation(options: OperationOptions): MethodDecorator {
     ApiResponse({ status, type, isArray }),
     ApiExtension(MARKS.errors, errors),
     ApiExtension(MARKS.located, located),
+    ...(type ? [Answers(isArray ? listSerializer(type) : serializer(type))] : []),
   );
+}
+
+/** Writes what a method returns. */
+function Answers<Item>(serialize: Serializer<Item>): MethodDecorator {
+  return (_target, _name, descriptor: PropertyDescriptor) => {
+    wrapMethod(descriptor, (call) => async (args) => serialize((await call(args)) as Item));
+  };
 }
 
 /** Puts the operations of a controller under one heading, with a line on what they are for. */

@@ -1,4 +1,5 @@
-import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import type { Repository } from 'typeorm';
+import { type Filter, readSlice } from '../database/compiled/pages.js';
 import { ApiError } from './api-error.js';
 import { field, UNREADABLE } from './field.js';
 import { IntegerParam } from './params.js';
@@ -37,25 +38,20 @@ export class PageQuery {
 
 /** One page of a list, and the cursor of the page after it where one follows. */
 export interface Page<T> {
-  items: T[];
-  next?: string;
+  readonly items: readonly T[];
+  readonly next?: string;
 }
 
 /**
- * Runs a query for one page, in the order of ascending ids. A page starts after an id, not at an offset: each costs
- * the same at any depth, and rows that come or change meanwhile neither repeat an item nor hide one.
+ * One page of the rows with some values, in the order of ascending ids. A page starts after an id, not at an offset:
+ * each costs the same at any depth, and rows that come or change meanwhile neither repeat an item nor hide one. That
+ * takes an index on the properties of the filter, in their order, and the id.
  */
-export async function paginate<T extends ObjectLiteral & { id: string }>(
-  query: SelectQueryBuilder<T>,
+export async function paginate<T extends { id: string }>(
+  rows: Repository<T>,
+  filter: Filter<T>,
   { limit, cursor }: PageQuery,
 ): Promise<Page<T>> {
-  const id = `${query.alias}.id`;
-  if (cursor !== undefined) query.andWhere(`${id} > :cursor`, { cursor });
-  const items = await query
-    .orderBy(id)
-    .limit(limit + 1)
-    .getMany();
-  if (items.length <= limit) return { items };
-  items.pop();
-  return { items, next: encodeCursor(items[limit - 1]!.id) };
+  const { items, hasMore } = await readSlice(rows, filter, limit, cursor);
+  return hasMore ? { items, next: encodeCursor(items.at(-1)!.id) } : { items };
 }

@@ -34,18 +34,19 @@ export function Sunset(options: SunsetOptions): MethodDecorator {
 
 function sunsetGuard({ deprecated, sunset, successor }: SunsetOptions): Type<CanActivate> {
   const end = Date.parse(sunset);
-  const headers = {
-    Deprecation: `@${Date.parse(deprecated) / 1000}`,
-    Sunset: new Date(end).toUTCString(),
-    Link: `<${successor}>; rel="successor-version"`,
-  };
+  const headers = [
+    ['Deprecation', `@${Date.parse(deprecated) / 1000}`],
+    ['Sunset', new Date(end).toUTCString()],
+    ['Link', `<${successor}>; rel="successor-version"`],
+  ] as const;
 
   @Injectable()
   class SunsetGuard implements CanActivate {
     constructor(private readonly clock: Clock) {}
 
     canActivate(context: ExecutionContext): boolean {
-      context.switchToHttp().getResponse<Response>().set(headers);
+      const response = context.switchToHttp().getResponse<Response>();
+      for (const [name, value] of headers) response.setHeader(name, value);
       if (this.clock.now() < end) return true;
       throw new ApiError(
         'operation_removed',

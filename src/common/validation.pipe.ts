@@ -2,6 +2,7 @@ import { type ArgumentMetadata, Injectable, type PipeTransform, type Type } from
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
 import { ApiError } from './api-error.js';
+import { type CompiledDto, compileDto } from './compiled-dto.js';
 import { UNREADABLE } from './field.js';
 
 /**
@@ -12,16 +13,15 @@ import { UNREADABLE } from './field.js';
 @Injectable()
 export class ValidationPipe implements PipeTransform {
   private readonly fields = new Map<Type, string[]>();
+  private readonly compiled = new Map<Type, CompiledDto | undefined>();
 
   transform(value: unknown, { metatype, type }: ArgumentMetadata): unknown {
     if (type === 'custom' || !metatype || !this.isDto(metatype)) return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new ApiError('validation_failed', `The ${type} must be a JSON object.`);
     }
-    const dto = plainToInstance(metatype, this.pick(metatype, value), { exposeDefaultValues: true });
-    const errors = validateSync(dto as object, { stopAtFirstError: true });
-    if (errors.length > 0) throw new ApiError('validation_failed', `${errors.flatMap(reasons).join('; ')}.`);
-    return dto;
+    const sent = this.pick(metatype, value);
+    return this.compiledOf(metatype)?.(sent) ?? check(metatype, sent);
   }
 
   private isDto(metatype: Type): boolean {
@@ -29,8 +29,17 @@ export class ValidationPipe implements PipeTransform {
   }
 
   private pick(metatype: Type, value: object): Record<string, unknown> {
-    const own = this.fieldsOf(metatype).filter((name) => Object.hasOwn(value, name));
-    return Object.fromEntries(own.map((name) => [name, withoutObjects(value[name as keyof typeof value])]));
+    const picked: Record<string, unknown> = {};
+    for (const name of this.fieldsOf(metatype)) {
+      if (Object.hasOwn(value, name)) picked[name] = withoutObjects(value[name as keyof typeof value]);
+    }
+    return picked;
+  }
+
+  private compiledOf(metatype: Type): CompiledDto | undefined {
+    if (!this.compiled.has(metatype))
+      this.compiled.set(metatype, compileDto(metatype, this.fieldsOf(metatype)));
+    return this.compiled.get(metatype);
   }
 
   private fieldsOf(metatype: Type): string[] {
@@ -42,6 +51,14 @@ export class ValidationPipe implements PipeTransform {
     }
     return names;
   }
+}
+
+/** @throws ApiError `validation_failed` */
+function check(metatype: Type, sent: object): object {
+  const dto: object = plainToInstance(metatype, sent, { exposeDefaultValues: true });
+  const errors = validateSync(dto, { stopAtFirstError: true });
+  if (errors.length > 0) throw new ApiError('validation_failed', `${errors.flatMap(reasons).join('; ')}.`);
+  return dto;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
+import { CompiledDataSource } from './compiled/compiled-data-source.js';
 import { poolOptions } from './data-source.js';
 import { Transactions } from './transactions.js';
 
@@ -11,6 +12,7 @@ import { Transactions } from './transactions.js';
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
+      dataSourceFactory: async (options) => new CompiledDataSource(options!).initialize(),
     }),
   ],
   providers: [Transactions],

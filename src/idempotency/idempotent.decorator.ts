@@ -1,54 +1,74 @@
 import { createHash } from 'node:crypto';
 import {
   applyDecorators,
-  type CallHandler,
+  type CanActivate,
+  createParamDecorator,
   type ExecutionContext,
   Injectable,
-  type NestInterceptor,
-  UseInterceptors,
+  UseGuards,
 } from '@nestjs/common';
 import { ApiExtension, ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { from, lastValueFrom, type Observable } from 'rxjs';
 import type { AuthenticatedRequest } from '../auth/auth.guard.js';
 import { ApiError } from '../common/api-error.js';
 import { MARKS } from '../common/operation.js';
-import { IdempotencyService, type StoredAnswer } from './idempotency.service.js';
+import { JsonText } from '../common/serializer.js';
+import { wrapMethod } from '../common/wrap-method.js';
+import { type GivenAnswer, IdempotencyService, type StoredAnswer } from './idempotency.service.js';
 
 const HEADER = 'Idempotency-Key';
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
+/** What a request with the header brings to the method: a way to have its write done once. */
+type Once = (write: () => Promise<StoredAnswer>) => Promise<GivenAnswer>;
+interface KeyedRequest extends AuthenticatedRequest {
+  runOnce?: Once;
+  rawBody?: Buffer;
+}
+
+/** Reads the header. */
 @Injectable()
-class IdempotencyInterceptor implements NestInterceptor {
+class IdempotencyGuard implements CanActivate {
   constructor(private readonly idempotency: IdempotencyService) {}
 
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const http = context.switchToHttp();
-    const request = http.getRequest<AuthenticatedRequest>();
-    const keys = request.headersDistinct[HEADER.toLowerCase()];
-    return keys ? from(this.answer(keys, request, http.getResponse<Response>(), next)) : next.handle();
-  }
-
-  private async answer(keys: string[], request: AuthenticatedRequest, response: Response, next: CallHandler) {
-    const [key = ''] = keys;
-    if (keys.length > 1 || !VISIBLE.test(key)) {
+  canActivate(context: ExecutionContext): true {
+    const [request] = context.getArgs<[KeyedRequest]>();
+    if (request.headers[HEADER.toLowerCase()] === undefined) return true;
+    const [key = '', ...others] = request.headersDistinct[HEADER.toLowerCase()] ?? [];
+    if (others.length > 0 || !VISIBLE.test(key)) {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
     }
     const { accountId } = request;
-    const write = async (): Promise<StoredAnswer> => {
-      const body = JSON.stringify(await lastValueFrom(next.handle()));
-      return { body, location: (response.getHeader('Location') as string | undefined) ?? null };
-    };
-    const answer = await this.idempotency.once({ accountId, key, requestHash: hash(request) }, write);
-    if (answer.location) response.setHeader('Location', answer.location);
-    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true');
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    return answer.body;
+    request.runOnce = (write) => this.idempotency.once({ accountId, key, requestHash: hash(request) }, write);
+    return true;
   }
 }
 
+/** Gives the method, behind its own parameters, the request and the response. */
+const Exchange = createParamDecorator((_data: unknown, context: ExecutionContext) => context.getArgs());
+
+/**
+ * Calls the method by way of the guard's `runOnce`. Around the method and not in an interceptor, for which Nest makes an
+ * Observable of every call: that cost each write 20 µs, with the header and without.
+ */
+const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescriptor) => {
+  const { length } = Reflect.getMetadata('design:paramtypes', target, name) as unknown[];
+  Exchange()(target, name, length);
+  wrapMethod(descriptor, (call) => async (args) => {
+    const [request, response] = args[length] as [KeyedRequest, Response];
+    if (!request.runOnce) return call(args);
+    const answer = await request.runOnce(async () => {
+      const { text } = (await call(args)) as JsonText;
+      return { body: text, location: (response.getHeader('Location') as string | undefined) ?? null };
+    });
+    if (answer.location) response.setHeader('Location', answer.location);
+    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true');
+    return new JsonText(answer.body);
+  });
+};
+
 /** What makes two requests the same: their method, path and body, byte for byte. Version 1 has two addresses for some. */
-function hash({ method, path, rawBody }: AuthenticatedRequest & { rawBody?: Buffer }): Buffer {
+function hash({ method, path, rawBody }: KeyedRequest): Buffer {
   const address = path.replace(/\/+$/, '').replace(/^\/v1(?=\/)/, '');
   return createHash('sha256')
     .update(`${method} ${address}\n`)
@@ -58,11 +78,13 @@ function hash({ method, path, rawBody }: AuthenticatedRequest & { rawBody?: Buff
 
 /**
  * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
- * within a day, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header).
+ * within a day, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header). It
+ * stands above `@Operation`, whose written answer it stores.
  */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
-    UseInterceptors(IdempotencyInterceptor),
+    AnsweredOnce,
+    UseGuards(IdempotencyGuard),
     ApiHeader({
       name: HEADER,
       description:

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, TextField, TimestampField, UuidField } from '../common/fields.js';
-import { type Message, MessageStatus } from './message.entity.js';
+import { MessageStatus } from './message.entity.js';
 
 const MESSAGE_STATUS = {
   name: 'MessageStatus',
@@ -41,8 +41,4 @@ export class MessageDto {
 export class MessageParams {
   @UuidField({ description: 'Identifier of the message.', example: '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70' })
   messageId!: string;
-}
-
-export function toMessageDto({ id, message, status, createdAt }: Message): MessageDto {
-  return { id, message, status, createdAt };
 }

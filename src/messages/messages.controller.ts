@@ -3,7 +3,7 @@ import { AccountId } from '../auth/account-id.decorator.js';
 import { Operation, Stability, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { Idempotent } from '../idempotency/idempotent.decorator.js';
-import { MessageDto, MessageParams, NewMessageDto, toMessageDto } from './message.dto.js';
+import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
 /** Also without a version in its path: the quickstart has the message interface at an address of its own. */
@@ -29,7 +29,7 @@ export class MessagesController {
     @Body() body: NewMessageDto,
     @Reply() reply: ReplyHeaders,
   ): Promise<MessageDto> {
-    return toMessageDto(reply.created(await this.messages.submit(accountId, body)));
+    return reply.created(await this.messages.submit(accountId, body));
   }
 
   @Get(':messageId')
@@ -39,7 +39,7 @@ export class MessagesController {
     returns: MessageDto,
     errors: { message_not_found: 404 },
   })
-  async get(@AccountId() accountId: string, @Param() { messageId }: MessageParams): Promise<MessageDto> {
-    return toMessageDto(await this.messages.get(accountId, messageId));
+  get(@AccountId() accountId: string, @Param() { messageId }: MessageParams): Promise<MessageDto> {
+    return this.messages.get(accountId, messageId);
   }
 }

@@ -1,9 +1,8 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, Int64Field, TextField } from '../common/fields.js';
 import { Int64ListParam, Int64Param } from '../common/params.js';
-import { int64, type RawJson } from '../common/json.js';
 import { PageQuery } from '../common/paging.js';
-import { type Pet, PetStatus } from './pet.entity.js';
+import { PetStatus } from './pet.entity.js';
 
 const PET_STATUS = {
   name: 'PetStatus',
@@ -38,16 +37,16 @@ export class NewPetDto {
 @ApiSchema({ name: 'Pet' })
 export class PetDto {
   @Int64Field({ description: 'Unique identifier, assigned by the service.', example: 1 })
-  id!: RawJson;
+  id!: string;
 
   @TextField(NAME)
   name!: string;
 
   @Int64Field(CATEGORY_ID)
-  categoryId!: RawJson;
+  categoryId!: string;
 
   @EnumField(STATUS)
-  status?: PetStatus;
+  status?: PetStatus | null;
 }
 
 export class PetParams {
@@ -65,8 +64,4 @@ export class ListPetsQuery extends PageQuery {
     max: 100,
   })
   ids?: string[];
-}
-
-export function toPetDto({ id, name, categoryId, status }: Pet): PetDto {
-  return { id: int64(id), name, categoryId: int64(categoryId), status: status ?? undefined };
 }

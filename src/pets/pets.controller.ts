@@ -3,7 +3,7 @@ import { Operation, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { Sunset } from '../common/sunset.js';
 import { Idempotent } from '../idempotency/idempotent.decorator.js';
-import { ListPetsQuery, NewPetDto, PetDto, PetParams, toPetDto } from './pet.dto.js';
+import { ListPetsQuery, NewPetDto, PetDto, PetParams } from './pet.dto.js';
 import { PetsService } from './pets.service.js';
 
 @Tag('pets', 'The animals of the store.')
@@ -13,8 +13,8 @@ export class PetsController {
 
   @Get()
   @Operation({ id: 'listPets', summary: 'List animals', returns: [PetDto] })
-  async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<PetDto[]> {
-    return reply.page(await this.pets.list(query)).map(toPetDto);
+  async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<readonly PetDto[]> {
+    return reply.page(await this.pets.list(query));
   }
 
   @Post()
@@ -28,7 +28,7 @@ export class PetsController {
     errors: { category_not_found: 400 },
   })
   async create(@Body() body: NewPetDto, @Reply() reply: ReplyHeaders): Promise<PetDto> {
-    return toPetDto(reply.created(await this.pets.create(body)));
+    return reply.created(await this.pets.create(body));
   }
 
   @Get(':petId')
@@ -40,7 +40,7 @@ export class PetsController {
     errors: { pet_not_found: 404 },
   })
   @Sunset({ deprecated: '2026-11-21', sunset: '2030-12-05', successor: '/v1/pets' })
-  async get(@Param() { petId }: PetParams): Promise<PetDto> {
-    return toPetDto(await this.pets.get(petId));
+  get(@Param() { petId }: PetParams): Promise<PetDto> {
+    return this.pets.get(petId);
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { In, type Repository } from 'typeorm';
+import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, paginate } from '../common/paging.js';
 import { Transactions } from '../database/transactions.js';
@@ -16,10 +16,7 @@ export class PetsService {
   ) {}
 
   list({ status, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
-    const query = this.pets.createQueryBuilder('pet');
-    if (status) query.andWhere({ status });
-    if (ids) query.andWhere({ id: In(ids) });
-    return paginate(query, page);
+    return paginate(this.pets, { status, ids }, page);
   }
 
   /** @throws ApiError `category_not_found` (400) where the category is not there */

@@ -1,9 +1,8 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, Int64Field, TimestampField } from '../common/fields.js';
 import { Int64Param } from '../common/params.js';
-import { int64, type RawJson } from '../common/json.js';
 import { PageQuery } from '../common/paging.js';
-import { type Order, OrderStatus } from './order.entity.js';
+import { OrderStatus } from './order.entity.js';
 
 const ORDER_STATUS = {
   name: 'OrderStatus',
@@ -36,10 +35,10 @@ export class OrderChangeDto {
 @ApiSchema({ name: 'Order' })
 export class OrderDto {
   @Int64Field({ description: 'Identifier of the order.', example: 1 })
-  id!: RawJson;
+  id!: string;
 
   @Int64Field(PET_ID)
-  petId!: RawJson;
+  petId!: string;
 
   @EnumField({ description: 'How far the order is.', example: 'placed', ...ORDER_STATUS })
   status!: OrderStatus;
@@ -59,8 +58,4 @@ export class OrderParams {
 export class ListOrdersQuery extends PageQuery {
   @EnumField({ description: 'Only orders with this status.', optional: true, ...ORDER_STATUS })
   status?: OrderStatus;
-}
-
-export function toOrderDto({ id, petId, status, createdAt, updatedAt }: Order): OrderDto {
-  return { id: int64(id), petId: int64(petId), status, createdAt, updatedAt };
 }

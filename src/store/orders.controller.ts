@@ -3,14 +3,7 @@ import { AccountId } from '../auth/account-id.decorator.js';
 import { Operation, Stability, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { Idempotent } from '../idempotency/idempotent.decorator.js';
-import {
-  ListOrdersQuery,
-  NewOrderDto,
-  OrderChangeDto,
-  OrderDto,
-  OrderParams,
-  toOrderDto,
-} from './order.dto.js';
+import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
 import { OrdersService } from './orders.service.js';
 
 @Tag('store', 'Orders for animals, from placed to delivered.')
@@ -25,8 +18,8 @@ export class OrdersController {
     @AccountId() accountId: string,
     @Query() query: ListOrdersQuery,
     @Reply() reply: ReplyHeaders,
-  ): Promise<OrderDto[]> {
-    return reply.page(await this.orders.list(accountId, query)).map(toOrderDto);
+  ): Promise<readonly OrderDto[]> {
+    return reply.page(await this.orders.list(accountId, query));
   }
 
   @Post()
@@ -45,7 +38,7 @@ export class OrdersController {
     @Body() body: NewOrderDto,
     @Reply() reply: ReplyHeaders,
   ): Promise<OrderDto> {
-    return toOrderDto(reply.created(await this.orders.place(accountId, body)));
+    return reply.created(await this.orders.place(accountId, body));
   }
 
   @Get(':orderId')
@@ -55,8 +48,8 @@ export class OrdersController {
     returns: OrderDto,
     errors: { order_not_found: 404 },
   })
-  async get(@AccountId() accountId: string, @Param() { orderId }: OrderParams): Promise<OrderDto> {
-    return toOrderDto(await this.orders.get(accountId, orderId));
+  get(@AccountId() accountId: string, @Param() { orderId }: OrderParams): Promise<OrderDto> {
+    return this.orders.get(accountId, orderId);
   }
 
   @Patch(':orderId')
@@ -67,11 +60,11 @@ export class OrdersController {
     returns: OrderDto,
     errors: { order_not_found: 404, invalid_transition: 409 },
   })
-  async update(
+  update(
     @AccountId() accountId: string,
     @Param() { orderId }: OrderParams,
     @Body() { status }: OrderChangeDto,
   ): Promise<OrderDto> {
-    return toOrderDto(await this.orders.move(accountId, orderId, status));
+    return this.orders.move(accountId, orderId, status);
   }
 }

@@ -34,9 +34,7 @@ export class OrdersService {
   ) {}
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
-    const query = this.orders.createQueryBuilder('order').where({ accountId });
-    if (status) query.andWhere({ status });
-    return paginate(query, page);
+    return paginate(this.orders, { accountId, status }, page);
   }
 
   /** @throws ApiError `pet_not_available`, or `pet_not_found` (400) */

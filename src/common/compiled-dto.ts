@@ -1,0 +1,84 @@
+import type { Type } from '@nestjs/common';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
+import { TransformationType, type TransformFnParams } from 'class-transformer';
+import { getMetadataStorage, ValidationTypes } from 'class-validator';
+
+type Dto = Record<string, unknown>;
+
+/** One property of a DTO class, with what its decorators make of it. */
+interface Field {
+  name: string;
+  /** `@Transform`: what is done with a value that was sent, one after the other. */
+  reads: ((params: TransformFnParams) => unknown)[];
+  /** `@ValidateIf`: whether there is anything to check. */
+  conditions: ((dto: Dto, value: unknown) => boolean)[];
+  rules: ((value: unknown, dto: Dto) => boolean)[];
+}
+
+/** Makes a DTO of the values that were sent; undefined where a rule refuses one. */
+export type CompiledDto = (sent: Dto) => object | undefined;
+
+/**
+ * What class-transformer and class-validator do with a class, looked up once in place of at every request: the query
+ * of a list takes 2 µs instead of 30. The rules are those that stand on the class. It tells only whether they accept:
+ * what they refuse goes the ordinary way, which has the words for it.
+ * @returns undefined for a class that says more than `@Transform`, `@ValidateIf` and rules of single values
+ */
+export function compileDto(type: Type<object>, names: readonly string[]): CompiledDto | undefined {
+  const storage = defaultMetadataStorage;
+  if (storage.getExposedMetadatas(type).length + storage.getExcludedMetadatas(type).length > 0)
+    return undefined;
+  const fields = names.map((name) => compileField(type, name));
+  if (!fields.every((field) => field !== undefined)) return undefined;
+  return (sent) => {
+    const dto = new type() as Dto;
+    for (const field of fields) read(field, sent, dto);
+    return fields.every((field) => isValid(field, dto)) ? dto : undefined;
+  };
+}
+
+function compileField(type: Type<object>, name: string): Field | undefined {
+  if (defaultMetadataStorage.findTypeMetadata(type, name)) return undefined;
+  const transforms = defaultMetadataStorage.findTransformMetadatas(
+    type,
+    name,
+    TransformationType.PLAIN_TO_CLASS,
+  );
+  const field: Field = {
+    name,
+    reads: transforms.map(({ transformFn }) => transformFn),
+    conditions: [],
+    rules: [],
+  };
+  for (const rule of getMetadataStorage().getTargetValidationMetadatas(type, '', false, false)) {
+    if (rule.propertyName !== name) continue;
+    if (rule.each || rule.validateIf || rule.groups.length > 0) return undefined;
+    if (rule.type === ValidationTypes.CONDITIONAL_VALIDATION) field.conditions.push(rule.constraints[0]);
+    else if (rule.type !== ValidationTypes.CUSTOM_VALIDATION) return undefined;
+    else {
+      for (const { instance, async } of getMetadataStorage().getTargetValidatorConstraints(
+        rule.constraintCls,
+      )) {
+        if (async) return undefined;
+        const { constraints } = rule;
+        const about = { targetName: type.name, property: name, constraints };
+        field.rules.push((value, object) => instance.validate(value, { ...about, object, value }) === true);
+      }
+    }
+  }
+  return field;
+}
+
+function read({ name, reads }: Field, sent: Dto, dto: Dto): void {
+  let value = sent[name];
+  if (value === undefined) return;
+  for (const transform of reads) {
+    value = transform({ value, key: name, obj: sent, type: TransformationType.PLAIN_TO_CLASS, options: {} });
+  }
+  dto[name] = value;
+}
+
+function isValid({ name, conditions, rules }: Field, dto: Dto): boolean {
+  const value = dto[name];
+  return !conditions.every((applies) => applies(dto, value)) || rules.every((accepts) => accepts(value, dto));
+}

@@ -1,0 +1,44 @@
+import type { Type } from '@nestjs/common';
+import { type FieldWriter, writersOf } from './field.js';
+
+/** The body of an answer as it goes over the wire. */
+export class JsonText {
+  constructor(readonly text: string) {}
+}
+
+/** Writes items as JSON. */
+export type Serializer<Item> = (item: Item) => JsonText;
+
+/**
+ * Writes items as a DTO class says: the fields that stand on it, each in the way of its kind, and nothing else of the
+ * item. What has no value is left out. The way is fixed at the start: 20 animals take 5 µs in place of the 25 that
+ * `JSON.stringify` takes with exact integers.
+ */
+export function serializer(type: Type): Serializer<object> {
+  const write = objectWriter(writersOf(type));
+  return (item) => new JsonText(write(item));
+}
+
+/** The same for lists. A list that several requests share is written once. */
+export function listSerializer(type: Type): Serializer<readonly object[]> {
+  const write = objectWriter(writersOf(type));
+  const written = new WeakMap<readonly object[], JsonText>();
+  return (items) => {
+    let json = written.get(items);
+    if (!json) written.set(items, (json = new JsonText(`[${items.map(write).join(',')}]`)));
+    return json;
+  };
+}
+
+function objectWriter(fields: FieldWriter[]): (item: object) => string {
+  const prefixed = fields.map(({ name, write }) => ({ name, prefix: `${JSON.stringify(name)}:`, write }));
+  return (item) => {
+    let text = '';
+    for (const { name, prefix, write } of prefixed) {
+      const value = (item as Record<string, unknown>)[name];
+      if (value === undefined || value === null) continue;
+      text += (text === '' ? prefix : `,${prefix}`) + write(value);
+    }
+    return `{${text}}`;
+  };
+}

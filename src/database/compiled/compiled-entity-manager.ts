@@ -1,0 +1,99 @@
+import {
+  EntityManager,
+  type EntityMetadata,
+  type EntityTarget,
+  type FindOptionsWhere,
+  InsertResult,
+  type ObjectLiteral,
+  type UpdateOptions,
+  UpdateResult,
+} from 'typeorm';
+import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import { isInt64Text } from '../../common/int64.js';
+import type { CompiledDataSource } from './compiled-data-source.js';
+import { soughtName } from './compiler.js';
+import { hydrate, plainKeys } from './plain-entity.js';
+import { run } from './run.js';
+
+type Values = Record<string, unknown>;
+
+/**
+ * An entity manager that runs the operations of hot paths as prepared statements: `findOneBy`, `insert` and `update`
+ * with plain values, on entities that are plain columns. They do what TypeORM's own do; all else is TypeORM's.
+ */
+export class CompiledEntityManager extends EntityManager {
+  declare readonly dataSource: CompiledDataSource;
+
+  override async findOneBy<Entity extends ObjectLiteral>(
+    target: EntityTarget<Entity>,
+    where: FindOptionsWhere<Entity> | FindOptionsWhere<Entity>[],
+  ): Promise<Entity | null> {
+    const entity = this.dataSource.getMetadata(target);
+    const { compiler, reads } = this.dataSource;
+    const keys = soughtKeys(entity, where);
+    const values = where as Values;
+    const isShared = keys && this.canShare(entity, keys, values);
+    const statement = isShared ? compiler.findAll(entity, keys[0]!) : keys && compiler.find(entity, keys);
+    if (!statement) return super.findOneBy(target, where);
+    const row = isShared
+      ? await reads.one(statement, values[keys[0]!] as string, this)
+      : (await run(this, statement, values)).rows[0];
+    return row ? (hydrate(entity, statement, row) as Entity) : null;
+  }
+
+  override async insert<Entity extends ObjectLiteral>(
+    target: EntityTarget<Entity>,
+    item: QueryDeepPartialEntity<Entity> | QueryDeepPartialEntity<Entity>[],
+  ): Promise<InsertResult> {
+    const entity = this.dataSource.getMetadata(target);
+    const keys = plainKeys(entity, item);
+    const statement = keys && this.dataSource.compiler.insert(entity, keys);
+    if (!statement) return super.insert(target, item);
+    const { rows } = await run(this, statement, item as Values);
+    const made = Object.fromEntries(statement.columns.map((column, i) => [column, rows[0]![i]]));
+    Object.assign(item, made);
+    const result = new InsertResult();
+    result.identifiers = [entity.getEntityIdMap(item)!];
+    result.generatedMaps = [made];
+    return result;
+  }
+
+  override async update<Entity extends ObjectLiteral>(
+    target: EntityTarget<Entity>,
+    criteria: unknown,
+    changes: QueryDeepPartialEntity<Entity>,
+    options?: UpdateOptions,
+  ): Promise<UpdateResult> {
+    const entity = this.dataSource.getMetadata(target);
+    const sought = soughtKeys(entity, criteria);
+    const keys = plainKeys(entity, changes);
+    const isPlain = sought && keys?.length && !options;
+    const statement = isPlain ? this.dataSource.compiler.update(entity, keys, sought) : undefined;
+    if (!statement) return super.update(target, criteria, changes, options);
+    const values: Values = { ...changes };
+    for (const key of sought!) values[soughtName(key)] = (criteria as Values)[key];
+    const result = new UpdateResult();
+    result.affected = (await run(this, statement, values)).rowCount ?? 0;
+    return result;
+  }
+
+  /** Outside of a transaction, rows that are asked for by their id at the same time are found by one query. */
+  private canShare(
+    { primaryColumns, columns }: EntityMetadata,
+    keys: readonly string[],
+    values: Values,
+  ): boolean {
+    const [key] = keys;
+    if (this.queryRunner || keys.length > 1 || primaryColumns.length > 1) return false;
+    // The rows are told apart by the text of their first column.
+    const [first] = columns;
+    return first === primaryColumns[0] && first?.propertyName === key && isInt64Text(values[key!]);
+  }
+}
+
+/** The properties by which rows are looked for, where these are plain: at least one, and none is null. */
+function soughtKeys(entity: EntityMetadata, where: unknown): string[] | undefined {
+  const keys = plainKeys(entity, where);
+  const isPlain = keys && keys.length > 0 && keys.length === Object.keys(where as Values).length;
+  return isPlain && keys.every((key) => (where as Values)[key] !== null) ? keys : undefined;
+}

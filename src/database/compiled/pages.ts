@@ -1,0 +1,54 @@
+import { And, type FindOptionsOrder, type FindOptionsWhere, In, MoreThan, type Repository } from 'typeorm';
+import type { CompiledDataSource } from './compiled-data-source.js';
+import { hydrate, plainKeys } from './plain-entity.js';
+import { run } from './run.js';
+
+/** Values that the rows of a list have, and the ids that they are among. What is undefined does not count. */
+export type Filter<Entity> = { [Key in keyof Entity]?: Entity[Key] } & { ids?: readonly string[] };
+
+/** Rows in the order of their ids. They may be shared with others who asked for the same, so they stay as they are. */
+export interface Slice<Entity> {
+  readonly items: readonly Entity[];
+  readonly hasMore: boolean;
+}
+
+/** A statement reads a number of rows that is fixed in its SQL, so sizes are rounded up: there are ten, not a hundred. */
+const STEP = 10;
+
+/** The first `limit` rows, of those with ids above `after`. */
+export async function readSlice<Entity extends { id: string }>(
+  { manager, metadata, target }: Repository<Entity>,
+  filter: Filter<Entity>,
+  limit: number,
+  after?: string,
+): Promise<Slice<Entity>> {
+  const { compiler, reads } = manager.dataSource as CompiledDataSource;
+  const { ids, ...equal } = filter;
+  const keys = plainKeys(metadata, equal);
+  const size = Math.ceil(limit / STEP) * STEP + 1;
+  const kind = ids ? 'pageOfIds' : 'page';
+  const statement = keys && compiler[kind](metadata, keys, size, after === undefined);
+  const read = async () => {
+    const found = statement
+      ? (await run(manager, statement, { ...filter, id: after })).rows.map((row) =>
+          hydrate(metadata, statement, row),
+        )
+      : await manager.find(target, plainOptions(filter, limit, after));
+    return { items: found.slice(0, limit) as Entity[], hasMore: found.length > limit };
+  };
+  if (!statement || manager.queryRunner) return read();
+  return reads.same(JSON.stringify([statement.name, filter, limit, after]), read);
+}
+
+/** The same rows, for an entity that is more than plain columns. */
+function plainOptions<Entity extends { id: string }>(
+  { ids, ...equal }: Filter<Entity>,
+  limit: number,
+  after?: string,
+) {
+  const bounds = [...(ids ? [In([...ids])] : []), ...(after === undefined ? [] : [MoreThan(after)])];
+  const where = Object.fromEntries(Object.entries(equal).filter(([, value]) => value !== undefined));
+  if (bounds.length > 0) where.id = And(...bounds);
+  const order = { id: 'ASC' } as FindOptionsOrder<Entity>;
+  return { where: where as FindOptionsWhere<Entity>, order, take: limit + 1 };
+}
