@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import type { CompiledEntityManager } from './compiled/compiled-entity-manager.js';
+import { GroupedWrites } from './compiled/grouped-writes.js';
 
 /**
  * The transaction that is open around the present call. Services write through it, so that whoever calls them can
@@ -13,8 +15,21 @@ export class Transactions {
   constructor(private readonly database: DataSource) {}
 
   /** For a write of one statement: the open transaction, or else none. */
-  get manager(): EntityManager {
-    return this.open.getStore() ?? this.database.manager;
+  get manager(): CompiledEntityManager {
+    return (this.open.getStore() ?? this.database.manager) as CompiledEntityManager;
+  }
+
+  /**
+   * For writes of one kind of which many can come at once: gives a function that makes one such write, together with
+   * others by one statement, or in an open transaction by itself.
+   * @param write makes all of them or none, and gives their results in the same order
+   */
+  grouped<Item extends object, Result>(
+    write: (items: Item[], manager: CompiledEntityManager) => Promise<Result[]>,
+  ): (item: Item) => Promise<Result> {
+    const root = this.database.manager as CompiledEntityManager;
+    const group = new GroupedWrites<Item, Result>((items) => write(items, root));
+    return async (item) => (this.open.getStore() ? (await write([item], this.manager))[0]! : group.add(item));
   }
 
   /** For more than one: runs `work` in the open transaction, or else in one of its own. An error undoes all of it. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import type { Repository, UpdateQueryBuilder } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, paginate } from '../common/paging.js';
 import { Transactions } from '../database/transactions.js';
@@ -35,17 +35,20 @@ export class PetsService {
     return pet;
   }
 
-  /**
-   * Takes an available animal for an order; called in the transaction that writes the order.
-   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
-   */
-  async reserve(id: string): Promise<void> {
-    const { manager } = this.transactions;
-    const available = { id, status: PetStatus.Available };
-    const { affected } = await manager.update(Pet, available, { status: PetStatus.Pending });
-    if (affected) return;
-    const exists = await manager.existsBy(Pet, { id });
-    throw exists
+  /** Takes the available ones of the animals `:petIds`; a part of the statement that writes their orders. */
+  reservation(): UpdateQueryBuilder<Pet> {
+    return this.pets
+      .createQueryBuilder()
+      .update()
+      .set({ status: () => `'${PetStatus.Pending}'` })
+      .where(`id = ANY(:petIds) AND status = '${PetStatus.Available}'`)
+      .returning(['id']);
+  }
+
+  /** Why an animal could not be taken. */
+  async refusal(id: string): Promise<ApiError> {
+    const exists = await this.transactions.manager.existsBy(Pet, { id });
+    return exists
       ? new ApiError('pet_not_available')
       : new ApiError('pet_not_found', undefined, { status: 400 });
   }

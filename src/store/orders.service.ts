@@ -9,6 +9,7 @@ import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
+import { Placements } from './placements.js';
 
 /** Where an order can go from each status. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
@@ -31,21 +32,24 @@ export class OrdersService {
     @InjectRepository(Order) private readonly orders: Repository<Order>,
     private readonly transactions: Transactions,
     private readonly pets: PetsService,
+    private readonly placements: Placements,
   ) {}
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
     return paginate(this.orders, { accountId, status }, page);
   }
 
-  /** @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
-  place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
-    return this.transactions.run(async (transaction) => {
-      await this.pets.reserve(petId);
-      const order = transaction.create(Order, { accountId, petId, status: OrderStatus.Placed });
-      // Only an animal whose status was set past its open order gets here.
-      await transaction.insert(Order, order).catch(violation('orders_open_pet_id_key', 'pet_not_available'));
-      return order;
-    });
+  /**
+   * Takes the animal and writes its order.
+   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
+   */
+  async place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
+    const order = await this.placements
+      .write({ accountId, petId })
+      // Only an animal whose status was set past its open order gets there.
+      .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
+    if (!order) throw await this.pets.refusal(petId);
+    return order;
   }
 
   /** @throws ApiError `order_not_found` */

@@ -1,6 +1,7 @@
 import { DataSource, EntityManager, type QueryRunner } from 'typeorm';
 import { CompiledEntityManager } from './compiled-entity-manager.js';
 import { Compiler } from './compiler.js';
+import { GroupedInserts } from './grouped-inserts.js';
 import { SharedReads } from './shared-reads.js';
 
 /**
@@ -10,6 +11,7 @@ import { SharedReads } from './shared-reads.js';
 export class CompiledDataSource extends DataSource {
   readonly compiler = new Compiler(new EntityManager(this));
   readonly reads = new SharedReads();
+  readonly inserts = new GroupedInserts();
 
   override createEntityManager(queryRunner?: QueryRunner): EntityManager {
     return new CompiledEntityManager(this, queryRunner);

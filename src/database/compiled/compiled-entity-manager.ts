@@ -5,17 +5,32 @@ import {
   type FindOptionsWhere,
   InsertResult,
   type ObjectLiteral,
+  type QueryBuilder,
   type UpdateOptions,
   UpdateResult,
 } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import { isInt64Text } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
-import { soughtName } from './compiler.js';
+import { byTheirNames, soughtName } from './compiler.js';
 import { hydrate, plainKeys } from './plain-entity.js';
+import { find, findAll } from './read-statements.js';
 import { run } from './run.js';
+import type { Statement } from './statement.js';
+import { insert, update } from './write-statements.js';
 
 type Values = Record<string, unknown>;
+
+/** A query that is built once. */
+export interface PreparedQuery<Entity> {
+  /** Tells it from the entity's others. */
+  name: string;
+  /** What its rows hold, in this order. */
+  columns: readonly (keyof Entity & string)[];
+  /** Its parameters. */
+  parameters: readonly string[];
+  build: () => QueryBuilder<Entity & ObjectLiteral>;
+}
 
 /**
  * An entity manager that runs the operations of hot paths as prepared statements: `findOneBy`, `insert` and `update`
@@ -33,7 +48,7 @@ export class CompiledEntityManager extends EntityManager {
     const keys = soughtKeys(entity, where);
     const values = where as Values;
     const isShared = keys && this.canShare(entity, keys, values);
-    const statement = isShared ? compiler.findAll(entity, keys[0]!) : keys && compiler.find(entity, keys);
+    const statement = isShared ? findAll(compiler, entity, keys[0]!) : keys && find(compiler, entity, keys);
     if (!statement) return super.findOneBy(target, where);
     const row = isShared
       ? await reads.one(statement, values[keys[0]!] as string, this)
@@ -47,10 +62,13 @@ export class CompiledEntityManager extends EntityManager {
   ): Promise<InsertResult> {
     const entity = this.dataSource.getMetadata(target);
     const keys = plainKeys(entity, item);
-    const statement = keys && this.dataSource.compiler.insert(entity, keys);
+    const { compiler, inserts } = this.dataSource;
+    const statement = keys && insert(compiler, entity, keys);
     if (!statement) return super.insert(target, item);
-    const { rows } = await run(this, statement, item as Values);
-    const made = Object.fromEntries(statement.columns.map((column, i) => [column, rows[0]![i]]));
+    const row = this.canGroup(entity, keys)
+      ? await inserts.add(this, entity, keys, item as Values)
+      : (await run(this, statement, item as Values)).rows[0]!;
+    const made = named(statement, row);
     Object.assign(item, made);
     const result = new InsertResult();
     result.identifiers = [entity.getEntityIdMap(item)!];
@@ -68,13 +86,39 @@ export class CompiledEntityManager extends EntityManager {
     const sought = soughtKeys(entity, criteria);
     const keys = plainKeys(entity, changes);
     const isPlain = sought && keys?.length && !options;
-    const statement = isPlain ? this.dataSource.compiler.update(entity, keys, sought) : undefined;
+    const statement = isPlain ? update(this.dataSource.compiler, entity, keys, sought) : undefined;
     if (!statement) return super.update(target, criteria, changes, options);
     const values: Values = { ...changes };
     for (const key of sought!) values[soughtName(key)] = (criteria as Values)[key];
     const result = new UpdateResult();
     result.affected = (await run(this, statement, values)).rowCount ?? 0;
     return result;
+  }
+
+  /** Runs a query of a feature's own. */
+  async prepared<Entity extends ObjectLiteral>(
+    target: EntityTarget<Entity>,
+    { name, columns, parameters, build }: PreparedQuery<Entity>,
+    values: Values,
+  ): Promise<Partial<Entity>[]> {
+    const entity = this.dataSource.getMetadata(target);
+    const returned = columns.map((column) => entity.findColumnWithPropertyName(column)!);
+    const make = () => build().setParameters(byTheirNames(parameters));
+    const statement = this.dataSource.compiler.once(entity, name, make, returned);
+    if (!statement) throw new TypeError(`${entity.name} is more than plain columns`);
+    const { rows } = await run(this, statement, values);
+    return rows.map((row) => named(statement, row) as Partial<Entity>);
+  }
+
+  /** Outside of a transaction, rows that the table numbers and that come at the same time are inserted by one statement. */
+  private canGroup({ primaryColumns }: EntityMetadata, keys: readonly string[]): boolean {
+    const [key] = primaryColumns;
+    return (
+      !this.queryRunner &&
+      primaryColumns.length === 1 &&
+      key!.isGenerated &&
+      !keys.includes(key!.propertyName)
+    );
   }
 
   /** Outside of a transaction, rows that are asked for by their id at the same time are found by one query. */
@@ -89,6 +133,11 @@ export class CompiledEntityManager extends EntityManager {
     const [first] = columns;
     return first === primaryColumns[0] && first?.propertyName === key && isInt64Text(values[key!]);
   }
+}
+
+/** A row as the properties that it holds, and no others. */
+function named({ columns }: Statement, row: unknown[]): ObjectLiteral {
+  return Object.fromEntries(columns.map((column, i) => [column, row[i]]));
 }
 
 /** The properties by which rows are looked for, where these are plain: at least one, and none is null. */

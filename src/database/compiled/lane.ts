@@ -1,15 +1,16 @@
-/** Milliseconds after which reads no longer wait for others: one slow query must not hold up all that follow. */
+/** Milliseconds after which nothing waits for others any more: one slow statement must not hold up all that follow. */
 const PATIENCE_MS = 25;
+/** Of more than these at once, a statement would be long at work, and lock what it touches as long. */
+const MOST = 100;
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   items: Item[];
 }
 
 /**
- * Reads that go to the database together. Those that come while one is under way wait until it has ended, and are then
- * sent as one. A read is never sent before everything that it answers was asked, so each who asks sees whatever was
- * committed before. What many ask for then costs one query a round trip instead of one a request: 64 connections that
- * fetch animals cost a third of the CPU time.
+ * Statements that go to the database together. What comes while one is under way waits until that has ended, and is
+ * then sent as one. A statement is never sent before everything that it answers was asked, so each who asks sees
+ * whatever was committed before. What many ask for at once costs one statement a round trip in place of one a request.
  */
 export class Lane<Item, Answer> {
   private waiting?: Batch<Item, Answer>;
@@ -17,41 +18,42 @@ export class Lane<Item, Answer> {
   private patience?: NodeJS.Timeout;
 
   /**
-   * @param read answers all items at once
+   * @param send answers all items at once
    * @param onIdle is called when nothing is under way any more
    */
   constructor(
-    private readonly read: (items: Item[]) => Promise<Answer>,
+    private readonly send: (items: Item[]) => Promise<Answer>,
     private readonly onIdle?: () => void,
   ) {}
 
-  /** Resolves to the answer of the read that takes `item` along. */
+  /** Resolves to the answer of the statement that takes `item` along. */
   ask(item: Item): Promise<Answer> {
-    if (this.waiting) this.waiting.items.push(item);
-    else this.wait(item);
-    return this.waiting!.promise;
+    const batch = this.waiting ?? this.open();
+    batch.items.push(item);
+    if (batch.items.length === MOST) this.flush();
+    return batch.promise;
   }
 
-  private wait(item: Item): void {
-    this.waiting = { items: [item], ...Promise.withResolvers<Answer>() };
+  private open(): Batch<Item, Answer> {
     // With none under way it is sent at the end of this turn of the event loop, with what else comes in it.
-    if (this.underWay === 0) setImmediate(this.send);
-    else this.patience = setTimeout(this.send, PATIENCE_MS);
+    if (this.underWay === 0) setImmediate(this.flush);
+    else this.patience = setTimeout(this.flush, PATIENCE_MS);
+    return (this.waiting = { items: [], ...Promise.withResolvers<Answer>() });
   }
 
-  private readonly send = (): void => {
+  private readonly flush = (): void => {
     const batch = this.waiting;
     if (!batch) return;
     this.waiting = undefined;
     clearTimeout(this.patience);
     this.underWay++;
-    this.read(batch.items).then(batch.resolve, batch.reject).finally(this.next);
+    this.send(batch.items).then(batch.resolve, batch.reject).finally(this.next);
   };
 
   private readonly next = (): void => {
     this.underWay--;
     if (this.underWay > 0) return;
-    if (this.waiting) this.send();
+    if (this.waiting) this.flush();
     else this.onIdle?.();
   };
 }

@@ -1,6 +1,7 @@
 import { And, type FindOptionsOrder, type FindOptionsWhere, In, MoreThan, type Repository } from 'typeorm';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { hydrate, plainKeys } from './plain-entity.js';
+import { page, pageOfIds } from './read-statements.js';
 import { run } from './run.js';
 
 /** Values that the rows of a list have, and the ids that they are among. What is undefined does not count. */
@@ -26,8 +27,8 @@ export async function readSlice<Entity extends { id: string }>(
   const { ids, ...equal } = filter;
   const keys = plainKeys(metadata, equal);
   const size = Math.ceil(limit / STEP) * STEP + 1;
-  const kind = ids ? 'pageOfIds' : 'page';
-  const statement = keys && compiler[kind](metadata, keys, size, after === undefined);
+  const shape = keys && { keys, size, isFirst: after === undefined };
+  const statement = shape && (ids ? pageOfIds : page)(compiler, metadata, shape);
   const read = async () => {
     const found = statement
       ? (await run(manager, statement, { ...filter, id: after })).rows.map((row) =>

@@ -1,0 +1,41 @@
+import type { EntityManager, EntityMetadata } from 'typeorm';
+import type { CompiledDataSource } from './compiled-data-source.js';
+import { GroupedWrites } from './grouped-writes.js';
+import { run } from './run.js';
+import type { Statement } from './statement.js';
+import { insert, insertAll } from './write-statements.js';
+
+type Row = unknown[];
+type Values = Record<string, unknown>;
+
+/** Inserts outside of transactions: those into one table that come at the same time are made by one statement. */
+export class GroupedInserts {
+  private readonly groups = new Map<Statement, GroupedWrites<Values, Row>>();
+
+  /**
+   * Inserts a row into a table that numbers its rows; resolves to what the table has made of it.
+   * @param keys the properties that have values
+   */
+  add(manager: EntityManager, entity: EntityMetadata, keys: readonly string[], values: Values): Promise<Row> {
+    const { compiler } = manager.dataSource as CompiledDataSource;
+    const one = insert(compiler, entity, keys)!;
+    let group = this.groups.get(one);
+    if (!group) {
+      const all = insertAll(compiler, entity, keys)!;
+      const number = one.columns.indexOf(entity.primaryColumns[0]!.propertyName);
+      group = new GroupedWrites<Values, Row>(async (items) => {
+        if (items.length === 1) return (await run(manager, one, items[0]!)).rows;
+        const lists = keys.map((key) => [key, items.map((item) => item[key])]);
+        const { rows } = await run(manager, all, Object.fromEntries(lists));
+        return rows.toSorted((a, b) => compareDigits(a[number] as string, b[number] as string));
+      });
+      this.groups.set(one, group);
+    }
+    return group.add({ ...values });
+  }
+}
+
+/** By value, of two numbers in decimal digits. */
+function compareDigits(a: string, b: string): number {
+  return a.length - b.length || (a < b ? -1 : 1);
+}

@@ -1,0 +1,45 @@
+import { QueryFailedError } from 'typeorm';
+import { Lane } from './lane.js';
+
+/**
+ * SQLSTATE classes of a statement that PostgreSQL has refused for what is in it, or for a lock. It has written nothing.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const REFUSED = /^(?:22|23|40|55)/;
+
+/**
+ * Writes that come at the same time, made by one statement and so by one commit: 32 connections that add animals cost
+ * two thirds of the CPU time, and PostgreSQL a third. Each is acknowledged only after that commit. Where the statement is refused,
+ * each write is made by itself, and has its own error.
+ */
+export class GroupedWrites<Item, Result> {
+  private readonly lane = new Lane<Item, Map<Item, PromiseSettledResult<Result>>>((items) =>
+    this.writeAll(items),
+  );
+
+  /** @param write makes all writes or none, and gives their results in the same order */
+  constructor(private readonly write: (items: Item[]) => Promise<Result[]>) {}
+
+  /** @param item an object of this one write */
+  async add(item: Item): Promise<Result> {
+    const settled = (await this.lane.ask(item)).get(item)!;
+    if (settled.status === 'rejected') throw settled.reason;
+    return settled.value;
+  }
+
+  private async writeAll(items: Item[]): Promise<Map<Item, PromiseSettledResult<Result>>> {
+    try {
+      const results = await this.write(items);
+      return new Map(items.map((item, i) => [item, { status: 'fulfilled', value: results[i]! }]));
+    } catch (error) {
+      if (items.length === 1 || !isRefused(error)) throw error;
+      const settled = await Promise.allSettled(items.map(async (item) => (await this.write([item]))[0]!));
+      return new Map(items.map((item, i) => [item, settled[i]!]));
+    }
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  const { code } = (error instanceof QueryFailedError ? error.driverError : {}) as { code?: unknown };
+  return typeof code === 'string' && REFUSED.test(code);
+}

@@ -1,0 +1,77 @@
+import type { EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import type { Compiler } from './compiler.js';
+import type { Statement } from './statement.js';
+
+/** Name of the table in a query. */
+const ROW = 'row';
+
+/** One row by the values of some properties. */
+export function find(
+  compiler: Compiler,
+  entity: EntityMetadata,
+  keys: readonly string[],
+): Statement | undefined {
+  return compiler.once(entity, `find by ${keys.join()}`, () => {
+    const query = select(compiler, entity).limit(1);
+    for (const key of keys) query.andWhere(`${ROW}.${key} = :${key}`);
+    return query;
+  });
+}
+
+/** The rows whose `key` is in a list. */
+export function findAll(compiler: Compiler, entity: EntityMetadata, key: string): Statement | undefined {
+  return compiler.once(entity, `find all by ${key}`, () =>
+    select(compiler, entity).where(`${ROW}.${key} = ANY(:${key})`),
+  );
+}
+
+/** What a page is of: rows that have values for `keys`, at most `size`, from the first or after an id. */
+export interface PageShape {
+  keys: readonly string[];
+  size: number;
+  isFirst: boolean;
+}
+
+/**
+ * One page, in the order of ids. The rows are bounded from both sides and ordered by all of the keys, so that only the
+ * index on these keys and the id answers without a sort. Of `key = value` the planner may make a walk along the whole
+ * primary key, in search of a value that is rare.
+ */
+export function page(
+  compiler: Compiler,
+  entity: EntityMetadata,
+  { keys, size, isFirst }: PageShape,
+): Statement | undefined {
+  return compiler.once(entity, `page of ${size} by ${keys.join()}${isFirst ? '' : ' after id'}`, () => {
+    const query = select(compiler, entity).limit(size);
+    const start = isFirst ? keys : [...keys, 'id'];
+    if (start.length > 0) query.where(`${columns(start)} ${isFirst ? '>=' : '>'} ${placeholders(start)}`);
+    if (keys.length > 0) query.andWhere(`${columns(keys)} <= ${placeholders(keys)}`);
+    for (const key of [...keys, 'id']) query.addOrderBy(`${ROW}.${key}`);
+    return query;
+  });
+}
+
+/** One page of the rows whose ids are in a list `ids`: these are few, so they are filtered and sorted as they come. */
+export function pageOfIds(
+  compiler: Compiler,
+  entity: EntityMetadata,
+  { keys, size, isFirst }: PageShape,
+): Statement | undefined {
+  return compiler.once(
+    entity,
+    `page of ${size} of ids by ${keys.join()}${isFirst ? '' : ' after id'}`,
+    () => {
+      const query = select(compiler, entity).where(`${ROW}.id = ANY(:ids)`).orderBy(`${ROW}.id`).limit(size);
+      for (const key of keys) query.andWhere(`${ROW}.${key} = :${key}`);
+      return isFirst ? query : query.andWhere(`${ROW}.id > :id`);
+    },
+  );
+}
+
+function select({ manager }: Compiler, entity: EntityMetadata): SelectQueryBuilder<ObjectLiteral> {
+  return manager.createQueryBuilder(entity.target, ROW);
+}
+
+const columns = (keys: readonly string[]) => `(${keys.map((key) => `${ROW}.${key}`).join(', ')})`;
+const placeholders = (keys: readonly string[]) => `(${keys.map((key) => `:${key}`).join(', ')})`;
