@@ -3,7 +3,7 @@ import { type ServerName, SERVERS } from './servers.js';
 import type { Row } from './summary.js';
 
 const COLUMNS = 2;
-const PANEL = { width: 440, title: 34, bar: 17, step: 23, gap: 26 };
+const PANEL = { width: 440, title: 26, bar: 17, step: 23, gap: 28 };
 const LABEL_WIDTH = 128;
 const VALUE_WIDTH = 64;
 const MARGIN = 32;
@@ -29,7 +29,7 @@ export function drawChart(rows: Row[], caption: string): string {
   const servers = new Set(rows.map(({ server }) => server)).size;
   const height = PANEL.title + servers * PANEL.step + PANEL.gap;
   const width = COLUMNS * PANEL.width + 3 * MARGIN;
-  const total = HEADER + Math.ceil(operations.length / COLUMNS) * height + MARGIN / 2;
+  const total = HEADER + Math.ceil(operations.length / COLUMNS) * height - PANEL.gap / 2 + MARGIN;
   const panels = operations.map(([operation, group], i) => {
     const x = MARGIN + (i % COLUMNS) * (PANEL.width + MARGIN);
     const y = HEADER + Math.floor(i / COLUMNS) * height;
@@ -50,7 +50,7 @@ export function drawChart(rows: Row[], caption: string): string {
 
 function drawPanel(title: string, rows: Row[]): string {
   const longest = Math.max(...rows.map(({ serverCpu }) => serverCpu));
-  const bars = rows.map((row, i) => drawBar(row, PANEL.title + i * PANEL.step - 14, row.serverCpu / longest));
+  const bars = rows.map((row, i) => drawBar(row, PANEL.title + i * PANEL.step, row.serverCpu / longest));
   return `\n<text class="panel" x="0" y="12">${escape(title)}</text>\n${bars.join('\n')}\n`;
 }
 

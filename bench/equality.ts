@@ -95,7 +95,7 @@ function comparable(body: unknown, isNew: boolean, available: string): unknown {
     if (name === 'message' && 'code' in body) return [name, typeof value];
     return [name, value];
   });
-  return Object.fromEntries(entries.toSorted());
+  return Object.fromEntries(entries);
 }
 
 function describe({ method = 'GET', path, body = '' }: Probe): string {

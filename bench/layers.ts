@@ -96,6 +96,9 @@ function layerOf(node: Node, parents: Map<number, Node>): string {
 function nodeLayer(url: string): string {
   if (/_http_|internal\/http/.test(url)) return 'Node: HTTP';
   if (/net|stream|timers/.test(url)) return 'Node: sockets, streams, timers';
+  if (/task_queues|async/.test(url)) return 'Node: promises';
+  if (/url|querystring/.test(url)) return 'Node: URLs';
+  if (/buffer|encoding/.test(url)) return 'Node: buffers and text';
   return 'Node: other';
 }
 

@@ -13,6 +13,7 @@ const WARM_UP = { connections: 16, seconds: 1 };
 
 let database: Database | undefined;
 let servers: RunningServer[] = [];
+let isEnding = false;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1));
 try {
@@ -21,7 +22,7 @@ try {
   await run(options, database);
   await end(0);
 } catch (error) {
-  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  if (!isEnding) console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
   await end(1);
 }
 
@@ -81,8 +82,10 @@ async function post(url: string, body: object, headers = {}): Promise<{ key: str
   return (await response.json()) as { key: string };
 }
 
-/** Stops all that was started. */
+/** Stops all that was started, once. */
 async function end(code: number): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
   await Promise.allSettled(servers.map((server) => server.stop()));
   await database?.close();
   process.exit(code);

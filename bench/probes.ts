@@ -42,6 +42,7 @@ const NEW_PETS = [
   { name: 'Lu\0na', categoryId: 2 },
   { name: 5, categoryId: 2 },
   { name: 'Luna', categoryId: 2, status: 'lost' },
+  { name: 'Luna', categoryId: 2, status: null },
   '{"name":"Luna",',
 ];
 const MESSAGES = [

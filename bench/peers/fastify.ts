@@ -83,12 +83,16 @@ app.get<{ Querystring: Record<string, string> }>(
   },
 );
 
-app.post<{ Body: NewPet }>('/v1/pets', { schema: schema.createPet }, async (request, reply) => {
-  const { name, categoryId, status } = request.body;
-  const pet = await createPet({ name, categoryId: String(categoryId), status });
-  reply.code(201).header('Location', locate(request.headers.host, 'pets', pet.id));
-  return toJson(pet);
-});
+app.post<{ Body: Omit<NewPet, 'categoryId'> & { categoryId: number | bigint } }>(
+  '/v1/pets',
+  { schema: schema.createPet },
+  async (request, reply) => {
+    const { name, categoryId, status } = request.body;
+    const pet = await createPet({ name, categoryId: String(categoryId), status });
+    reply.code(201).header('Location', locate(request.headers.host, 'pets', pet.id));
+    return toJson(pet);
+  },
+);
 
 app.get<{ Params: { petId: string } }>(
   '/v1/pets/:petId',

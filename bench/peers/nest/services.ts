@@ -27,9 +27,9 @@ export class PetsService {
     return pet;
   }
 
-  async create(values: NewPetDto): Promise<Pet> {
+  async create({ name, categoryId, status = null }: NewPetDto): Promise<Pet> {
     try {
-      return await this.pets.save(this.pets.create({ ...values, status: values.status ?? null }));
+      return await this.pets.save(this.pets.create({ name, categoryId, status }));
     } catch (error) {
       const isForeignKey = error instanceof QueryFailedError && error.driverError.code === '23503';
       throw isForeignKey ? new ApiError('category_not_found', undefined, { status: 400 }) : error;
