@@ -40,7 +40,11 @@ export function readOptions(args: string[]): Options {
   const isWhole = !values.quick && !values.layers && !values.only && !values.servers;
   return {
     operations: pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]),
-    servers: pick('servers', values.servers, Object.keys(SERVERS) as ServerName[]),
+    servers: pick(
+      'servers',
+      values.servers ?? (values.layers ? 'service' : undefined),
+      Object.keys(SERVERS) as ServerName[],
+    ),
     connections: (values.connections ?? connections).split(',').map((text) => toNumber('connections', text)),
     rounds: toNumber('rounds', values.rounds ?? rounds),
     seconds: toNumber('seconds', values.seconds ?? seconds),
