@@ -1,0 +1,92 @@
+import { Database } from './database.js';
+import { requireEqualAnswers } from './equality.js';
+import { printLayers } from './layers.js';
+import { Bench, type Measurement } from './measure.js';
+import { OPERATIONS } from './operations.js';
+import { type Options, readOptions } from './options.js';
+import { toText, writeReport } from './report.js';
+import { type RunningServer, startServer } from './servers.js';
+import { summarize } from './summary.js';
+
+/** What every server gets before anything is measured, so that its code is compiled. */
+const WARM_UP = { connections: 16, seconds: 1 };
+
+let database: Database | undefined;
+let servers: RunningServer[] = [];
+let isEnding = false;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1));
+try {
+  const options = readOptions(process.argv.slice(2));
+  database = await Database.create();
+  await run(options, database);
+  await end(0);
+} catch (error) {
+  if (!isEnding) console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  await end(1);
+}
+
+async function run(options: Options, on: Database): Promise<void> {
+  // The service first: it makes the schema, and every answer is compared with its own.
+  const service = await startServer('service', on.url);
+  servers = [service];
+  await on.seed();
+  const key = await createKey(service.url);
+  if (options.layers) return printLayers(on, key, options);
+  const peers = options.servers.filter((name) => name !== 'service');
+  servers.push(...(await Promise.all(peers.map((name) => startServer(name, on.url)))));
+  const count = await requireEqualAnswers(servers, key, on);
+  console.log(`${servers.length} servers give the same ${count} answers.`);
+  const measured = servers.filter(({ name }) => options.servers.includes(name));
+  await compare(measured, new Bench(on, key), options, on);
+}
+
+async function compare(
+  measured: RunningServer[],
+  bench: Bench,
+  options: Options,
+  on: Database,
+): Promise<void> {
+  for (const server of measured) await bench.load(server, 'mix', WARM_UP.connections, WARM_UP.seconds);
+  const all: Measurement[] = [];
+  for (const connections of options.connections) {
+    const measurements: Measurement[] = [];
+    for (const operation of options.operations) {
+      await on.settle();
+      console.log(`${OPERATIONS[operation].title}, ${connections} connections …`);
+      measurements.push(...(await bench.compare(measured, operation, connections, options)));
+    }
+    all.push(...measurements);
+    console.log(`\n${connections} connections\n${toText(summarize(measurements))}\n`);
+  }
+  bench.close();
+  if (options.out) writeReport(summarize(all), options, on.version, options.out);
+}
+
+/** An account with a key, made as every client makes one. */
+async function createKey(url: string): Promise<string> {
+  const account = { email: 'bench@example.com', password: 'correct horse battery' };
+  const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
+  await post(`${url}/v1/accounts`, account);
+  const headers = { Authorization: `Basic ${basic}` };
+  return (await post(`${url}/v1/api-keys`, { name: 'bench' }, headers)).key;
+}
+
+async function post(url: string, body: object, headers = {}): Promise<{ key: string }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as { key: string };
+}
+
+/** Stops all that was started, once. */
+async function end(code: number): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
+  await Promise.allSettled(servers.map((server) => server.stop()));
+  await database?.close();
+  process.exit(code);
+}

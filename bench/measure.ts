@@ -1,0 +1,108 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Database } from './database.js';
+import type { Job, Load } from './load.js';
+import { OPERATIONS, type OperationName } from './operations.js';
+import type { Options } from './options.js';
+import { type RunningServer, type ServerName, SERVERS } from './servers.js';
+import { cpuOf, cpuOfFamily, memoryOf } from './usage.js';
+
+/** One server under one load for a few seconds. CPU is in µs per request. */
+export interface Measurement extends Load {
+  server: ServerName;
+  operation: OperationName;
+  connections: number;
+  serverCpu: number;
+  databaseCpu: number;
+  /** MB after the load. */
+  memory: number;
+}
+
+/** An order needs an animal of its own. A server that takes more orders in a second ends its measurement sooner. */
+const ORDERS_PER_SECOND = 6_000;
+
+/** Puts load on servers from a process of its own. */
+export class Bench {
+  private readonly loader: ChildProcess = fork(fileURLToPath(new URL('load.js', import.meta.url)));
+
+  constructor(
+    private readonly database: Database,
+    private readonly key: string,
+  ) {}
+
+  /** Measures every server under one load, in turn and again each round, each time after a warm-up. */
+  async compare(
+    servers: RunningServer[],
+    operation: OperationName,
+    connections: number,
+    options: Options,
+  ): Promise<Measurement[]> {
+    const measurements: Measurement[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      // Nobody is always the first after a pause, or the next after a certain other.
+      const order = servers.map((_server, i) => servers[(i + round) % servers.length]!);
+      for (const server of round % 2 ? order.toReversed() : order) {
+        await this.load(server, operation, connections, options.warmUpSeconds);
+        measurements.push(await this.measure(server, operation, connections, options.seconds));
+      }
+    }
+    return measurements;
+  }
+
+  /** @throws Error where a request failed: what is counted then is not what is meant */
+  async measure(
+    server: RunningServer,
+    operation: OperationName,
+    connections: number,
+    seconds: number,
+  ): Promise<Measurement> {
+    const pid = server.process.pid!;
+    const pets = await this.prepare(operation, seconds);
+    const cpu = cpuOf(pid);
+    const databaseCpu = cpuOfFamily(this.database.postmaster);
+    const load = await this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
+    const failures = Object.entries(load.failures).map(([what, count]) => `${count} × ${what}`);
+    if (failures.length > 0 || load.requests === 0) {
+      const { title } = OPERATIONS[operation];
+      throw new Error(`${SERVERS[server.name].title}, ${title}: ${failures.join(', ') || 'no answers'}`);
+    }
+    return {
+      ...load,
+      server: server.name,
+      operation,
+      connections,
+      serverCpu: (cpuOf(pid) - cpu) / load.requests,
+      databaseCpu: (cpuOfFamily(this.database.postmaster) - databaseCpu) / load.requests,
+      cpu: load.cpu / load.requests,
+      memory: memoryOf(pid),
+    };
+  }
+
+  /** Load that nobody measures. */
+  async load(
+    server: RunningServer,
+    operation: OperationName,
+    connections: number,
+    seconds: number,
+  ): Promise<Load> {
+    const pets = await this.prepare(operation, seconds);
+    return this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
+  }
+
+  close(): void {
+    this.loader.disconnect();
+  }
+
+  private async prepare(operation: OperationName, seconds: number): Promise<Job['pets']> {
+    if (operation !== 'order') return undefined;
+    const count = Math.ceil(seconds * ORDERS_PER_SECOND);
+    return { first: await this.database.addAvailablePets(count), count };
+  }
+
+  private async run(job: Job): Promise<Load> {
+    this.loader.send(job);
+    const [load] = (await once(this.loader, 'message')) as [Load];
+    return load;
+  }
+}

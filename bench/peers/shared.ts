@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { hashSecretKey, isSecretKey } from '../../src/auth/secret-key.js';
+import { ApiError, type ErrorCode } from '../../src/common/api-error.js';
+import { int64FromJson, isInt64Text } from '../../src/common/int64.js';
+import { isPlainText, lengthInCodePoints } from '../../src/common/text.js';
+import { encodeCursor } from '../cursor.js';
+import { findKeyOwner, type ListQuery, type NewPet } from './statements.js';
+
+export const STATUSES = ['available', 'pending', 'sold'];
+
+/** What getPet says of its end. */
+export const DEPRECATION = {
+  Deprecation: `@${Date.parse('2026-11-21') / 1000}`,
+  Sunset: new Date('2030-12-05').toUTCString(),
+  Link: '</v1/pets>; rel="successor-version"',
+};
+
+/** What `express.json` calls its failures. */
+const BODY_ERRORS: Record<string, ErrorCode> = {
+  'entity.parse.failed': 'invalid_json',
+  'entity.too.large': 'payload_too_large',
+};
+
+const LIMIT = /^(?:[1-9]\d?|100)$/;
+const REQUEST_ID = /^[\w.:~+/=-]{1,128}$/;
+const BEARER = /^bearer +(?=\S)/i;
+
+/** Less than a second, as the service remembers a key. */
+const KEY_LIFETIME_MS = 800;
+const owners = new Map<string, { accountId: Promise<string>; until: number }>();
+
+/** The account of a request, by a query where its key was not seen for a while. */
+export async function authenticate(authorization = ''): Promise<string> {
+  const [scheme] = BEARER.exec(authorization) ?? [];
+  if (!scheme) throw new ApiError('missing_api_key');
+  const key = authorization.slice(scheme.length);
+  const known = owners.get(key);
+  if (known && performance.now() < known.until) return known.accountId;
+  if (!isSecretKey(key)) throw new ApiError('invalid_api_key');
+  const accountId = findKeyOwner(hashSecretKey(key));
+  owners.set(key, { accountId, until: performance.now() + KEY_LIFETIME_MS });
+  accountId.catch(() => owners.delete(key));
+  return accountId;
+}
+
+/** The name of a request: the client's own where it is well-formed. */
+export function nameRequest(given: unknown): string {
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+export function readListQuery({ limit, status, cursor }: Record<string, unknown>): ListQuery {
+  require(limit === undefined || (typeof limit === 'string' && LIMIT.test(limit)), 'limit');
+  require(status === undefined || STATUSES.includes(status as string), 'status');
+  return {
+    limit: limit === undefined ? 20 : Number(limit),
+    status: status as string | undefined,
+    after: cursor === undefined ? '0' : readCursor(cursor),
+  };
+}
+
+export function readPetId(text: unknown): string {
+  require(isInt64Text(text), 'petId');
+  return text as string;
+}
+
+export function readNewPet(body: unknown): NewPet {
+  const { name, categoryId, status } = readObject(body);
+  require(isText(name, 255) && /\S/.test(name), 'name');
+  require(status === undefined || STATUSES.includes(status as string), 'status');
+  return { name: name as string, categoryId: readInt64(categoryId, 'categoryId'), status: status as string };
+}
+
+export function readNewOrder(body: unknown): string {
+  return readInt64(readObject(body).petId, 'petId');
+}
+
+export function readNewMessage(body: unknown): string {
+  const { message } = readObject(body);
+  require(isText(message, 65_536), 'message');
+  return message as string;
+}
+
+function isText(value: unknown, max: number): value is string {
+  return isPlainText(value) && value.length > 0 && lengthInCodePoints(value) <= max;
+}
+
+function readInt64(value: unknown, field: string): string {
+  const digits = int64FromJson(value);
+  require(digits !== undefined, field);
+  return digits!;
+}
+
+function readObject(body: unknown): Record<string, unknown> {
+  require(typeof body === 'object' && body !== null && !Array.isArray(body), 'The body');
+  return body as Record<string, unknown>;
+}
+
+function require(isValid: boolean, field: string): void {
+  if (!isValid) throw new ApiError('validation_failed', `${field} is not valid.`);
+}
+
+/** The id that a page starts after. */
+export function readCursor(cursor: unknown): string {
+  require(typeof cursor === 'string', 'cursor');
+  const id = Buffer.from(cursor as string, 'base64url')
+    .toString()
+    .replace(/^after:/, '');
+  if (!isInt64Text(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
+  return id;
+}
+
+/** The `Link` to the next page, with every filter kept. */
+export function linkToNext(host: string | undefined, query: object, next: string): string {
+  const parameters = new URLSearchParams(query as Record<string, string>);
+  parameters.set('cursor', encodeCursor(next));
+  return `<http://${host}/v1/pets?${parameters.toString()}>; rel="next"`;
+}
+
+/** Where something that was created is found. */
+export function locate(host: string | undefined, path: string, id: string): string {
+  return `http://${host}/v1/${path}/${id}`;
+}
+
+/** `express.json` passes over a body of another type. */
+export function requireBody(
+  request: IncomingMessage & { body?: unknown },
+  _response: unknown,
+  next: () => void,
+): void {
+  if (request.method === 'POST' && request.body === undefined) throw new ApiError('invalid_content_type');
+  next();
+}
+
+/** Any thrown value as the failure that the client is told of. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const code = BODY_ERRORS[(error as { type?: string }).type ?? ''];
+  if (code) return new ApiError(code);
+  console.error(error);
+  return new ApiError('internal_error', undefined, { cause: error });
+}
+
+/** Says where a peer listens in the words of the service. */
+export function announce(server: Server): void {
+  const { port } = server.address() as AddressInfo;
+  console.log(`API http://127.0.0.1:${port}/v1`);
+}

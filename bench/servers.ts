@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** What is measured: the service as it is built, and its peers. */
+export const SERVERS = {
+  service: { title: 'Pet store service', main: root('dist/src/main.js') },
+  http: { title: 'node:http + pg', main: root('dist-bench/bench/peers/http.js') },
+  express: { title: 'Express 5 + pg', main: root('dist-bench/bench/peers/express.js') },
+  fastify: { title: 'Fastify 5 + pg', main: root('dist-bench/bench/peers/fastify.js') },
+  nest: { title: 'Nest as usual', main: root('dist-bench/bench/peers/nest/main.js') },
+};
+
+export type ServerName = keyof typeof SERVERS;
+
+/** A server in a process of its own, listening. */
+export interface RunningServer {
+  name: ServerName;
+  /** Address without a path. */
+  url: string;
+  process: ChildProcess;
+  stop(): Promise<void>;
+}
+
+const children = new Set<ChildProcess>();
+// However the run ends, as long as it can still do anything, no server outlives it.
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+
+/**
+ * Starts a server with default settings on a database. What it writes to its standard error is shown.
+ * @param flags options for Node
+ */
+export async function startServer(
+  name: ServerName,
+  databaseUrl: string,
+  flags: string[] = [],
+): Promise<RunningServer> {
+  const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
+    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
+    stdio: ['ignore', 'pipe', 'inherit', ...(flags.length > 0 ? (['ipc'] as const) : [])],
+  });
+  children.add(child);
+  const exit = once(child, 'exit').finally(() => children.delete(child));
+  let output = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout!.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      const found = /API +(\S+)\/v1/.exec(output)?.[1];
+      if (found) resolve(found.replace('localhost', '127.0.0.1'));
+    });
+    child.once('exit', (code) => reject(new Error(`${SERVERS[name].title} ended with ${code}: ${output}`)));
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await exit;
+  };
+  return { name, url, process: child, stop };
+}
