@@ -1,6 +1,6 @@
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from '../../src/common/api-error.js';
-import { int64 } from '../../src/common/json.js';
+import { int64 } from './raw-json.js';
 import { reviveInt64 } from './revive.js';
 import {
   announce,

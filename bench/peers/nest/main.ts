@@ -6,7 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from '../../../src/common/api-error.js';
-import { int64 } from '../../../src/common/json.js';
+import { int64 } from '../raw-json.js';
 import { reviveInt64 } from '../revive.js';
 import { announce, nameRequest, requireBody } from '../shared.js';
 import { BearerGuard, BearerStrategy } from './auth.js';
