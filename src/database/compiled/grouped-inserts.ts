@@ -1,4 +1,5 @@
 import type { EntityManager, EntityMetadata } from 'typeorm';
+import { compareDigits } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { GroupedWrites } from './grouped-writes.js';
 import { run } from './run.js';
@@ -33,9 +34,4 @@ export class GroupedInserts {
     }
     return group.add({ ...values });
   }
-}
-
-/** By value, of two numbers in decimal digits. */
-function compareDigits(a: string, b: string): number {
-  return a.length - b.length || (a < b ? -1 : 1);
 }

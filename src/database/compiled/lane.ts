@@ -17,14 +17,8 @@ export class Lane<Item, Answer> {
   private underWay = 0;
   private patience?: NodeJS.Timeout;
 
-  /**
-   * @param send answers all items at once
-   * @param onIdle is called when nothing is under way any more
-   */
-  constructor(
-    private readonly send: (items: Item[]) => Promise<Answer>,
-    private readonly onIdle?: () => void,
-  ) {}
+  /** @param send answers all items at once */
+  constructor(private readonly send: (items: Item[]) => Promise<Answer>) {}
 
   /** Resolves to the answer of the statement that takes `item` along. */
   ask(item: Item): Promise<Answer> {
@@ -52,8 +46,6 @@ export class Lane<Item, Answer> {
 
   private readonly next = (): void => {
     this.underWay--;
-    if (this.underWay > 0) return;
-    if (this.waiting) this.flush();
-    else this.onIdle?.();
+    if (this.underWay === 0) this.flush();
   };
 }

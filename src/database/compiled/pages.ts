@@ -3,15 +3,10 @@ import type { CompiledDataSource } from './compiled-data-source.js';
 import { hydrate, plainKeys } from './plain-entity.js';
 import { page, pageOfIds } from './read-statements.js';
 import { run } from './run.js';
+import type { Slice } from './shared-pages.js';
 
 /** Values that the rows of a list have, and the ids that they are among. What is undefined does not count. */
 export type Filter<Entity> = { [Key in keyof Entity]?: Entity[Key] } & { ids?: readonly string[] };
-
-/** Rows in the order of their ids. They may be shared with others who asked for the same, so they stay as they are. */
-export interface Slice<Entity> {
-  readonly items: readonly Entity[];
-  readonly hasMore: boolean;
-}
 
 /** A statement reads a number of rows that is fixed in its SQL, so sizes are rounded up: there are ten, not a hundred. */
 const STEP = 10;
@@ -29,16 +24,21 @@ export async function readSlice<Entity extends { id: string }>(
   const size = Math.ceil(limit / STEP) * STEP + 1;
   const shape = keys && { keys, size, isFirst: after === undefined };
   const statement = shape && (ids ? pageOfIds : page)(compiler, metadata, shape);
-  const read = async () => {
-    const found = statement
-      ? (await run(manager, statement, { ...filter, id: after })).rows.map((row) =>
-          hydrate(metadata, statement, row),
-        )
-      : await manager.find(target, plainOptions(filter, limit, after));
-    return { items: found.slice(0, limit) as Entity[], hasMore: found.length > limit };
-  };
-  if (!statement || manager.queryRunner) return read();
-  return reads.same(JSON.stringify([statement.name, filter, limit, after]), read);
+  if (!statement) return cut(await manager.find(target, plainOptions(filter, limit, after)), limit);
+  const values = { ...filter, id: after };
+  if (!manager.queryRunner) {
+    return (await reads.page(manager, metadata, statement, { values, limit })) as Slice<Entity>;
+  }
+  const { rows } = await run(manager, statement, values);
+  return cut(
+    rows.map((row) => hydrate(metadata, statement, row) as Entity),
+    limit,
+  );
+}
+
+/** The first rows, of which one more was read than is wanted. */
+function cut<Entity>(rows: readonly Entity[], limit: number): Slice<Entity> {
+  return { items: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
 /** The same rows, for an entity that is more than plain columns. */

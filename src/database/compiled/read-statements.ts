@@ -69,6 +69,17 @@ export function pageOfIds(
   );
 }
 
+/** Several pages of one shape, from lists of the values that one page takes. Each row ends with the number of its page. */
+export function pages(compiler: Compiler, entity: EntityMetadata, one: Statement): Statement {
+  const { driver } = compiler.manager.dataSource;
+  const columnOf = (name: string) => entity.findColumnWithPropertyName(name)!;
+  const lists = one.parameters.map((name, i) => `$${i + 1}::${driver.normalizeType(columnOf(name))}[]`);
+  const names = one.parameters.map((name) => `"${name}"`);
+  const each = one.text.replaceAll(/\$(\d+)/g, (_, n: string) => `list.${names[Number(n) - 1]}`);
+  const text = `SELECT found.*, list.page FROM unnest(${lists.join(', ')}) WITH ORDINALITY AS list(${names.join(', ')}, page) CROSS JOIN LATERAL (${each}) AS found`;
+  return compiler.once(entity, `several of ${one.name}`, () => ({ text, parameters: one.parameters }))!;
+}
+
 function select({ manager }: Compiler, entity: EntityMetadata): SelectQueryBuilder<ObjectLiteral> {
   return manager.createQueryBuilder(entity.target, ROW);
 }

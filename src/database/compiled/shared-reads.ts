@@ -1,6 +1,7 @@
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, EntityMetadata } from 'typeorm';
 import { Lane } from './lane.js';
 import { run } from './run.js';
+import { SharedPages, type Slice, type Wanted } from './shared-pages.js';
 import type { Statement } from './statement.js';
 
 type Row = unknown[];
@@ -8,7 +9,7 @@ type Row = unknown[];
 /** Reads outside of transactions, of which those that come at the same time are answered together. */
 export class SharedReads {
   private readonly lists = new Map<Statement, Lane<string, Map<unknown, Row>>>();
-  private readonly equals = new Map<string, Lane<void, unknown>>();
+  private readonly pages = new Map<Statement, SharedPages>();
 
   /** The row that has `value` in its first column. `statement` finds the rows of a list of such values. */
   async one(statement: Statement, value: string, manager: EntityManager): Promise<Row | undefined> {
@@ -23,16 +24,15 @@ export class SharedReads {
     return (await lane.ask(value)).get(value);
   }
 
-  /**
-   * What `read` gives, which all share who ask under the same name at the same time: it must not be changed.
-   * @param name says all of what is read
-   */
-  same<Answer>(name: string, read: () => Promise<Answer>): Promise<Answer> {
-    let lane = this.equals.get(name) as Lane<void, Answer> | undefined;
-    if (!lane) {
-      lane = new Lane(read, () => this.equals.delete(name));
-      this.equals.set(name, lane as Lane<void, unknown>);
-    }
-    return lane.ask();
+  /** One page; `statement` reads it. */
+  page(
+    manager: EntityManager,
+    entity: EntityMetadata,
+    statement: Statement,
+    wanted: Wanted,
+  ): Promise<Slice<unknown>> {
+    let pages = this.pages.get(statement);
+    if (!pages) this.pages.set(statement, (pages = new SharedPages(manager, entity, statement)));
+    return pages.get(wanted);
   }
 }

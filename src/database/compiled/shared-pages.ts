@@ -1,0 +1,69 @@
+import type { EntityManager, EntityMetadata } from 'typeorm';
+import { compareDigits } from '../../common/int64.js';
+import type { CompiledDataSource } from './compiled-data-source.js';
+import { Lane } from './lane.js';
+import { hydrate } from './plain-entity.js';
+import { pages } from './read-statements.js';
+import { run } from './run.js';
+import type { Statement } from './statement.js';
+
+/** Rows in the order of their ids. They may be shared with others who asked for the same, so they stay as they are. */
+export interface Slice<Entity> {
+  readonly items: readonly Entity[];
+  readonly hasMore: boolean;
+}
+
+type Row = unknown[];
+type Slices = Map<string, Slice<unknown>>;
+
+/** A page that is asked for. */
+export interface Wanted {
+  values: Record<string, unknown>;
+  limit: number;
+}
+
+/** The pages of one shape: those that are asked for at the same time are read by one statement, equal ones once. */
+export class SharedPages {
+  private readonly lane = new Lane<Wanted & { name: string }, Slices>((wanted) => this.readAll(wanted));
+  private several?: Statement;
+
+  constructor(
+    private readonly manager: EntityManager,
+    private readonly entity: EntityMetadata,
+    private readonly statement: Statement,
+  ) {}
+
+  async get({ values, limit }: Wanted): Promise<Slice<unknown>> {
+    const name = JSON.stringify([limit, values]);
+    return (await this.lane.ask({ name, values, limit })).get(name)!;
+  }
+
+  private async readAll(wanted: (Wanted & { name: string })[]): Promise<Slices> {
+    const distinct = [...new Map(wanted.map((page) => [page.name, page])).values()];
+    const rows = await this.readRows(distinct);
+    return new Map(distinct.map(({ name, limit }, i) => [name, this.slice(rows[i]!, limit)]));
+  }
+
+  private async readRows(distinct: Wanted[]): Promise<Row[][]> {
+    const { parameters } = this.statement;
+    // A list of lists has no type in SQL.
+    if (distinct.length === 1 || parameters.length === 0 || parameters.includes('ids')) {
+      const all = distinct.map(({ values }) => run(this.manager, this.statement, values));
+      return (await Promise.all(all)).map(({ rows }) => rows);
+    }
+    const { compiler } = this.manager.dataSource as CompiledDataSource;
+    this.several ??= pages(compiler, this.entity, this.statement);
+    const lists = parameters.map((name) => [name, distinct.map(({ values }) => values[name])]);
+    const found: Row[][] = distinct.map(() => []);
+    const { rows } = await run(this.manager, this.several, Object.fromEntries(lists));
+    for (const row of rows) found[Number(row.at(-1)) - 1]!.push(row);
+    // Joined rows come in this order, but PostgreSQL does not promise it.
+    const id = this.statement.columns.indexOf('id');
+    return found.map((page) => page.sort((a, b) => compareDigits(a[id] as string, b[id] as string)));
+  }
+
+  private slice(rows: Row[], limit: number): Slice<unknown> {
+    const items = rows.slice(0, limit).map((row) => hydrate(this.entity, this.statement, row));
+    return { items, hasMore: rows.length > limit };
+  }
+}
