@@ -2,7 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
-import { Config } from '../dist/src/config.js';
+import { ERROR_CODES, type ErrorCode } from '../src/common/api-error.js';
+import { Config } from '../src/config.js';
 import { ROOT } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
 
@@ -150,12 +151,11 @@ describe('What is deployed', () => {
     expect(images).toEqual([node, node]);
   });
 
-  test('is answered for by the proxy in the words of the service', async () => {
+  test('is answered for by the proxy in the words of the service', () => {
     for (const status of [400, 408, 503]) {
       const [head, body] = read(`deploy/compose/errors/${status}.http`).split('\r\n\r\n');
       const { code, ...rest } = JSON.parse(body!);
-      const { ERROR_CODES } = await import('../dist/src/common/api-error.js');
-      const known = ERROR_CODES[code as keyof typeof ERROR_CODES];
+      const known = ERROR_CODES[code as ErrorCode];
       expect(rest).toEqual({ message: known.meaning, status: known.status });
       expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body!)}\r\n`);
     }
