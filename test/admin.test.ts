@@ -129,31 +129,19 @@ describe('Keys', () => {
 });
 
 describe('What fails', () => {
-  test.each<[string, number, string[], RegExp]>([
-    ['an unknown command', 2, ['pets'], /unknown command 'pets'/],
-    ['a missing option', 2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
-    ['an id that is none', 2, ['keys', 'revoke', 'a@b.example', '1e3'], /An id is an integer/],
-    [
-      'an unknown account',
-      1,
-      ['keys', 'list', 'nobody@example.com'],
-      /^petstore: There is no account "nobody@e/,
-    ],
-    [
-      'a bad email',
-      1,
-      ['accounts', 'create', 'x', '--generate-password'],
-      /^petstore: email must be an email/,
-    ],
-    [
-      'no password',
-      1,
-      ['accounts', 'create', 'x@example.com'],
-      /petstore: There is no password on the standard/,
-    ],
-  ])('for %s ends with %i and says why', async (_name, code, args, why) => {
-    const ended = await run(args);
-    expect(ended).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
+  test('ends with 2 where the command was wrong, with 1 where it did not work, and says why', async () => {
+    const failures: [number, string[], RegExp][] = [
+      [2, ['pets'], /unknown command 'pets'/],
+      [2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
+      [2, ['keys', 'revoke', 'a@b.example', '1e3'], /An id is an integer/],
+      [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
+      [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
+      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on the standard/],
+    ];
+    const ended = await Promise.all(failures.map(([, args]) => run(args)));
+    for (const [index, [code, , why]] of failures.entries()) {
+      expect(ended[index]).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
+    }
   });
 
   test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
