@@ -5,9 +5,9 @@ import { createApplication } from './application.js';
 import { createDemoKey } from './auth/demo-key.js';
 import type { Clock } from './common/clock.js';
 import type { HttpServer } from './common/http-server.js';
-import { Config, StartupError } from './config.js';
-import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
+import { type Config, StartupError } from './config.js';
 import { migrate } from './database/migrate.js';
+import { openDatabase } from './database/open.js';
 
 /** A service that listens. */
 export interface RunningService {
@@ -26,26 +26,25 @@ export interface RunningService {
  * @throws StartupError whose message says in one line what is wrong
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
-  const embedded = config.DATABASE_URL ? undefined : await EmbeddedPostgres.start(config.DATA_DIR);
+  const database = await openDatabase(config);
   try {
-    const connected = embedded ? Object.assign(new Config(), config, { DATABASE_URL: embedded.url }) : config;
-    await migrate(connected);
-    const app = await createApplication(connected, clock);
+    await migrate(database.config);
+    const app = await createApplication(database.config, clock);
     await listen(app, config);
     return {
       url: addressOf(app),
-      dataPath: embedded?.postgres.path,
-      demoKey: embedded && (await createDemoKey(app)),
+      dataPath: database.path,
+      demoKey: database.path === undefined ? undefined : await createDemoKey(app),
       stop: async () => {
         try {
           await close(app, config.SHUTDOWN_GRACE_MS);
         } finally {
-          await embedded?.postgres.stop();
+          await database.close();
         }
       },
     };
   } catch (error) {
-    await embedded?.postgres.stop();
+    await database.close();
     throw error;
   }
 }

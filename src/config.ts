@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { existsSync } from 'node:fs';
 import { plainToInstance, Transform } from 'class-transformer';
 import {
   IsIn,
@@ -101,4 +102,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   );
   if (problems.length > 0) throw new StartupError(`Invalid environment: ${problems.join('; ')}.`);
   return config;
+}
+
+/**
+ * Reads the environment of this process and, where there is one, the file `.env` of its folder.
+ * @throws StartupError as `readConfig` does
+ */
+export function loadConfig(): Config {
+  if (existsSync('.env')) process.loadEnvFile();
+  return readConfig(process.env);
 }

@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
 import { boot, type RunningService } from './boot.js';
 import { warnOfStaleBuild } from './build-age.js';
-import { type Config, readConfig, StartupError } from './config.js';
+import { fail } from './command.js';
+import { type Config, loadConfig } from './config.js';
 
 /** How long a stop may take in all beyond the requests' own grace, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
@@ -12,15 +12,13 @@ let isStopping = false;
 
 warnOfStaleBuild();
 try {
-  if (existsSync('.env')) process.loadEnvFile();
-  const config = readConfig(process.env);
+  const config = loadConfig();
   const starting = boot(config);
   stopOnSignal(starting, config);
   const service = await starting;
   if (!isStopping) announce(service);
 } catch (error) {
-  console.error(error instanceof StartupError ? `petstore: ${error.message}` : error);
-  process.exit(1);
+  fail(error);
 }
 
 /** Stops cleanly, once, at SIGTERM or SIGINT; also at SIGHUP, and when the npm that started this process is gone. */

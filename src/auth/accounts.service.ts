@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import { type Page, type PageQuery, paginate } from '../common/paging.js';
 import { isPlainText } from '../common/text.js';
 import { violation } from '../database/violations.js';
 import type { NewAccountDto } from './account.dto.js';
@@ -11,11 +12,20 @@ import { hashPassword, verifyPassword } from './password.js';
 export class AccountsService {
   constructor(@InjectRepository(Account) private readonly accounts: Repository<Account>) {}
 
+  list(page: PageQuery): Promise<Page<Account>> {
+    return paginate(this.accounts.createQueryBuilder('account'), page);
+  }
+
   /** @throws ApiError `account_exists` */
   async create({ email, password }: NewAccountDto): Promise<Account> {
     const account = this.accounts.create({ email, passwordHash: await hashPassword(password) });
     await this.accounts.insert(account).catch(violation('accounts_email_key', 'account_exists'));
     return account;
+  }
+
+  /** Replaces the password. The account's keys go on. */
+  async setPassword(id: string, password: string): Promise<void> {
+    await this.accounts.update({ id }, { passwordHash: await hashPassword(password) });
   }
 
   /** The id of the account with this email and password, or null. An unknown email takes as long as a wrong password. */

@@ -11,9 +11,10 @@ const LOCK = 7_387_001;
 /**
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
  * migration twice: an advisory lock lets one do it while the others wait.
+ * @returns the names of the migrations that were run
  * @throws StartupError where the database cannot be reached
  */
-export async function migrate(config: Config): Promise<void> {
+export async function migrate(config: Config): Promise<string[]> {
   const database = new DataSource({ ...sessionOptions(config), migrations: await loadMigrations() });
   await database.initialize().catch((error: Error) => {
     throw new StartupError(
@@ -23,9 +24,10 @@ export async function migrate(config: Config): Promise<void> {
   const session = database.createQueryRunner();
   try {
     await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    await database.runMigrations({ transaction: 'each' });
+    const done = await database.runMigrations({ transaction: 'each' });
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await warnOfDataLoss(session);
+    return done.map(({ name }) => name);
   } finally {
     await session.release();
     await database.destroy();

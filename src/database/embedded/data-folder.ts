@@ -57,9 +57,10 @@ export class DataFolder {
 
   /** What to tell the operator where the folder does not work out. */
   refusal(error: Error): StartupError {
-    const other = 'Stop it, or choose another folder with DATA_DIR.';
+    const instead =
+      'To work on the same data, set DATABASE_URL to its PostgreSQL, as docs/operating.md shows; else stop it, or choose another folder with DATA_DIR.';
     if (/locked/.test(error.message))
-      return new StartupError(`Another service is running on the data in ${this.path}. ${other}`);
+      return new StartupError(`Another service is running on the data in ${this.path}. ${instead}`);
     return new StartupError(`The data folder ${this.path} cannot be used: ${error.message}.`);
   }
 }

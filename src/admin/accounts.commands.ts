@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import { NewAccountDto, toAccountDto } from '../auth/account.dto.js';
+import { ValidationPipe } from '../common/validation.pipe.js';
+import { everyPage, write } from './output.js';
+import { generatePassword, readPassword } from './password-input.js';
+import { accountId, withServices } from './services.js';
+
+interface Options {
+  json?: boolean;
+  generatePassword?: boolean;
+}
+
+const GENERATE = ['--generate-password', 'make a password and print it, instead of reading one'] as const;
+
+/** `accounts list | create | set-password` */
+export function addAccountsCommands(program: Command): void {
+  const accounts = program.command('accounts').description('manage accounts');
+  accounts.command('list').description('list every account').option('--json', 'print JSON').action(list);
+  accounts
+    .command('create')
+    .description('create an account; its password is read from the terminal or the standard input')
+    .argument('<email>')
+    .option(...GENERATE)
+    .option('--json', 'print JSON')
+    .action(create);
+  accounts
+    .command('set-password')
+    .description('replace the password of an account; its keys go on')
+    .argument('<email>')
+    .option(...GENERATE)
+    .option('--json', 'print JSON')
+    .action(setPassword);
+}
+
+function list({ json }: Options): Promise<void> {
+  return withServices(async ({ accounts }) => {
+    write((await everyPage((page) => accounts.list(page))).map(toAccountDto), json);
+  });
+}
+
+function create(email: string, options: Options): Promise<void> {
+  return withServices(async ({ accounts }) => {
+    const account = await newAccount(email, options);
+    const dto = toAccountDto(await accounts.create(account));
+    write(Object.assign(dto, generated(account, options)), options.json);
+  });
+}
+
+function setPassword(email: string, options: Options): Promise<void> {
+  return withServices(async (services) => {
+    const id = await accountId(services, email);
+    const account = await newAccount(email, options);
+    await services.accounts.setPassword(id, account.password);
+    write({ email, ...generated(account, options) }, options.json);
+  });
+}
+
+/** @throws ApiError `validation_failed` as a sign-up does */
+async function newAccount(email: string, options: Options): Promise<NewAccountDto> {
+  const password = options.generatePassword ? generatePassword() : await readPassword();
+  const rules = { type: 'body', metatype: NewAccountDto } as const;
+  return new ValidationPipe().transform({ email, password }, rules) as NewAccountDto;
+}
+
+function generated({ password }: NewAccountDto, options: Options): { password?: string } {
+  return options.generatePassword ? { password } : {};
+}

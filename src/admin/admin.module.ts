@@ -1,0 +1,17 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { Clock } from '../common/clock.js';
+import { CommonModule } from '../common/common.module.js';
+import { Config } from '../config.js';
+import { DatabaseModule } from '../database/database.module.js';
+import { LimitsModule } from '../limits/limits.module.js';
+
+/** As much of the service as managing accounts and keys takes. */
+@Module({ imports: [DatabaseModule, LimitsModule, AuthModule] })
+export class AdminModule {
+  /** An operator is not limited, so Redis is left alone. */
+  static with(config: Config): DynamicModule {
+    const own = Object.assign(new Config(), config, { DATABASE_POOL_SIZE: 1, REDIS_URL: undefined });
+    return { module: AdminModule, imports: [CommonModule.with(own, new Clock())] };
+  }
+}

@@ -1,0 +1,65 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { NewApiKeyDto, toApiKeyDto } from '../auth/api-key.dto.js';
+import { isInt64Text } from '../common/int64.js';
+import { ValidationPipe } from '../common/validation.pipe.js';
+import { everyPage, write } from './output.js';
+import { accountId, withServices } from './services.js';
+
+interface Options {
+  json?: boolean;
+}
+
+/** `keys list | create | revoke` */
+export function addKeysCommands(program: Command): void {
+  const keys = program.command('keys').description('manage the API keys of an account');
+  keys
+    .command('list')
+    .description('list the keys of an account')
+    .argument('<email>')
+    .option('--json', 'print JSON')
+    .action(list);
+  keys
+    .command('create')
+    .description('create a key and print it, this once')
+    .argument('<email>')
+    .requiredOption('--name <name>', 'what the key is for')
+    .option('--expires-at <time>', 'when the key ends, such as 2030-01-31T12:00:00Z')
+    .option('--json', 'print JSON')
+    .action(create);
+  keys
+    .command('revoke')
+    .description('revoke a key; every instance refuses it within a second')
+    .argument('<email>')
+    .argument('<id>', 'id of the key', keyId)
+    .action(revoke);
+}
+
+function list(email: string, { json }: Options): Promise<void> {
+  return withServices(async (services) => {
+    const account = await accountId(services, email);
+    const keys = await everyPage((page) => services.apiKeys.list(account, page));
+    write(keys.map(toApiKeyDto), json);
+  });
+}
+
+function create(email: string, { json, ...fields }: Options & Record<string, unknown>): Promise<void> {
+  return withServices(async (services) => {
+    const account = await accountId(services, email);
+    const rules = { type: 'body', metatype: NewApiKeyDto } as const;
+    const body = new ValidationPipe().transform(fields, rules) as NewApiKeyDto;
+    const { apiKey, key } = await services.apiKeys.create(account, body);
+    write(Object.assign(toApiKeyDto(apiKey), { key }), json);
+  });
+}
+
+function revoke(email: string, id: string): Promise<void> {
+  return withServices(async (services) => {
+    await services.apiKeys.revoke(await accountId(services, email), id);
+    console.log(`Key ${id} is revoked.`);
+  });
+}
+
+function keyId(text: string): string {
+  if (!isInt64Text(text)) throw new InvalidArgumentError('An id is an integer.');
+  return text;
+}

@@ -1,0 +1,8 @@
+import { runCommand } from './command.js';
+import { migrate } from './database/migrate.js';
+
+// Brings the schema up to date and ends: for operators who do that before the service starts, with rights of its own.
+await runCommand(async ({ config }) => {
+  const names = await migrate(config);
+  console.log(names.length > 0 ? `Migrated: ${names.join(', ')}.` : 'The schema is up to date.');
+});

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { call, createAccount, createKey, expectError, TIMESTAMP } from './support/client.js';
+import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
+
+/** What operators paste, which is tested as it stands there. */
+const OPERATING = readFileSync(`${ROOT}/docs/operating.md`, 'utf8');
+
+let service: Service;
+beforeAll(async () => (service = await startService()));
+afterAll(() => service.stop());
+afterEach(endRuns);
+afterAll(removeFolders);
+
+/** Runs a built program to its end, on the database of the service. */
+async function run(
+  args: string[],
+  {
+    input = '',
+    env = {},
+    main = 'admin/main',
+  }: { input?: string; env?: NodeJS.ProcessEnv; main?: string } = {},
+) {
+  const child = spawn(process.execPath, [`dist/src/${main}.js`, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl, ...env },
+  });
+  child.stdin.end(input);
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** Runs it with `--json`, and gives what it has printed. */
+async function json(args: string[], input = '') {
+  const { code, stdout, stderr } = await run([...args, '--json'], { input });
+  expect({ code, stderr: stderr.trim() }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/^(Password:)?$/),
+  });
+  return JSON.parse(stdout);
+}
+
+describe('Accounts', () => {
+  test('that are created with a password on the standard input log in with it', async () => {
+    const account = { email: 'Grace@example.com', password: 'correct horse battery' };
+    const created = await json(['accounts', 'create', account.email], `${account.password}\n`);
+    expect(created).toEqual({
+      id: expect.any(Number),
+      email: account.email,
+      createdAt: expect.stringMatching(TIMESTAMP),
+    });
+    expect((await call(service, 'GET', '/v1/api-keys', { account })).status).toBe(200);
+  });
+
+  test('take a new password, typed or generated, and then not the old one', async () => {
+    const old = await createAccount(service);
+    const { email } = old;
+    const key = await createKey(service, old);
+    await run(['accounts', 'set-password', email], { input: 'another fine horse' });
+    const typed = { email, password: 'another fine horse' };
+    expect((await call(service, 'GET', '/v1/api-keys', { account: typed })).status).toBe(200);
+    expectError(await call(service, 'GET', '/v1/api-keys', { account: old }), 401, 'invalid_credentials');
+    const generated = await json(['accounts', 'set-password', email, '--generate-password']);
+    expect((await call(service, 'GET', '/v1/api-keys', { account: generated })).status).toBe(200);
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+  });
+
+  test('are listed to the last, over more than a page', async () => {
+    const DATABASE_URL = await createDatabase();
+    await run([], { env: { DATABASE_URL }, main: 'migrate' });
+    expect((await run(['accounts', 'list'], { env: { DATABASE_URL } })).stdout).toBe('None.\n');
+    await query(
+      DATABASE_URL,
+      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 201) n`,
+    );
+    const { stdout } = await run(['accounts', 'list'], { env: { DATABASE_URL } });
+    const lines = stdout.trim().split('\n');
+    expect(lines[0]).toMatch(/^id {3}email {12}createdAt$/);
+    expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(
+      Array.from({ length: 201 }, (_, index) => `${index + 1}@example.com`),
+    );
+    expect(stdout).not.toContain('password');
+  });
+});
+
+describe('Keys', () => {
+  test('that are created work, are listed without themselves, and are refused within a second of being revoked', async () => {
+    const { email } = await createAccount(service);
+    const expiresAt = '2100-01-31T12:00:00.000Z';
+    const { key, ...told } = await json([
+      'keys',
+      'create',
+      email,
+      '--name',
+      'Till',
+      '--expires-at',
+      expiresAt,
+    ]);
+    expect(told).toEqual({
+      id: expect.any(Number),
+      name: 'Till',
+      createdAt: expect.stringMatching(TIMESTAMP),
+      expiresAt,
+    });
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+    expect(await json(['keys', 'list', email])).toEqual([told]);
+    expect(await run(['keys', 'revoke', email, String(told.id)])).toMatchObject({
+      code: 0,
+      stdout: `Key ${told.id} is revoked.\n`,
+    });
+    const isRefused = async () => (await call(service, 'GET', '/v1/pets', { key })).status === 401;
+    await eventually(isRefused, 1_000);
+    expect(await json(['keys', 'list', email])).toEqual([]);
+  });
+
+  test('with a name that a terminal would obey are written with it escaped', async () => {
+    const { email } = await createAccount(service);
+    const { stdout } = await run(['keys', 'create', email, '--name', '\u001b[2J\u009b1m\n']);
+    expect(stdout).toContain('\\u001b[2J\\u009b1m\\n');
+    expect(stdout.split('\n')).toHaveLength(3);
+  });
+});
+
+describe('What fails', () => {
+  test('ends with 2 where the command was wrong, with 1 where it did not work, and says why', async () => {
+    const failures: [number, string[], RegExp][] = [
+      [2, ['pets'], /unknown command 'pets'/],
+      [2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
+      [2, ['keys', 'revoke', 'a@b.example', '1e3'], /An id is an integer/],
+      [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
+      [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
+      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on the standard/],
+    ];
+    const ended = await Promise.all(failures.map(([, args]) => run(args)));
+    for (const [index, [code, , why]] of failures.entries()) {
+      expect(ended[index]).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
+    }
+  });
+
+  test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
+    [
+      'away',
+      async () => ({ DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/x' }),
+      /cannot be reached: .*ECONNREFUSED/,
+    ],
+    ['empty', async () => ({ DATABASE_URL: await createDatabase() }), /Run `npm run migration:run` first/],
+  ])('for a database that is %s says so in one line', async (_name, prepare, why) => {
+    const { code, stderr } = await run(['accounts', 'list'], { env: await prepare() });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^petstore: [^\n]+\n$/);
+    expect(stderr).toMatch(why);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  test('for embedded data that a running service has says how to get at them, which works', async () => {
+    const DATA_DIR = newFolder();
+    await nodeStart({ DATA_DIR }).ready();
+    const refused = await run(['accounts', 'list'], { env: { DATABASE_URL: '', DATA_DIR } });
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /^petstore: Another service .* set DATABASE_URL to its PostgreSQL, as docs\/operating\.md/,
+    );
+    const documented = /export (DATABASE_URL=.*)/.exec(OPERATING)![1]!;
+    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/admin/main.js accounts list`;
+    const shell = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(await text(shell.stdout)).toContain('demo@petstore.invalid');
+  });
+});
+
+test('admin works on embedded data that no service has, and leaves nothing running', async () => {
+  const DATA_DIR = newFolder();
+  const env = { DATABASE_URL: '', DATA_DIR };
+  expect((await run([], { env, main: 'migrate' })).stdout).toMatch(/^Migrated: /);
+  expect((await run([], { env, main: 'migrate' })).stdout).toBe('The schema is up to date.\n');
+  expect(await run(['accounts', 'list'], { env })).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
+});
+
+describe('A service with rights on the rows alone', () => {
+  test('starts and works on a schema that another role has migrated', async () => {
+    const owner = await createDatabase();
+    await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });
+    const role = `app_${new URL(owner).pathname.slice(1)}`;
+    const documented = /```sql\n(.*?)```/s.exec(OPERATING)![1]!;
+    await query(owner, documented.replaceAll('petstore_app', role).replaceAll('petstore_owner', 'petstore'));
+    const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: 'change me' }).href;
+    const restricted = await startService({ DATABASE_URL });
+    const key = await createKey(restricted);
+    const body = { name: 'Luna', categoryId: 1, status: 'available' };
+    const { body: pet } = await call(restricted, 'POST', '/v1/pets', { key, body });
+    const order = await call(restricted, 'POST', '/v1/store/orders', { key, body: { petId: pet.id } });
+    const message = await call(restricted, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
+    expect([order.status, message.status]).toEqual([201, 202]);
+    await restricted.stop();
+    await expect(query(DATABASE_URL, 'DROP TABLE pets')).rejects.toThrow('must be owner');
+  });
+});

@@ -1,0 +1,163 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
+import { ERROR_CODES, type ErrorCode } from '../src/common/api-error.js';
+import { Config } from '../src/config.js';
+import { ROOT } from './support/npm.js';
+import { type Service, startService } from './support/service.js';
+
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Labels };
+  // oxlint-disable-next-line typescript/no-explicit-any
+  spec: any;
+}
+type Labels = Record<string, string>;
+
+const BASE = join(ROOT, 'deploy/k8s/base');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const yaml = (text: string) => loadAll(text, { schema: YAML11_SCHEMA }) as Manifest[];
+const base = yaml11(read('deploy/k8s/base/kustomization.yaml')).resources.flatMap((file: string) =>
+  yaml(read(join('deploy/k8s/base', file))),
+) as Manifest[];
+const ofKind = (kind: string) => base.filter((manifest) => manifest.kind === kind);
+const deployments = ofKind('Deployment');
+const container = ({ spec }: Manifest) => spec.template.spec.containers[0];
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+const KNOWN = new Set(Object.keys(new Config()));
+
+function yaml11(text: string) {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  return load(text, { schema: YAML11_SCHEMA }) as any;
+}
+
+/** The schema that Kubernetes publishes for a kind. */
+async function validate(manifest: Manifest): Promise<void> {
+  const models = (await import(`kubernetes-models/${manifest.apiVersion}`)) as Record<
+    string,
+    new (data: object) => { validate(): void }
+  >;
+  new models[manifest.kind]!(manifest).validate();
+}
+
+const isSelected = (selector: Labels, labels: Labels = {}) =>
+  Object.entries(selector).every(([name, value]) => labels[name] === value);
+
+describe('The manifests for Kubernetes', () => {
+  test('are all listed, and valid by the schemas of Kubernetes', async () => {
+    const files = globSync('*.yaml', { cwd: BASE }).filter((file) => file !== 'kustomization.yaml');
+    expect(yaml11(read('deploy/k8s/base/kustomization.yaml')).resources.toSorted()).toEqual(files.toSorted());
+    for (const manifest of base) await validate(manifest);
+  });
+
+  (hasKubectl ? test : test.skip).each(['production', 'staging'])(
+    'of %s build, and are valid',
+    async (name) => {
+      const built = execFileSync('kubectl', ['kustomize', join(ROOT, 'deploy/k8s/overlays', name)], {
+        encoding: 'utf8',
+      });
+      const manifests = yaml(built);
+      expect(manifests).toHaveLength(base.length + 1);
+      for (const manifest of manifests) await validate(manifest);
+      expect(built).not.toMatch(/image: petstore$/m);
+      const own = name === 'production' ? 'petstore.example' : 'staging.petstore.example';
+      const ingress = manifests.find(({ kind }) => kind === 'Ingress')!;
+      expect([ingress.spec.rules[0].host, ...ingress.spec.tls[0].hosts]).toEqual([own, own]);
+      expect(built).toContain(`BASE_URL: https://${own}/v1`);
+    },
+  );
+
+  test('select the pods that they are about', () => {
+    const selectors: Labels[] = [
+      ...ofKind('Service').map(({ spec }) => spec.selector),
+      ...ofKind('PodDisruptionBudget').map(({ spec }) => spec.selector.matchLabels),
+      ...ofKind('NetworkPolicy').map(({ spec }) => spec.podSelector.matchLabels),
+      ...deployments.map(({ spec }) => spec.selector.matchLabels),
+    ];
+    for (const selector of selectors) {
+      expect(deployments.some(({ spec }) => isSelected(selector, spec.template.metadata.labels))).toBe(true);
+    }
+    const names = deployments.map(({ metadata }) => metadata.name);
+    expect(names).toContain(ofKind('HorizontalPodAutoscaler')[0]!.spec.scaleTargetRef.name);
+    const [{ backend }] = ofKind('Ingress')[0]!.spec.rules[0].http.paths;
+    const [service] = ofKind('Service');
+    expect(backend.service).toEqual({
+      name: service!.metadata.name,
+      port: { name: service!.spec.ports[0].name },
+    });
+    for (const one of deployments)
+      expect(container(one).ports[0].name).toBe(service!.spec.ports[0].targetPort);
+  });
+
+  test('run every container without rights, on a file system that it cannot write', () => {
+    for (const { spec } of deployments) {
+      const { securityContext, initContainers, containers } = spec.template.spec;
+      expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+      for (const one of [...initContainers, ...containers]) {
+        expect(one.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+      }
+    }
+  });
+
+  test('leave a pod the time that a stop may take', () => {
+    for (const one of deployments) {
+      const pause = container(one).lifecycle?.preStop.sleep.seconds ?? 0;
+      const needed = pause + new Config().SHUTDOWN_GRACE_MS / 1000 + 10;
+      expect(one.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(needed);
+    }
+  });
+});
+
+describe('What is deployed', () => {
+  let service: Service;
+  beforeAll(async () => (service = await startService()));
+  afterAll(() => service.stop());
+
+  test('is probed where the service answers', async () => {
+    const probes = deployments.flatMap((one) => {
+      const { startupProbe, livenessProbe, readinessProbe } = container(one);
+      return [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);
+    });
+    const proxied = /option httpchk GET (\S+)/.exec(read('deploy/compose/haproxy.cfg'))![1];
+    const image = /(\/health\/\w+)/.exec(read('Dockerfile'))![1];
+    for (const path of new Set([...probes, proxied, image])) {
+      expect((await fetch(service.url + path)).status).toBe(200);
+    }
+  });
+
+  test('gets no variable that the service does not know', () => {
+    const inKubernetes = deployments.flatMap(({ spec }) =>
+      [...spec.template.spec.initContainers, ...spec.template.spec.containers].flatMap(({ env }) => env),
+    );
+    const inOverlays = ['production', 'staging'].flatMap((name) => {
+      const { configMapGenerator } = yaml11(read(`deploy/k8s/overlays/${name}/kustomization.yaml`));
+      return configMapGenerator[0].literals.map((literal: string) => literal.split('=')[0]);
+    });
+    const { migrate, api, worker } = yaml11(read('compose.yaml')).services;
+    const inCompose = [migrate, api, worker].flatMap(({ environment }) => Object.keys(environment));
+    const given = new Set([...inKubernetes.map(({ name }) => name), ...inOverlays, ...inCompose]);
+    expect([...given].filter((name) => !KNOWN.has(name))).toEqual([]);
+  });
+
+  test('runs on the Node that the project pins, in the build and in the image', () => {
+    const { node } = JSON.parse(read('package.json')).dependencies;
+    const images = [...read('Dockerfile').matchAll(/^FROM node:(\S+?)-/gm)].map(([, version]) => version);
+    expect(images).toEqual([node, node]);
+  });
+
+  test('is answered for by the proxy in the words of the service', () => {
+    for (const status of [400, 408, 503]) {
+      const [head, body] = read(`deploy/compose/errors/${status}.http`).split('\r\n\r\n');
+      const { code, ...rest } = JSON.parse(body!);
+      const known = ERROR_CODES[code as ErrorCode];
+      expect(rest).toEqual({ message: known.meaning, status: known.status });
+      expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body!)}\r\n`);
+    }
+  });
+});
