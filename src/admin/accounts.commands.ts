@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { NewAccountDto, toAccountDto } from '../auth/account.dto.js';
+import { AccountDto, NewAccountDto } from '../auth/account.dto.js';
 import { ValidationPipe } from '../common/validation.pipe.js';
-import { everyPage, write } from './output.js';
+import { everyPage, type Fields, fieldsOf, write } from './output.js';
 import { generatePassword, readPassword } from './password-input.js';
 import { accountId, withServices } from './services.js';
 
@@ -34,15 +34,19 @@ export function addAccountsCommands(program: Command): void {
 
 function list({ json }: Options): Promise<void> {
   return withServices(async ({ accounts }) => {
-    write((await everyPage((page) => accounts.list(page))).map(toAccountDto), json);
+    const all = await everyPage((page) => accounts.list(page));
+    write(
+      all.map((account) => fieldsOf(AccountDto, account)),
+      json,
+    );
   });
 }
 
 function create(email: string, options: Options): Promise<void> {
   return withServices(async ({ accounts }) => {
     const account = await newAccount(email, options);
-    const dto = toAccountDto(await accounts.create(account));
-    write(Object.assign(dto, generated(account, options)), options.json);
+    const created = fieldsOf(AccountDto, await accounts.create(account));
+    write({ ...created, ...generated(account, options) }, options.json);
   });
 }
 
@@ -51,7 +55,7 @@ function setPassword(email: string, options: Options): Promise<void> {
     const id = await accountId(services, email);
     const account = await newAccount(email, options);
     await services.accounts.setPassword(id, account.password);
-    write({ email, ...generated(account, options) }, options.json);
+    write({ email: JSON.stringify(email), ...generated(account, options) }, options.json);
   });
 }
 
@@ -62,6 +66,6 @@ async function newAccount(email: string, options: Options): Promise<NewAccountDt
   return new ValidationPipe().transform({ email, password }, rules) as NewAccountDto;
 }
 
-function generated({ password }: NewAccountDto, options: Options): { password?: string } {
-  return options.generatePassword ? { password } : {};
+function generated({ password }: NewAccountDto, options: Options): Fields {
+  return options.generatePassword ? { password: JSON.stringify(password) } : {};
 }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { NewApiKeyDto, toApiKeyDto } from '../auth/api-key.dto.js';
+import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../auth/api-key.dto.js';
 import { isInt64Text } from '../common/int64.js';
 import { ValidationPipe } from '../common/validation.pipe.js';
-import { everyPage, write } from './output.js';
+import { everyPage, fieldsOf, write } from './output.js';
 import { accountId, withServices } from './services.js';
 
 interface Options {
@@ -38,7 +38,10 @@ function list(email: string, { json }: Options): Promise<void> {
   return withServices(async (services) => {
     const account = await accountId(services, email);
     const keys = await everyPage((page) => services.apiKeys.list(account, page));
-    write(keys.map(toApiKeyDto), json);
+    write(
+      keys.map((key) => fieldsOf(ApiKeyDto, key)),
+      json,
+    );
   });
 }
 
@@ -48,7 +51,7 @@ function create(email: string, { json, ...fields }: Options & Record<string, unk
     const rules = { type: 'body', metatype: NewApiKeyDto } as const;
     const body = new ValidationPipe().transform(fields, rules) as NewApiKeyDto;
     const { apiKey, key } = await services.apiKeys.create(account, body);
-    write(Object.assign(toApiKeyDto(apiKey), { key }), json);
+    write(fieldsOf(CreatedApiKeyDto, Object.assign(apiKey, { key })), json);
   });
 }
 

@@ -1,8 +1,15 @@
+import type { Type } from '@nestjs/common';
+import { writersOf } from '../common/field.js';
 import type { Page, PageQuery } from '../common/paging.js';
 
-/** Writes rows to the standard output: a table for people, or JSON for programs. */
-export function write(rows: object | object[], asJson: boolean | undefined): void {
-  console.log(asJson ? JSON.stringify(rows, null, 2) : table([rows].flat()));
+/** What a row holds, each value as JSON. */
+export type Fields = Record<string, string>;
+
+/** An item as its DTO class says, as in an answer of the API. */
+export function fieldsOf(type: Type, item: object): Fields {
+  const values = item as Record<string, unknown>;
+  const given = writersOf(type).filter(({ name }) => values[name] !== undefined && values[name] !== null);
+  return Object.fromEntries(given.map(({ name, write: toJson }) => [name, toJson(values[name])]));
 }
 
 /** Every row of a list, page by page. */
@@ -16,20 +23,30 @@ export async function everyPage<Row extends { id: string }>(
   }
 }
 
-function table(rows: object[]): string {
+/** Writes one row or a list to the standard output: a table for people, or JSON for programs. */
+export function write(rows: Fields | Fields[], asJson: boolean | undefined): void {
+  if (!asJson) console.log(table([rows].flat()));
+  else console.log(Array.isArray(rows) ? `[${rows.map(toObject).join(',\n ')}]` : toObject(rows));
+}
+
+function toObject(row: Fields): string {
+  const fields = Object.entries(row).map(([name, value]) => `${JSON.stringify(name)}: ${value}`);
+  return `{ ${fields.join(', ')} }`;
+}
+
+function table(rows: Fields[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   if (names.length === 0) return 'None.';
-  const lines = rows.map((row) => names.map((name) => cell(row[name as keyof typeof row])));
+  const lines = rows.map((row) => names.map((name) => cell(row[name])));
   const all = [names, ...lines];
   const widths = names.map((_name, column) => Math.max(...all.map((line) => line[column]!.length)));
   const written = all.map((line) => line.map((text, column) => text.padEnd(widths[column]!)).join('  '));
   return written.map((line) => line.trimEnd()).join('\n');
 }
 
-/** A name can hold anything, also what a terminal would obey: it is written as in JSON, where that is escaped. */
-function cell(value: unknown): string {
-  if (value === undefined) return '';
-  return JSON.stringify(value)
+/** A name can hold anything, also what a terminal would obey: it stays written as in JSON, where that is escaped. */
+function cell(json = ''): string {
+  return json
     .replace(/^"(.*)"$/, '$1')
     .replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }

@@ -13,7 +13,7 @@ export class AccountsService {
   constructor(@InjectRepository(Account) private readonly accounts: Repository<Account>) {}
 
   list(page: PageQuery): Promise<Page<Account>> {
-    return paginate(this.accounts.createQueryBuilder('account'), page);
+    return paginate(this.accounts, {}, page);
   }
 
   /** @throws ApiError `account_exists` */

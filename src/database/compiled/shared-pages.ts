@@ -59,7 +59,7 @@ export class SharedPages {
     for (const row of rows) found[Number(row.at(-1)) - 1]!.push(row);
     // Joined rows come in this order, but PostgreSQL does not promise it.
     const id = this.statement.columns.indexOf('id');
-    return found.map((page) => page.sort((a, b) => compareDigits(a[id] as string, b[id] as string)));
+    return found.map((page) => page.toSorted((a, b) => compareDigits(a[id] as string, b[id] as string)));
   }
 
   private slice(rows: Row[], limit: number): Slice<unknown> {
