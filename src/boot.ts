@@ -8,11 +8,18 @@ import type { HttpServer } from './common/http-server.js';
 import { Config, StartupError } from './config.js';
 import { EmbeddedPostgres } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
+import { installQueue } from './messages/delivery/queue.js';
+import { startLine } from './messages/delivery/start-line.js';
+import { Transport } from './messages/transport.js';
 
 /** A service that listens. */
 export interface RunningService {
   /** Where it listens, e.g. `http://localhost:3000`. */
   url: string;
+  /** Whether it serves more than its health. */
+  servesApi: boolean;
+  /** What becomes of messages. */
+  messages: string;
   /** Folder of the embedded PostgreSQL, where there is one. */
   dataPath?: string;
   /** A key for the first steps, where the database is the embedded one. */
@@ -29,11 +36,13 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
   const embedded = config.DATABASE_URL ? undefined : await EmbeddedPostgres.start(config.DATA_DIR);
   try {
     const connected = embedded ? Object.assign(new Config(), config, { DATABASE_URL: embedded.url }) : config;
-    await migrate(connected);
+    await migrate(connected, installQueue);
     const app = await createApplication(connected, clock);
     await listen(app, config);
     return {
       url: addressOf(app),
+      servesApi: config.ROLE !== 'worker',
+      messages: startLine(config, app.get(Transport)),
       dataPath: embedded?.postgres.path,
       demoKey: embedded && (await createDemoKey(app)),
       stop: async () => {

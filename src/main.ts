@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
 import { boot, type RunningService } from './boot.js';
 import { warnOfStaleBuild } from './build-age.js';
-import { type Config, readConfig, StartupError } from './config.js';
+import { type Config, loadConfig, StartupError } from './config.js';
 
 /** How long a stop may take in all beyond the requests' own grace, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
@@ -12,8 +11,7 @@ let isStopping = false;
 
 warnOfStaleBuild();
 try {
-  if (existsSync('.env')) process.loadEnvFile();
-  const config = readConfig(process.env);
+  const config = loadConfig();
   const starting = boot(config);
   stopOnSignal(starting, config);
   const service = await starting;
@@ -48,12 +46,16 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce({ url, dataPath, demoKey }: RunningService): void {
-  const rows = [
+function announce({ url, servesApi, dataPath, demoKey, messages }: RunningService): void {
+  const api = [
     ['API', `${url}/v1`],
     ['Swagger UI', `${url}/docs`],
+  ];
+  const rows = [
+    ...(servesApi ? api : [['Health', `${url}/health/ready`]]),
     ['Data', dataPath ?? 'the server of DATABASE_URL'],
     ...(demoKey ? [['Demo key', demoKey]] : []),
+    ['Messages', messages],
   ];
   const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
   console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));
