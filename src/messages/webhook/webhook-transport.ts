@@ -4,8 +4,8 @@ import { signatureHeaders } from './signature.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
 const TIMEOUT_MS = 15_000;
-/** An answer's body says nothing to this service; read up to here, its connection can be used again. */
-const READ_BYTES = 65_536;
+/** An answer's body says nothing to this service, but after a short one its connection can be used again. */
+const READ = { bytes: 65_536, ms: 1_000 };
 /**
  * Refusals that another try would meet again, because they speak of the message itself, or say that its receiver has
  * gone for good. Other 4xx statuses, as 401 or 404, come from a receiver that is set up wrongly, which an operator mends.
@@ -52,14 +52,15 @@ function refusal({ status, headers }: Response): DeliveryError {
   });
 }
 
-/** The status has told all there is to know, so a body that breaks off changes nothing. */
+/** The status has told all there is to know: how a body ends, or whether it does, changes nothing. */
 async function discard({ body }: Response): Promise<void> {
   let size = 0;
-  try {
-    for await (const chunk of body ?? []) if ((size += chunk.length) > READ_BYTES) break;
-  } catch {
-    // Its connection is gone, and the next delivery takes another.
-  }
+  const nowhere = new WritableStream<Uint8Array>({
+    write(chunk) {
+      if ((size += chunk.length) > READ.bytes) throw new Error('This is enough.');
+    },
+  });
+  await body?.pipeTo(nowhere, { signal: AbortSignal.timeout(READ.ms) }).catch(() => {});
 }
 
 /** `fetch` says "fetch failed", and what failed in the cause. */
