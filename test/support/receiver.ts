@@ -28,6 +28,7 @@ export type Behaviour = (call: Received, nth: number) => Answer | Promise<Answer
 /** Takes messages as a customer's server does, and remembers every call. */
 export class Receiver {
   readonly calls: Received[] = [];
+  private readonly byId = new Map<string, Received[]>();
   readonly secret = `whsec_${Buffer.alloc(24, 'secret').toString('base64')}`;
   private readonly server: Server = createServer((request, response) => void this.take(request, response));
 
@@ -51,7 +52,7 @@ export class Receiver {
 
   /** Every call for one message. */
   callsFor(id: string): Received[] {
-    return this.calls.filter((call) => call.id === id);
+    return this.byId.get(id) ?? [];
   }
 
   /** @throws where the signature is not that of the secret; as the specification's own library checks it */
@@ -70,6 +71,7 @@ export class Receiver {
     const headers = request.headers as Record<string, string>;
     const call = { path: request.url!, headers, bytes, id, message, at: Date.now() };
     this.calls.push(call);
+    this.byId.set(id, [...this.callsFor(id), call]);
     const answer = await this.behave(call, this.callsFor(id).length);
     response.writeHead(answer.status, answer.headers);
     if (answer.rest) answer.rest(response);
