@@ -244,6 +244,13 @@ describe('A message and its job', () => {
     expect(await counts()).toEqual(before);
   });
 
+  test('are both not there where the transaction around them fails', async () => {
+    await query(api.databaseUrl, `ALTER TABLE idempotency_keys ADD CONSTRAINT c CHECK (key <> 'undone')`);
+    const before = await counts();
+    expectError(await post('Hello', 'undone'), 500, 'internal_error');
+    expect(await counts()).toEqual(before);
+  });
+
   test.each(['error', 'skip'])('are both not there where the job cannot be stored: %s', async (how) => {
     const before = await counts();
     await query(api.databaseUrl, 'INSERT INTO refusal VALUES ($1)', [how]);
@@ -337,10 +344,13 @@ const SLOW: Record<string, () => Promise<void>> = {
     const { queued, oldestSeconds } = await backlogOf(api.databaseUrl);
     expect([queued, oldestSeconds > 2.4, oldestSeconds < 20]).toEqual([2, true, true]);
 
+    const gone = await submit('Delivered by a worker whose job another takes for its own', { at: api, by });
+    await query(api.databaseUrl, `UPDATE messages SET status = 'delivered' WHERE id = $1`, [gone]);
     const worker = await startService({ ...env, ROLE: 'worker' });
     await Promise.all([first, second].map((id) => becomes(id, 'delivered', { at: api, by })));
     expect(worker.output()).toMatch(/^ {2}Messages {4}delivered to http:\/\/127\.0\.0\.1:\d+$/m);
     expect(await backlogOf(api.databaseUrl)).toEqual({ queued: 0, oldestSeconds: 0 });
+    expect(receiver.callsFor(gone)).toEqual([]);
     for (const path of ['/health/live', '/health/ready']) {
       expect((await call(worker, 'GET', path)).status).toBe(200);
     }
