@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResult } from 'pg';
 import { PgBoss } from 'pg-boss';
-import { DataSource } from 'typeorm';
+import { DataSource, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { Transactions } from '../database/transactions.js';
 import { isUnavailable } from '../database/unavailable.js';
@@ -54,6 +54,8 @@ export class Outbox implements OnApplicationBootstrap {
     const { queryRunner } = this.transactions.manager;
     if (!queryRunner) return this.storeWithOthers(message);
     const client = (await queryRunner.connect()) as { query: Query };
+    // Its connection has broken, and is not the transaction's any more.
+    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     return (await this.insert([message], (config) => client.query(config))).get(message.id)!;
   }
 
