@@ -42,8 +42,6 @@ export class JobsDatabase implements Db {
   async transaction<T>(work: (transaction: Db) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     let failure: Error | undefined;
-    // Where the connection breaks between two statements, the next one says so; unheard, this would end the process.
-    client.on('error', ignore);
     try {
       await client.query('BEGIN');
       const result = await work({ executeSql: (text, values) => client.query(text, values) });
@@ -53,7 +51,6 @@ export class JobsDatabase implements Db {
       failure = error as Error;
       throw error;
     } finally {
-      client.off('error', ignore);
       // After a failure nobody knows what state the connection is in: it is closed, and so its transaction undone.
       client.release(failure);
     }
@@ -63,5 +60,3 @@ export class JobsDatabase implements Db {
     await this.pool.end();
   }
 }
-
-const ignore = () => {};
