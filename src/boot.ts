@@ -8,11 +8,18 @@ import type { HttpServer } from './common/http-server.js';
 import { type Config, StartupError } from './config.js';
 import { migrate } from './database/migrate.js';
 import { openDatabase } from './database/open.js';
+import { installQueue } from './messages/delivery/queue.js';
+import { startLine } from './messages/delivery/start-line.js';
+import { Transport } from './messages/transport.js';
 
 /** A service that listens. */
 export interface RunningService {
   /** Where it listens, e.g. `http://localhost:3000`. */
   url: string;
+  /** Whether it serves more than its health. */
+  servesApi: boolean;
+  /** What becomes of messages. */
+  messages: string;
   /** Folder of the embedded PostgreSQL, where there is one. */
   dataPath?: string;
   /** A key for the first steps, where the database is the embedded one. */
@@ -28,11 +35,13 @@ export interface RunningService {
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
   const database = await openDatabase(config);
   try {
-    await migrate(database.config);
+    await migrate(database.config, installQueue);
     const app = await createApplication(database.config, clock);
     await listen(app, config);
     return {
       url: addressOf(app),
+      servesApi: config.ROLE !== 'worker',
+      messages: startLine(config, app.get(Transport)),
       dataPath: database.path,
       demoKey: database.path === undefined ? undefined : await createDemoKey(app),
       stop: async () => {

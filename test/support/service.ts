@@ -37,7 +37,7 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      const found = /API +(\S+)\/v1/.exec(output)?.[1];
+      const found = /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
       if (found) resolve(found);
     };
     child.stdout.on('data', read);
