@@ -6,7 +6,7 @@ export const QUEUE = 'messages';
 
 const NEVER = 2 ** 31 - 1;
 
-/** The queue never gives a message up by itself: only the schedule of `delivery.ts` does, which then tells its sender. */
+/** The queue never gives a message up by itself: only `schedule.ts` does, and then the sender is told. */
 const OPTIONS: QueueOptions = {
   retryLimit: NEVER,
   retentionSeconds: NEVER,
