@@ -21,8 +21,8 @@ export default {
   },
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
-  // One after another: the files share a PostgreSQL and two cores, and the last looks back on all before it.
-  maxWorkers: 1,
+  // They wait more than they work. The last one looks back on all before it.
+  maxWorkers: 2,
   testSequencer: '<rootDir>/test/support/sequencer.js',
   testTimeout: 30_000,
 };

@@ -1,9 +1,17 @@
 import BaseSequencer from '@jest/test-sequencer';
 
-/** Alphabetical, but the contract test last: it holds what all the others have seen against the document. */
+/** Files that wait for processes and time-outs, so that what is left at the end is short. */
+const LONG = ['process', 'browser', 'admin', 'delivery', 'errors', 'limits', 'fuzz'];
+
+/** The longest first, and the contract test last: it holds what all the others have seen against the document. */
 export default class Sequencer extends BaseSequencer {
   sort(tests) {
-    const isLast = (test) => Number(test.path.endsWith('contract.test.ts'));
-    return tests.toSorted((a, b) => isLast(a) - isLast(b) || a.path.localeCompare(b.path));
+    return tests.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path));
   }
+}
+
+function rank({ path }) {
+  const name = path.replace(/^.*\//, '').replace('.test.ts', '');
+  if (name === 'contract') return LONG.length + 1;
+  return LONG.includes(name) ? LONG.indexOf(name) : LONG.length;
 }
