@@ -81,7 +81,12 @@ export class Config {
   @Digits() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
   /** Origins, separated by commas, whose pages browsers may let call the service. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
+  /** The least that is worth a line: `info` has one for each request, `warn` for those that fail here, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
+  /** A port for the metrics alone; left out, they are on that of the API. */
+  @IsOptional() @Digits() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
+  /** Where traces are sent, by OTLP over HTTP; left out, there are none. */
+  @IsOptional() @Address() @IsUrl(HTTP_URL) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   /** Milliseconds that accepted requests may still run at a stop. */
   @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }

@@ -46,10 +46,11 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce({ url, dataPath, demoKey }: RunningService): void {
+function announce({ url, metricsUrl, dataPath, demoKey }: RunningService): void {
   const rows = [
     ['API', `${url}/v1`],
     ['Swagger UI', `${url}/docs`],
+    ...(metricsUrl ? [['Metrics', metricsUrl]] : []),
     ['Data', dataPath ?? 'the server of DATABASE_URL'],
     ...(demoKey ? [['Demo key', demoKey]] : []),
   ];
