@@ -12,6 +12,7 @@ import { openDatabase } from './database/open.js';
 import { openLog } from './observability/log.js';
 import { MetricsServer } from './observability/metrics-server.js';
 import { NestLogger } from './observability/nest-logger.js';
+import { tracing } from './tracing/tracing.js';
 
 /** A service that listens. */
 export interface RunningService {
@@ -49,6 +50,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
           await close(app, config.SHUTDOWN_GRACE_MS);
         } finally {
           await database.close();
+          await tracing.active?.stop();
         }
       },
     };

@@ -4,6 +4,7 @@ import { plainToInstance, Transform } from 'class-transformer';
 import {
   IsIn,
   IsInt,
+  IsNumber,
   IsOptional,
   IsString,
   IsUrl,
@@ -21,6 +22,9 @@ const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
 
 /** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
 const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+
+const Decimal = () =>
+  Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
 /** An address that paths are appended to, so it ends without a slash. */
 const Address = () =>
@@ -87,6 +91,8 @@ export class Config {
   @IsOptional() @Digits() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
   /** Where traces are sent, by OTLP over HTTP; left out, there are none. */
   @IsOptional() @Address() @IsUrl(HTTP_URL) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  /** The share of requests that are traced where their client has not decided it. */
+  @Decimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
   /** Milliseconds that accepted requests may still run at a stop. */
   @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }

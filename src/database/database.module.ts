@@ -1,7 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
+import { MetricsModule } from '../observability/metrics.module.js';
 import { CompiledDataSource } from './compiled/compiled-data-source.js';
+import { DatabaseMetrics } from './database-metrics.js';
 import { poolOptions } from './data-source.js';
 import { Transactions } from './transactions.js';
 
@@ -9,13 +11,14 @@ import { Transactions } from './transactions.js';
 @Global()
 @Module({
   imports: [
+    MetricsModule,
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
       dataSourceFactory: async (options) => new CompiledDataSource(options!).initialize(),
     }),
   ],
-  providers: [Transactions],
+  providers: [DatabaseMetrics, Transactions],
   exports: [Transactions],
 })
 export class DatabaseModule {}

@@ -1,6 +1,6 @@
 /** A statement that answers several requests, in the traces of these. */
 export interface SharedSpan {
-  /** Adds the request that is under way. */
+  /** Adds the request that is under way. The first one is that which began the span. */
   join(): void;
   /** Does the work as a part of the trace of the first one, with links to and from those of the others. */
   run<T>(work: () => Promise<T>): Promise<T>;
@@ -11,7 +11,7 @@ export interface Tracing {
   /** Fields of a line in the log: the trace of the request that is under way. */
   logFields(): { traceId?: string };
   /** Begins what several requests will share. */
-  share(name: string): SharedSpan;
+  share(): SharedSpan;
   /** Sends what was not sent yet. */
   stop(): Promise<void>;
 }
