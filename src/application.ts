@@ -5,6 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module.js';
 import type { Clock } from './common/clock.js';
 import { HttpServer } from './common/http-server.js';
+import { onlyHealth } from './common/only-health.js';
 import type { Config } from './config.js';
 import type { Log } from './observability/log.js';
 import { NestLogger } from './observability/nest-logger.js';
@@ -43,7 +44,8 @@ export async function createApplication(
   app.setLocal('baseUrl', config.BASE_URL);
   app.set('trust proxy', config.TRUST_PROXY);
   if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
-  serveDocument(app, config);
+  if (config.ROLE === 'worker') app.use(onlyHealth);
+  else serveDocument(app, config);
   await app.init();
   return app;
 }

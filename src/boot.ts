@@ -13,6 +13,9 @@ import { openLog } from './observability/log.js';
 import { MetricsServer } from './observability/metrics-server.js';
 import { NestLogger } from './observability/nest-logger.js';
 import { tracing } from './tracing/tracing.js';
+import { installQueue } from './messages/delivery/queue.js';
+import { startLine } from './messages/delivery/start-line.js';
+import { Transport } from './messages/transport.js';
 
 /** A service that listens. */
 export interface RunningService {
@@ -20,6 +23,10 @@ export interface RunningService {
   url: string;
   /** Where its metrics are, where they have a port of their own. */
   metricsUrl?: string;
+  /** Whether it serves more than its health. */
+  servesApi: boolean;
+  /** What becomes of messages. */
+  messages: string;
   /** Folder of the embedded PostgreSQL, where there is one. */
   dataPath?: string;
   /** A key for the first steps, where the database is the embedded one. */
@@ -37,12 +44,14 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
   Logger.overrideLogger(new NestLogger(log));
   const database = await openDatabase(config);
   try {
-    await migrate(database.config);
+    await migrate(database.config, installQueue);
     const app = await createApplication(database.config, log, clock);
     await listen(app, config);
     return {
       url: addressOf(app),
       metricsUrl: metricsUrl(app),
+      servesApi: config.ROLE !== 'worker',
+      messages: startLine(config, app.get(Transport)),
       dataPath: database.path,
       demoKey: database.path === undefined ? undefined : await createDemoKey(app),
       stop: async () => {

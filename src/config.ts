@@ -8,9 +8,11 @@ import {
   IsOptional,
   IsString,
   IsUrl,
+  Matches,
   Max,
   Min,
   ValidateBy,
+  ValidateIf,
   validateSync,
 } from 'class-validator';
 
@@ -19,6 +21,7 @@ const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores:
 const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
 const REDIS_URL = { ...PRIVATE, protocols: ['redis', 'rediss'] };
 const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
+const WEBHOOK_URL = { ...HTTP_URL, disallow_auth: true };
 
 /** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
 const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
@@ -51,6 +54,15 @@ const Origins = () =>
         `${args?.property} must be origins such as https://shop.example, separated by commas`,
     },
   });
+
+/** A secret of the Standard Webhooks specification. */
+const WebhookSecret = () =>
+  Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
+    message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',
+  });
+
+const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config) =>
+  url !== undefined || secret !== undefined;
 
 /**
  * The environment of the service: its names, defaults and limits. Read once, at the start. Of the checks of a variable
@@ -85,6 +97,14 @@ export class Config {
   @Digits() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
   /** Origins, separated by commas, whose pages browsers may let call the service. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
+  /** Whether this process serves the API, delivers messages, or both. */
+  @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
+  /** Where messages are posted to. */
+  @IsOptional() @IsUrl(WEBHOOK_URL) MESSAGES_WEBHOOK_URL?: string;
+  /** Signs what is posted there. */
+  @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
+  /** Seconds between two tries of a message at the most; the first ones come sooner. */
+  @Digits() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
   /** The least that is worth a line: `info` has one for each request, `warn` for those that fail here, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port for the metrics alone; left out, they are on that of the API. */
@@ -101,6 +121,15 @@ export class Config {
 export class StartupError extends Error {}
 
 /**
+ * The environment of this process, with what a file `.env` adds to it.
+ * @throws StartupError as `readConfig` does
+ */
+export function loadConfig(): Config {
+  if (existsSync('.env')) process.loadEnvFile();
+  return readConfig(process.env);
+}
+
+/**
  * Reads the environment; an empty value counts as left out.
  * @throws StartupError that names every invalid variable at once, without its value, which may be a secret
  */
@@ -113,13 +142,4 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   );
   if (problems.length > 0) throw new StartupError(`Invalid environment: ${problems.join('; ')}.`);
   return config;
-}
-
-/**
- * Reads the environment of this process and, where there is one, the file `.env` of its folder.
- * @throws StartupError as `readConfig` does
- */
-export function loadConfig(): Config {
-  if (existsSync('.env')) process.loadEnvFile();
-  return readConfig(process.env);
 }

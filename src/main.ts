@@ -49,13 +49,17 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce({ url, metricsUrl, dataPath, demoKey }: RunningService): void {
-  const rows = [
+function announce({ url, servesApi, metricsUrl, dataPath, demoKey, messages }: RunningService): void {
+  const api = [
     ['API', `${url}/v1`],
     ['Swagger UI', `${url}/docs`],
+  ];
+  const rows = [
+    ...(servesApi ? api : [['Health', `${url}/health/ready`]]),
     ...(metricsUrl ? [['Metrics', metricsUrl]] : []),
     ['Data', dataPath ?? 'the server of DATABASE_URL'],
     ...(demoKey ? [['Demo key', demoKey]] : []),
+    ['Messages', messages],
   ];
   const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
   console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));

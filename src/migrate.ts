@@ -1,8 +1,10 @@
 import { runCommand } from './command.js';
 import { migrate } from './database/migrate.js';
+import { openDatabase } from './database/open.js';
+import { installQueue } from './messages/delivery/queue.js';
 
 // Brings the schema up to date and ends: for operators who do that before the service starts, with rights of its own.
 await runCommand(async ({ config }) => {
-  const names = await migrate(config);
+  const names = await migrate(config, installQueue);
   console.log(names.length > 0 ? `Migrated: ${names.join(', ')}.` : 'The schema is up to date.');
-});
+}, openDatabase);

@@ -5,6 +5,7 @@ import { MetricsModule } from '../observability/metrics.module.js';
 import { CompiledDataSource } from './compiled/compiled-data-source.js';
 import { DatabaseMetrics } from './database-metrics.js';
 import { poolOptions } from './data-source.js';
+import { SchemaCheck } from './schema-check.js';
 import { Transactions } from './transactions.js';
 
 /** Connects TypeORM; each feature brings its own entities. */
@@ -18,7 +19,7 @@ import { Transactions } from './transactions.js';
       dataSourceFactory: async (options) => new CompiledDataSource(options!).initialize(),
     }),
   ],
-  providers: [DatabaseMetrics, Transactions],
-  exports: [Transactions],
+  providers: [DatabaseMetrics, SchemaCheck, Transactions],
+  exports: [SchemaCheck, Transactions],
 })
 export class DatabaseModule {}

@@ -14,11 +14,15 @@ interface Internals {
  * answer to come still in front of the next one.
  */
 export class DeadlineClient extends Client {
-  constructor(config?: string | ClientConfig) {
+  /** @param silenceMs how long the server may say nothing while a statement runs */
+  constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
+    // The end of a connection is told to its next statement too. While the connection goes from one user to the next,
+    // nobody else may listen, and then the event would end the process.
+    this.on('error', () => {});
     const client = this as unknown as Internals;
     const { stream } = client.connection;
-    stream.setTimeout(TIMEOUTS.silence, () => {
+    stream.setTimeout(silenceMs, () => {
       if (!client.readyForQuery)
         stream.destroy(new Error('Connection terminated: the database has fallen silent'));
     });

@@ -1,12 +1,15 @@
-import { readdir } from 'node:fs/promises';
 import { Logger } from '@nestjs/common';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { ClientBase } from 'pg';
+import { DataSource, type QueryRunner } from 'typeorm';
 import { type Config, StartupError } from '../config.js';
 import { sessionOptions } from './data-source.js';
+import { loadMigrations } from './migrations.js';
 
-const FOLDER = new URL('../migrations/', import.meta.url);
 /** Any number; the same in every instance of this service. */
 const LOCK = 7_387_001;
+
+/** Something else that keeps its tables in the database, and brings them up to date by itself. */
+export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
 
 /**
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
@@ -14,7 +17,7 @@ const LOCK = 7_387_001;
  * @returns the names of the migrations that were run
  * @throws StartupError where the database cannot be reached
  */
-export async function migrate(config: Config): Promise<string[]> {
+export async function migrate(config: Config, install: Install): Promise<string[]> {
   const database = new DataSource({ ...sessionOptions(config), migrations: await loadMigrations() });
   await database.initialize().catch((error: Error) => {
     throw new StartupError(
@@ -25,6 +28,7 @@ export async function migrate(config: Config): Promise<string[]> {
   try {
     await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
     const done = await database.runMigrations({ transaction: 'each' });
+    await install((await session.connect()) as ClientBase);
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await warnOfDataLoss(session);
     return done.map(({ name }) => name);
@@ -46,13 +50,4 @@ async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   new Logger('Database').warn(
     `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged.`,
   );
-}
-
-type Migration = new () => MigrationInterface;
-
-/** The classes of `src/migrations`; a new file there needs no list to stand in. */
-async function loadMigrations(): Promise<Migration[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
-  const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
-  return modules.flatMap((module) => Object.values(module as Record<string, Migration>));
 }

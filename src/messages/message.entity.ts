@@ -20,6 +20,7 @@ export enum MessageStatus {
 /** A message that an account has submitted. */
 @Entity('messages')
 @Index('messages_account_id_idx', ['accountId'])
+@Index('messages_failed_id_idx', ['id'], { where: `status = 'failed'` })
 @Check('messages_message_check', `char_length(message) BETWEEN 1 AND 65536`)
 @Check('messages_status_check', `status IN ('queued', 'delivered', 'failed')`)
 export class Message {
@@ -39,6 +40,10 @@ export class Message {
 
   @Column('text')
   status!: MessageStatus;
+
+  /** Why it has failed, for the operator. */
+  @Column('text', { nullable: true })
+  failure!: string | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;

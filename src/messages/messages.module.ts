@@ -1,12 +1,30 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Config } from '../config.js';
+import { DeliveryMetrics } from './delivery/delivery-metrics.js';
+import { DeliveryWorker } from './delivery/delivery-worker.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
+import { Outbox } from './outbox.js';
+import { Transport } from './transport.js';
+import { WebhookTransport } from './webhook/webhook-transport.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Message])],
   controllers: [MessagesController],
-  providers: [MessagesService],
+  providers: [
+    MessagesService,
+    Outbox,
+    DeliveryWorker,
+    DeliveryMetrics,
+    { provide: Transport, inject: [Config], useFactory: webhook },
+  ],
+  exports: [DeliveryMetrics, Transport],
 })
 export class MessagesModule {}
+
+/** The way out for messages, or null where there is none: they then wait. */
+function webhook({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config): Transport | null {
+  return url && secret ? new WebhookTransport(url, secret) : null;
+}

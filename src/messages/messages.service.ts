@@ -3,28 +3,23 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
-import { Transactions } from '../database/transactions.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
+import { Outbox } from './outbox.js';
 
 /** The messages of one account each: another account's message is as good as none. */
 @Injectable()
 export class MessagesService {
   constructor(
     @InjectRepository(Message) private readonly messages: Repository<Message>,
-    private readonly transactions: Transactions,
+    private readonly outbox: Outbox,
   ) {}
 
   /** Stores a message for delivery; it is durable when the promise resolves. */
   async submit(accountId: string, { message: text }: NewMessageDto): Promise<Message> {
-    const message = this.messages.create({
-      id: randomUUIDv7(),
-      accountId,
-      message: text,
-      status: MessageStatus.Queued,
-    });
-    await this.transactions.manager.insert(Message, message);
-    return message;
+    const id = randomUUIDv7();
+    const createdAt = await this.outbox.store({ id, accountId, message: text });
+    return this.messages.create({ id, accountId, message: text, status: MessageStatus.Queued, createdAt });
   }
 
   /** @throws ApiError `message_not_found` */

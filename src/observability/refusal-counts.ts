@@ -41,7 +41,9 @@ export class RefusalCounts implements OnApplicationShutdown {
   private tell(): void {
     this.timer = undefined;
     if (Object.keys(this.untold).length === 0) return;
-    this.log.warn({ msg: 'Requests were refused before they were routed', refused: this.untold });
+    // What a client sent wrong is no trouble here; too many requests are.
+    const level = this.untold.overloaded ? 'warn' : 'info';
+    this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.untold });
     this.untold = {};
     this.timer = setTimeout(() => this.tell(), INTERVAL_MS).unref();
   }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { HttpServer } from '../common/http-server.js';
+import { PROBES } from '../common/probes.js';
 import { requestIdOf } from '../common/request-id.js';
 import type { ObservedRequest, Refusal, RequestObserver } from '../common/request-observer.js';
 import { AccountCounts } from './account-counts.js';
@@ -13,8 +14,6 @@ import { type RouteName, Routes } from './routes.js';
 
 /** What nginx calls a request whose client has gone before its answer; HTTP has no status for it. */
 const CLIENT_GONE = 499;
-/** Asked for every few seconds by machines: a line for each would hide the others. */
-const PROBES = /^\/(?:health\/|metrics$)/;
 const UNROUTED: RouteName = { operationId: 'none', isDeprecated: false };
 
 /** A route with what was counted of it, by status. */

@@ -1,14 +1,13 @@
 import type { Attributes } from '@opentelemetry/api';
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
+import { PROBES } from '../common/probes.js';
 
 /** What a request has once Express has routed it. */
 interface Routed {
   method?: string;
   route?: { path: string };
 }
-
-const PROBES = /^\/(?:health\/|metrics$)/;
 
 /** A query can hold anything, a misplaced key too: it stays out. */
 const WITHOUT_QUERY: Attributes = { 'url.query': undefined };

@@ -4,6 +4,9 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '../../config.js';
 
+/** Another process runs on the folder. */
+export class FolderInUse extends StartupError {}
+
 /** The folder that the embedded PostgreSQL keeps, and the lock that gives it to one service at a time. */
 export class DataFolder {
   readonly path: string;
@@ -57,10 +60,9 @@ export class DataFolder {
 
   /** What to tell the operator where the folder does not work out. */
   refusal(error: Error): StartupError {
-    const instead =
-      'To work on the same data, set DATABASE_URL to its PostgreSQL, as docs/operating.md shows; else stop it, or choose another folder with DATA_DIR.';
+    const instead = 'Stop it, or choose another folder with DATA_DIR.';
     if (/locked/.test(error.message))
-      return new StartupError(`Another service is running on the data in ${this.path}. ${instead}`);
+      return new FolderInUse(`Another service is running on the data in ${this.path}. ${instead}`);
     return new StartupError(`The data folder ${this.path} cannot be used: ${error.message}.`);
   }
 }

@@ -76,10 +76,10 @@ export class EmbeddedPostgres {
     for (let tries = 1; ; tries++) {
       const port = await freePort();
       this.serve(port);
-      const url = new URL(`postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`);
+      const url = embeddedUrl(password, port);
       try {
         await this.createDatabase(url);
-        return url.href;
+        return url;
       } catch (error) {
         if (tries === TRIES || !PASSING.test(this.folder.lastWords())) throw error;
         await sleep(RETRY_MS);
@@ -103,7 +103,7 @@ export class EmbeddedPostgres {
     closeSync(log);
   }
 
-  private async createDatabase(url: URL): Promise<void> {
+  private async createDatabase(url: string): Promise<void> {
     const admin = new URL(url);
     admin.pathname = '/postgres';
     const client = await this.connect(admin.href);
@@ -128,6 +128,11 @@ export class EmbeddedPostgres {
     }
     throw new StartupError(`The embedded PostgreSQL did not start: ${this.folder.lastWords()}`);
   }
+}
+
+/** Address of the database of an embedded server. */
+export function embeddedUrl(password: string, port: number): string {
+  return `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }
 
 async function freePort(): Promise<number> {

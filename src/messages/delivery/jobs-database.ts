@@ -1,0 +1,62 @@
+import { Logger } from '@nestjs/common';
+import { type ClientConfig, Pool, type QueryResult } from 'pg';
+import type { Db } from 'pg-boss';
+import type { Config } from '../../config.js';
+import { DeadlineClient } from '../../database/deadline-client.js';
+import { TIMEOUTS } from '../../database/timeouts.js';
+
+/** Connections per process. */
+const CONNECTIONS = 2;
+/** Milliseconds: rebuilding an index, which pg-boss does now and then, may say nothing for long. */
+const SILENCE_MS = 120_000;
+
+class JobsClient extends DeadlineClient {
+  constructor(config?: ClientConfig) {
+    super(config, SILENCE_MS);
+  }
+}
+
+/** Connections of the workers' own, past a pooler, so that neither they nor requests wait for each other. */
+export class JobsDatabase implements Db {
+  private readonly pool: Pool;
+
+  constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config) {
+    this.pool = new Pool({
+      connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
+      application_name: 'petstore-jobs',
+      max: CONNECTIONS,
+      connectionTimeoutMillis: TIMEOUTS.start,
+      keepAlive: true,
+      Client: JobsClient,
+    });
+    // An idle connection that breaks is replaced by the next statement; without a listener it would end the process.
+    this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
+  }
+
+  /** Runs one statement; named so for pg-boss. */
+  executeSql(text: string, values?: unknown[]): Promise<QueryResult> {
+    return this.pool.query(text, values);
+  }
+
+  /** Runs `work` in a transaction; an error undoes all of it. */
+  async transaction<T>(work: (transaction: Db) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    let failure: Error | undefined;
+    try {
+      await client.query('BEGIN');
+      const result = await work({ executeSql: (text, values) => client.query(text, values) });
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      // After a failure nobody knows what state the connection is in: it is closed, and so its transaction undone.
+      client.release(failure);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+  }
+}

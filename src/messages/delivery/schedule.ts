@@ -1,0 +1,27 @@
+/** Seconds after which the first repetition comes; each further pause is twice as long. */
+const FIRST_PAUSE_SECONDS = 5;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A try that failed. */
+export interface FailedTry {
+  /** How many tries there were before it. */
+  earlier: number;
+  /** When the first try failed. */
+  failingSince: Date;
+  /** Seconds that the receiver wants to be left alone; 0 where it did not say. */
+  retryAfterSeconds: number;
+}
+
+/**
+ * Seconds until the next try: a random part of a pause that doubles up to the longest one, so that messages that failed
+ * together do not come back together, and not before the receiver wants. Nothing once a day has passed.
+ */
+export function nextPause(
+  { earlier, failingSince, retryAfterSeconds }: FailedTry,
+  longestSeconds: number,
+): number | undefined {
+  if (Date.now() - failingSince.getTime() >= DAY_MS) return undefined;
+  const pause = Math.min(longestSeconds, FIRST_PAUSE_SECONDS * 2 ** Math.min(earlier, 30));
+  const jittered = pause * (0.5 + Math.random() / 2);
+  return Math.max(jittered, Math.min(retryAfterSeconds, longestSeconds));
+}

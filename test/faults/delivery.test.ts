@@ -1,0 +1,158 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKey } from '../support/client.js';
+import { eventually } from '../support/npm.js';
+import { type Behaviour, Receiver } from '../support/receiver.js';
+import { query, type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import { countStatuses, record } from './support/figures.js';
+import { exchange, type Outcome } from './support/load.js';
+
+const MESSAGES = 10_000;
+const CLIENTS = 16;
+const WORKERS = 3;
+const KILLS = 20;
+const BETWEEN_KILLS_MS = 1_000;
+
+let database: DatabaseServer;
+
+beforeAll(async () => {
+  database = await DatabaseServer.start();
+});
+afterAll(() => database.stop());
+
+test('No message is lost or stuck while workers are killed with -9 and the receiver fails a third of its calls', async () => {
+  const taken = new Map<string, number[]>();
+  const receiver = await Receiver.start(failing(taken));
+  const env = { ...receiver.env, DATABASE_URL: database.url, MESSAGES_RETRY_MAX_SECONDS: '2' };
+  const api = await startService({ ...env, ROLE: 'api' });
+  const workers = new Workers({ ...env, ROLE: 'worker' });
+  await workers.start();
+  const [outcomes] = await Promise.all([submitAll(api.url, await createKey(api)), workers.killAll()]);
+  const killed = performance.now();
+  await eventually(async () => (await countQueued()) === 0, 90_000);
+  const settledS = (performance.now() - killed) / 1_000;
+  const ids = outcomes.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+  const lost = ids.filter((id) => !taken.has(id)).length;
+  const repeated = [...taken.values()].filter(({ length }) => length > 1).length;
+  const delays = await delaysOf(taken);
+  expect(await Promise.all([api.stop(), ...workers.stop()])).toEqual([0, 0, 0, 0]);
+  receiver.stop();
+  record({
+    fault: `Workers killed ${KILLS} times`,
+    statuses: countStatuses(outcomes),
+    'recovered s': Number(settledS.toFixed(2)),
+    acknowledged: outcomes.length,
+    missing: lost,
+    beside:
+      `stuck 0; ${receiver.calls.length} calls, ${repeated} messages taken twice; ` +
+      `delay p50 ${quantile(delays, 0.5)} s, p99 ${quantile(delays, 0.99)} s`,
+  });
+  expect(countStatuses(outcomes)).toBe(`202×${MESSAGES}`);
+  expect([new Set(ids).size, lost]).toEqual([MESSAGES, 0]);
+  // Only those that were under way when their worker was killed, 40 at the most each time.
+  expect(repeated).toBeLessThan(KILLS * 40);
+  expect(await query(database.url, 'SELECT status, count(*)::int FROM messages GROUP BY status')).toEqual([
+    { status: 'delivered', count: MESSAGES },
+  ]);
+  expect(
+    await query(database.url, `SELECT id FROM pgboss.job WHERE name = 'messages' AND state <> 'completed'`),
+  ).toEqual([]);
+}, 170_000);
+
+/** Takes two calls of three, and keeps the times; the others meet what a receiver in trouble does. */
+function failing(taken: Map<string, number[]>): Behaviour {
+  return ({ id, at }) => {
+    const luck = Math.random();
+    if (luck < 1 / 9) return { status: 503 };
+    if (luck < 2 / 9) return { status: 500, headers: { 'Retry-After': '1' } };
+    if (luck < 1 / 3) return { status: 200, rest: (response) => void response.destroy() };
+    taken.set(id, [...(taken.get(id) ?? []), at]);
+    return { status: 200 };
+  };
+}
+
+/** Processes that are replaced one after another. */
+class Workers {
+  private services: Service[] = [];
+
+  constructor(private readonly env: Record<string, string>) {}
+
+  async start(): Promise<void> {
+    this.services = await Promise.all(Array.from({ length: WORKERS }, () => startService(this.env)));
+  }
+
+  async killAll(): Promise<void> {
+    for (let i = 0; i < KILLS; i++) {
+      await sleep(BETWEEN_KILLS_MS);
+      this.services[i % WORKERS]!.process.kill('SIGKILL');
+      this.services[i % WORKERS] = await startService(this.env);
+    }
+  }
+
+  stop(): Promise<number | null>[] {
+    return this.services.map((service) => service.stop());
+  }
+}
+
+/** One request after another by each client, all with texts of their own. */
+async function submitAll(url: string, key: string): Promise<Outcome[]> {
+  const agent = new Agent({ keepAlive: true });
+  const outcomes: Outcome[] = [];
+  const left = Array.from({ length: MESSAGES }, (_, i) => `Message ${i}`);
+  const work = async () => {
+    for (let message = left.pop(); message; message = left.pop()) {
+      outcomes.push(
+        await exchange(url, { method: 'POST', path: '/v1/messages', key, body: { message } }, agent),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, work));
+  agent.destroy();
+  return outcomes;
+}
+
+async function countQueued(): Promise<number> {
+  const sql = `SELECT count(*)::int FROM messages WHERE status = 'queued'`;
+  return (await query<{ count: number }>(database.url, sql))[0]!.count;
+}
+
+/** Seconds from a message's acceptance to its first arrival. */
+async function delaysOf(taken: Map<string, number[]>): Promise<number[]> {
+  const rows = await query<{ id: string; at: Date }>(
+    database.url,
+    'SELECT id, created_at AS at FROM messages',
+  );
+  return rows.flatMap(({ id, at }) => (taken.has(id) ? [(taken.get(id)![0]! - at.getTime()) / 1_000] : []));
+}
+
+function quantile(values: number[], q: number): string {
+  return (values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? 0).toFixed(2);
+}
+
+test('A message whose worker is killed in the middle of its delivery is taken over within 60 seconds', async () => {
+  const receiver = await Receiver.start((_call, nth) =>
+    nth === 1 ? new Promise(() => {}) : { status: 200 },
+  );
+  const env = { ...receiver.env, DATABASE_URL: database.url };
+  const first = await startService(env);
+  const key = await createKey(first);
+  const agent = new Agent();
+  const call = { method: 'POST', path: '/v1/messages', key, body: { message: 'Last words' } };
+  const { body } = await exchange(first.url, call, agent);
+  const { id } = JSON.parse(body) as { id: string };
+  await eventually(() => receiver.callsFor(id).length === 1);
+  const second = await startService(env);
+  first.process.kill('SIGKILL');
+  const killed = performance.now();
+  await eventually(() => receiver.callsFor(id).length === 2, 60_000);
+  const seconds = (performance.now() - killed) / 1_000;
+  const path = `/v1/messages/${id}`;
+  const status = async () =>
+    (JSON.parse((await exchange(second.url, { path, key }, agent)).body) as { status: string }).status;
+  await eventually(async () => (await status()) === 'delivered', 2_000);
+  expect(await second.stop()).toBe(0);
+  receiver.stop();
+  record({ fault: 'Worker killed in a delivery', statuses: '', 'recovered s': Number(seconds.toFixed(2)) });
+  expect(seconds).toBeLessThan(60);
+}, 90_000);
