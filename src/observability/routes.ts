@@ -58,7 +58,7 @@ export class Routes {
         const path = paths.join('/').split('/').filter(Boolean).join('/');
         const method = RequestMethod[this.reflector.get<RequestMethod>(METHOD_METADATA, handler)];
         const isDeprecated = this.reflector.get<boolean | undefined>(DEPRECATED, handler) ?? false;
-        found.set(`${method!.toLowerCase()} /${path}`, { operationId, isDeprecated });
+        found.set(`${method.toLowerCase()} /${path}`, { operationId, isDeprecated });
       }
     }
     return found;

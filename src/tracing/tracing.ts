@@ -9,7 +9,7 @@ export interface SharedSpan {
 /** What the rest of the service does for traces. */
 export interface Tracing {
   /** Fields of a line in the log: the trace of the request that is under way. */
-  logFields(): { traceId?: string };
+  readonly logFields: () => { traceId?: string };
   /** Begins what several requests will share. */
   share(): SharedSpan;
   /** Sends what was not sent yet. */
