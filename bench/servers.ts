@@ -29,7 +29,8 @@ const children = new Set<ChildProcess>();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Starts a server with default settings on a database. What it writes to its standard error is shown.
+ * Starts a server with default settings on a database. What it writes to its standard error is shown, but for the
+ * lines that it logs of each request.
  * @param flags options for Node
  */
 export async function startServer(
@@ -39,9 +40,10 @@ export async function startServer(
 ): Promise<RunningServer> {
   const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
     env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'pipe', 'inherit', ...(flags.length > 0 ? (['ipc'] as const) : [])],
+    stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
+  child.stderr!.on('data', showTroubles);
   const exit = once(child, 'exit').finally(() => children.delete(child));
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
@@ -57,4 +59,10 @@ export async function startServer(
     await exit;
   };
   return { name, url, process: child, stop };
+}
+
+function showTroubles(chunk: Buffer): void {
+  const lines = chunk.toString().split('\n');
+  const troubles = lines.filter((line) => line && !line.includes('"level":"info"'));
+  if (troubles.length > 0) process.stderr.write(`${troubles.join('\n')}\n`);
 }

@@ -14,6 +14,8 @@ import { HealthModule } from './health/health.module.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { LimitsModule } from './limits/limits.module.js';
 import { MessagesModule } from './messages/messages.module.js';
+import type { Log } from './observability/log.js';
+import { ObservabilityModule } from './observability/observability.module.js';
 import { PetsModule } from './pets/pets.module.js';
 import { StoreModule } from './store/store.module.js';
 
@@ -37,7 +39,8 @@ import { StoreModule } from './store/store.module.js';
   ],
 })
 export class AppModule {
-  static with(config: Config, clock = new Clock()): DynamicModule {
-    return { module: AppModule, imports: [CommonModule.with(config, clock), DatabaseModule] };
+  static with(config: Config, log: Log, clock = new Clock()): DynamicModule {
+    const imports = [CommonModule.with(config, clock), ObservabilityModule.with(config, log), DatabaseModule];
+    return { module: AppModule, imports };
   }
 }

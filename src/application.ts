@@ -1,4 +1,3 @@
-import { ConsoleLogger, type LogLevel } from '@nestjs/common';
 import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import { VersioningType } from '@nestjs/common';
@@ -8,6 +7,8 @@ import type { Clock } from './common/clock.js';
 import { HttpServer } from './common/http-server.js';
 import { onlyHealth } from './common/only-health.js';
 import type { Config } from './config.js';
+import type { Log } from './observability/log.js';
+import { NestLogger } from './observability/nest-logger.js';
 import { serveDocument } from './openapi/document.js';
 
 const EXPOSED_HEADERS = [
@@ -23,17 +24,20 @@ const EXPOSED_HEADERS = [
   'WWW-Authenticate',
   'X-Request-Id',
 ];
-const LOG_LEVELS: LogLevel[] = ['fatal', 'error', 'warn', 'log', 'debug'];
 
 /** Builds the service on a migrated database, ready to listen. */
-export async function createApplication(config: Config, clock?: Clock): Promise<NestExpressApplication> {
+export async function createApplication(
+  config: Config,
+  log: Log,
+  clock?: Clock,
+): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, clock),
+    AppModule.with(config, log, clock),
     new HttpServer(),
     {
       abortOnError: false,
       bodyParser: false,
-      logger: logger(config),
+      logger: new NestLogger(log),
     },
   );
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
@@ -56,10 +60,4 @@ function corsOptions(origins: string): CorsOptions {
     // OPTIONS then ends where it does without CORS, with its Allow.
     preflightContinue: true,
   };
-}
-
-/** Nest tells at `log` of each module and route that it sets up, which helps only who debugs the start. */
-function logger({ LOG_LEVEL }: Config): ConsoleLogger {
-  const lowest = LOG_LEVELS.indexOf(LOG_LEVEL === 'info' ? 'warn' : (LOG_LEVEL as LogLevel));
-  return new ConsoleLogger({ logLevels: LOG_LEVELS.slice(0, lowest + 1) });
 }

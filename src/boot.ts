@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
 import { createDemoKey } from './auth/demo-key.js';
@@ -8,6 +9,10 @@ import type { HttpServer } from './common/http-server.js';
 import { type Config, StartupError } from './config.js';
 import { migrate } from './database/migrate.js';
 import { openDatabase } from './database/open.js';
+import { openLog } from './observability/log.js';
+import { MetricsServer } from './observability/metrics-server.js';
+import { NestLogger } from './observability/nest-logger.js';
+import { tracing } from './tracing/tracing.js';
 import { installQueue } from './messages/delivery/queue.js';
 import { startLine } from './messages/delivery/start-line.js';
 import { Transport } from './messages/transport.js';
@@ -16,6 +21,8 @@ import { Transport } from './messages/transport.js';
 export interface RunningService {
   /** Where it listens, e.g. `http://localhost:3000`. */
   url: string;
+  /** Where its metrics are, where they have a port of their own. */
+  metricsUrl?: string;
   /** Whether it serves more than its health. */
   servesApi: boolean;
   /** What becomes of messages. */
@@ -33,13 +40,16 @@ export interface RunningService {
  * @throws StartupError whose message says in one line what is wrong
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
+  const log = await openLog(config);
+  Logger.overrideLogger(new NestLogger(log));
   const database = await openDatabase(config);
   try {
     await migrate(database.config, installQueue);
-    const app = await createApplication(database.config, clock);
+    const app = await createApplication(database.config, log, clock);
     await listen(app, config);
     return {
       url: addressOf(app),
+      metricsUrl: metricsUrl(app),
       servesApi: config.ROLE !== 'worker',
       messages: startLine(config, app.get(Transport)),
       dataPath: database.path,
@@ -49,6 +59,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
           await close(app, config.SHUTDOWN_GRACE_MS);
         } finally {
           await database.close();
+          await tracing.active?.stop();
         }
       },
     };
@@ -79,8 +90,17 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
   clearTimeout(cut);
 }
 
-function addressOf(app: NestExpressApplication): string {
-  const { address, family, port } = app.getHttpServer().address() as AddressInfo;
+function metricsUrl(app: NestExpressApplication): string | undefined {
+  const { port } = app.get(MetricsServer);
+  return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
+}
+
+/** The address under which the service is found on one of its ports. */
+function addressOf(
+  app: NestExpressApplication,
+  port = (app.getHttpServer().address() as AddressInfo).port,
+): string {
+  const { address, family } = app.getHttpServer().address() as AddressInfo;
   if (address === '::' || address === '0.0.0.0') return `http://localhost:${port}`;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -4,6 +4,7 @@ import { plainToInstance, Transform } from 'class-transformer';
 import {
   IsIn,
   IsInt,
+  IsNumber,
   IsOptional,
   IsString,
   IsUrl,
@@ -24,6 +25,9 @@ const WEBHOOK_URL = { ...HTTP_URL, disallow_auth: true };
 
 /** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
 const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+
+const Decimal = () =>
+  Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
 /** An address that paths are appended to, so it ends without a slash. */
 const Address = () =>
@@ -101,7 +105,14 @@ export class Config {
   @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
   /** Seconds between two tries of a message at the most; the first ones come sooner. */
   @Digits() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  /** The least that is worth a line: `info` has one for each request, `warn` for those that fail here, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
+  /** A port for the metrics alone; left out, they are on that of the API. */
+  @IsOptional() @Digits() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
+  /** Where traces are sent, by OTLP over HTTP; left out, there are none. */
+  @IsOptional() @Address() @IsUrl(HTTP_URL) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  /** The share of requests that are traced where their client has not decided it. */
+  @Decimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
   /** Milliseconds that accepted requests may still run at a stop. */
   @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }

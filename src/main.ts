@@ -1,4 +1,4 @@
-import { boot, type RunningService } from './boot.js';
+import type { RunningService } from './boot.js';
 import { warnOfStaleBuild } from './build-age.js';
 import { fail } from './command.js';
 import { type Config, loadConfig } from './config.js';
@@ -13,6 +13,9 @@ let isStopping = false;
 warnOfStaleBuild();
 try {
   const config = loadConfig();
+  // Before the rest is loaded, which it then watches.
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT) (await import('./tracing/start.js')).startTracing(config);
+  const { boot } = await import('./boot.js');
   const starting = boot(config);
   stopOnSignal(starting, config);
   const service = await starting;
@@ -46,13 +49,14 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce({ url, servesApi, dataPath, demoKey, messages }: RunningService): void {
+function announce({ url, servesApi, metricsUrl, dataPath, demoKey, messages }: RunningService): void {
   const api = [
     ['API', `${url}/v1`],
     ['Swagger UI', `${url}/docs`],
   ];
   const rows = [
     ...(servesApi ? api : [['Health', `${url}/health/ready`]]),
+    ...(metricsUrl ? [['Metrics', metricsUrl]] : []),
     ['Data', dataPath ?? 'the server of DATABASE_URL'],
     ...(demoKey ? [['Demo key', demoKey]] : []),
     ['Messages', messages],

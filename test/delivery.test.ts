@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { DataSource } from 'typeorm';
-import { DeliveryMetrics } from '../src/messages/delivery/delivery-metrics.js';
 import { call, createKey, expectError } from './support/client.js';
+import { readMetrics, valueOf } from './support/metrics.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
@@ -313,14 +312,13 @@ test('A start with settings of the delivery that are wrong is refused, and told 
   expect(said.join()).not.toMatch(/password|c2hvcnQ/);
 });
 
-/** What the class that the metrics are made from says. */
-async function backlogOf(url: string) {
-  const database = await new DataSource({ type: 'postgres', url }).initialize();
-  try {
-    return await new DeliveryMetrics(database).backlog();
-  } finally {
-    await database.destroy();
-  }
+/** What the metrics say of the queue. */
+async function backlogOf(at: Service) {
+  const metrics = await readMetrics(at);
+  const [queued, oldestSeconds] = ['queued', 'oldest_seconds'].map((name) =>
+    valueOf(metrics, `petstore_messages_${name}`),
+  );
+  return { queued, oldestSeconds: oldestSeconds! };
 }
 
 /** What takes its time: all of it begins at once, and each test waits for its own. */
@@ -332,7 +330,7 @@ const SLOW: Record<string, () => Promise<void>> = {
     await sleep(1_200);
     expect(await statusOf(first, { at: without, by })).toBe('queued');
     expect(without.output()).toContain('Messages    queued until MESSAGES_WEBHOOK_URL is set\n');
-    expect(await backlogOf(without.databaseUrl)).toEqual({ queued: 1, oldestSeconds: expect.any(Number) });
+    expect(await backlogOf(without)).toEqual({ queued: 1, oldestSeconds: expect.any(Number) });
     await without.stop();
 
     const env = { ...receiver.env, DATABASE_URL: without.databaseUrl };
@@ -341,7 +339,7 @@ const SLOW: Record<string, () => Promise<void>> = {
     await sleep(1_200);
     expect(await statusOf(first, { at: api, by })).toBe('queued');
     expect(api.output()).toContain('Messages    queued for processes with ROLE=worker\n');
-    const { queued, oldestSeconds } = await backlogOf(api.databaseUrl);
+    const { queued, oldestSeconds } = await backlogOf(api);
     expect([queued, oldestSeconds > 2.4, oldestSeconds < 20]).toEqual([2, true, true]);
 
     const gone = await submit('Delivered by a worker whose job another takes for its own', { at: api, by });
@@ -349,7 +347,7 @@ const SLOW: Record<string, () => Promise<void>> = {
     const worker = await startService({ ...env, ROLE: 'worker' });
     await Promise.all([first, second].map((id) => becomes(id, 'delivered', { at: api, by })));
     expect(worker.output()).toMatch(/^ {2}Messages {4}delivered to http:\/\/127\.0\.0\.1:\d+$/m);
-    expect(await backlogOf(api.databaseUrl)).toEqual({ queued: 0, oldestSeconds: 0 });
+    expect(await backlogOf(api)).toEqual({ queued: 0, oldestSeconds: 0 });
     expect(receiver.callsFor(gone)).toEqual([]);
     for (const path of ['/health/live', '/health/ready']) {
       expect((await call(worker, 'GET', path)).status).toBe(200);

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, type PageQuery, paginate } from '../common/paging.js';
+import { Metrics } from '../observability/metrics.js';
 import type { NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
@@ -13,7 +14,15 @@ import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
 export class ApiKeysService {
   private readonly cache = new KeyCache((key) => this.lookUp(key));
 
-  constructor(@InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>) {}
+  constructor(
+    @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
+    metrics: Metrics,
+  ) {
+    metrics.counter('petstore_key_lookups_total', 'API keys that were looked up, in memory or not.', () => [
+      { labels: { result: 'hit' }, value: this.cache.hits },
+      { labels: { result: 'miss' }, value: this.cache.misses },
+    ]);
+  }
 
   list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
     return paginate(this.apiKeys, { accountId }, page);

@@ -61,8 +61,8 @@ export class AuthGuard implements CanActivate {
     if (!scheme) throw unauthorized('missing_api_key');
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const key = header.slice(scheme.length);
-    const known = this.apiKeys.peekOwner(key);
-    if (known && !this.keyLimiter.isOn) return admit(request, known);
+    const known = this.keyLimiter.isOn ? undefined : this.apiKeys.peekOwner(key);
+    if (known) return admit(request, known);
     return this.checkByPassport(request, response, key);
   }
 

@@ -23,6 +23,9 @@ const MAX_ENTRIES = 10_000;
 
 /** Valid keys that were just looked up: a busy key costs one query a second, not one a request. */
 export class KeyCache {
+  /** Keys that were known without a query of their own, and those that were not, since the start. */
+  hits = 0;
+  misses = 0;
   private entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
   private pending = new Map<string, Promise<KeyOwner | null>>();
 
@@ -32,6 +35,7 @@ export class KeyCache {
   peek(key: string): KeyOwner | undefined {
     const entry = this.entries.get(key);
     if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
+    this.hits++;
     return entry.owner;
   }
 
@@ -39,8 +43,9 @@ export class KeyCache {
   async get(key: string): Promise<KeyOwner | null> {
     const known = this.peek(key);
     if (known) return known;
-    const pending = this.pending.get(key) ?? this.load(key);
-    return pending;
+    const pending = this.pending.get(key);
+    if (pending) this.hits++;
+    return pending ?? this.load(key);
   }
 
   /** Forgets every key, and lets no look-up that is under way be remembered. */
@@ -51,6 +56,7 @@ export class KeyCache {
 
   private async load(key: string): Promise<KeyOwner | null> {
     const { entries, pending } = this;
+    this.misses++;
     const until = performance.now() + LIFETIME_MS;
     const query = this.lookUp(key);
     pending.set(key, query);

@@ -22,7 +22,8 @@ export class ErrorFilter implements ExceptionFilter {
 
   private report(error: ApiError, response: Response): void {
     const cause = error.cause instanceof Error ? error.cause : error;
-    const line = `${requestIdOf(response)} ${error.code}: ${cause.name}: ${loggable(cause)}`;
+    const msg = `${error.code}: ${cause.name}: ${loggable(cause)}`;
+    const line = { requestId: requestIdOf(response), msg };
     if (error.status === 500)
       this.logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
     else this.logger.warn(line);

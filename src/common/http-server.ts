@@ -1,4 +1,5 @@
 import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
@@ -7,6 +8,7 @@ import { Doors } from './doors.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
 import { timesSent } from './raw-headers.js';
+import type { Refusal, RequestObserver } from './request-observer.js';
 import { JsonText } from './serializer.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
 import { toPath } from './target.js';
@@ -38,6 +40,8 @@ const IDLE_CHECK_MS = 50;
 export class HttpServer extends ExpressAdapter {
   /** Whether the service is about to stop: it still answers, and looks for no new work. */
   isDraining = false;
+  /** Is told what becomes of requests. */
+  observer?: RequestObserver;
   private readonly overload = new Overload();
   private doors!: Doors;
 
@@ -64,11 +68,15 @@ export class HttpServer extends ExpressAdapter {
       take,
     );
     this.doors = new Doors(this.httpServer);
-    this.httpServer.on('clientError', refuse);
-    this.httpServer.on('checkExpectation', refuseExpectation);
+    this.httpServer.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.tell(refuse(error, socket as Socket)),
+    );
+    this.httpServer.on('checkExpectation', (request, response) =>
+      this.tell(refuseExpectation(request, response)),
+    );
     // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
     this.httpServer.on('checkContinue', take);
-    this.httpServer.on('connect', refuseTunnel);
+    this.httpServer.on('connect', (_request, socket) => this.tell(refuseTunnel(socket as Socket)));
   }
 
   /** Past Express's own `json`, which looks at an answer from sides that none here has, for 8 µs. */
@@ -77,6 +85,11 @@ export class HttpServer extends ExpressAdapter {
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', Buffer.byteLength(body.text));
     return response.end(body.text);
+  }
+
+  /** Requests under way. */
+  get requests(): number {
+    return this.overload.requests;
   }
 
   override beforeClose(): void {
@@ -102,11 +115,21 @@ export class HttpServer extends ExpressAdapter {
 
   /** Hands a request to Express, unless there are too many. While the service stops, its client is told to go elsewhere. */
   private take(request: IncomingMessage, response: ServerResponse): void {
+    const from = performance.now();
     stamp(request, response);
     watchForEarlyAnswer(request, response);
     request.url = toPath(request.url ?? '');
     if (this.isDraining) response.setHeader('Connection', 'close');
-    if (!this.overload.sheds(request, response)) this.getInstance()(request, response);
+    if (this.overload.sheds(request, response)) return this.tell('overloaded');
+    response.once('close', () => {
+      this.overload.release();
+      this.observer?.closed(request, response, performance.now() - from);
+    });
+    this.getInstance()(request, response);
+  }
+
+  private tell(reason: Refusal | undefined): void {
+    if (reason) this.observer?.refused(reason);
   }
 }
 

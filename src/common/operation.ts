@@ -28,12 +28,16 @@ interface OperationOptions {
   errors?: Partial<Record<ErrorCode, number>>;
 }
 
+/** Metadata key under which the operationId of a method is found. */
+export const OPERATION_ID = 'operationId';
+
 /** Names and documents an operation, and sets its success status. Goes with every route. */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { id, summary, description, returns, status = 200, located = false, errors = {} } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   return applyDecorators(
     HttpCode(status),
+    SetMetadata(OPERATION_ID, id),
     ApiOperation({ operationId: id, summary, description }),
     ApiResponse({ status, type, isArray }),
     ApiExtension(MARKS.errors, errors),

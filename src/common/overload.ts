@@ -18,17 +18,22 @@ const RESPONSE = asResponse(ERROR);
 export class Overload {
   private readonly ticker = setInterval(() => (this.ticked = performance.now()), TICK_MS).unref();
   private ticked = performance.now();
-  private requests = 0;
+  /** Requests under way. */
+  requests = 0;
 
-  /** Answers a request with 503 where it is too much; else counts it until it is answered. */
+  /** Answers a request with 503 where it is too much; else counts it, until `release`. */
   sheds({ url }: IncomingMessage, response: ServerResponse): boolean {
     if (this.isOverloaded() && !url?.startsWith('/health/')) {
       response.writeHead(ERROR.status, RESPONSE.headers).end(RESPONSE.body);
       return true;
     }
     this.requests++;
-    response.once('close', () => this.requests--);
     return false;
+  }
+
+  /** A request that was counted is over. */
+  release(): void {
+    this.requests--;
   }
 
   stop(): void {

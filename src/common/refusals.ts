@@ -25,22 +25,23 @@ export function watchForEarlyAnswer(request: IncomingMessage, response: ServerRe
 /** A client that does not read to the end after a refusal, nor closes, is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Answers what is no HTTP request, or not one in time, straight on its socket, and closes that. */
-export function refuse(failure: { code?: string }, socket: Socket): void {
+/**
+ * Answers what is no HTTP request, or not one in time, straight on its socket, and closes that.
+ * @returns the code of the answer, where there was still somebody to answer
+ */
+export function refuse(failure: { code?: string }, socket: Socket): ErrorCode | undefined {
   // Refused already: to close now, with bytes unread, could take the answer from the client.
-  if (socket.writableEnded && !socket.destroyed) return;
-  if (answered.has(socket)) {
-    socket.destroy();
-    return;
-  }
+  if (socket.writableEnded && !socket.destroyed) return undefined;
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (failure.code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
+  const isTold = answered.has(socket) || current?.headersSent;
+  if (isTold || failure.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
-    return;
+    return undefined;
   }
   const error = new ApiError(REFUSALS[failure.code ?? ''] ?? 'bad_request');
   const { headers, body } = asResponse(error);
   const requestId = current ? requestIdOf(current) : randomUUID();
+  if (current) current.statusCode = error.status;
   const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
   const lines = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
@@ -48,19 +49,21 @@ export function refuse(failure: { code?: string }, socket: Socket): void {
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  return error.code;
 }
 
 /** For CONNECT, Node hands over the bare socket, without its own listeners: an error on it would end the process. */
-export function refuseTunnel(_request: IncomingMessage, socket: Socket): void {
-  refuse({}, socket.on('error', () => socket.destroy()).resume());
+export function refuseTunnel(socket: Socket): ErrorCode | undefined {
+  return refuse({}, socket.on('error', () => socket.destroy()).resume());
 }
 
 /** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, which is answered where the body is read. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
+export function refuseExpectation(request: IncomingMessage, response: ServerResponse): ErrorCode {
   stamp(request, response);
   const error = new ApiError('expectation_failed');
   const { headers, body } = asResponse(error);
   response.writeHead(error.status, { ...headers, Connection: 'close' }).end(body);
+  return error.code;
 }
 
 /** An error as it goes over the wire, where Express is not there to write it. */

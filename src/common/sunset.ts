@@ -4,6 +4,7 @@ import {
   type ExecutionContext,
   Injectable,
   mixin,
+  SetMetadata,
   type Type,
   UseGuards,
 } from '@nestjs/common';
@@ -21,6 +22,9 @@ interface SunsetOptions {
   successor: string;
 }
 
+/** Metadata key that marks a deprecated operation. */
+export const DEPRECATED = 'deprecated';
+
 /**
  * Deprecates an operation and ends it by itself. Until the sunset, its answers carry the headers `Deprecation`
  * (RFC 9745), `Sunset` (RFC 8594) and `Link` to the successor; from that instant on it answers 410 `operation_removed`.
@@ -28,6 +32,7 @@ interface SunsetOptions {
 export function Sunset(options: SunsetOptions): MethodDecorator {
   return applyDecorators(
     UseGuards(sunsetGuard(options)),
+    SetMetadata(DEPRECATED, true),
     ApiExtension('x-deprecated-sunset', options.sunset),
   );
 }

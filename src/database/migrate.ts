@@ -1,11 +1,10 @@
-import { readdir } from 'node:fs/promises';
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { DataSource, type QueryRunner } from 'typeorm';
 import { type Config, StartupError } from '../config.js';
 import { sessionOptions } from './data-source.js';
+import { loadMigrations } from './migrations.js';
 
-const FOLDER = new URL('../migrations/', import.meta.url);
 /** Any number; the same in every instance of this service. */
 const LOCK = 7_387_001;
 
@@ -51,13 +50,4 @@ async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   new Logger('Database').warn(
     `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged.`,
   );
-}
-
-type Migration = new () => MigrationInterface;
-
-/** The classes of `src/migrations`; a new file there needs no list to stand in. */
-async function loadMigrations(): Promise<Migration[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
-  const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
-  return modules.flatMap((module) => Object.values(module as Record<string, Migration>));
 }

@@ -28,7 +28,7 @@ export class Transactions {
     write: (items: Item[], manager: CompiledEntityManager) => Promise<Result[]>,
   ): (item: Item) => Promise<Result> {
     const root = this.database.manager as CompiledEntityManager;
-    const group = new GroupedWrites<Item, Result>((items) => write(items, root));
+    const group = new GroupedWrites<Item, Result>(root.dataSource.writeCounts, (items) => write(items, root));
     return async (item) => (this.open.getStore() ? (await write([item], this.manager))[0]! : group.add(item));
   }
 

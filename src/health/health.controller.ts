@@ -1,10 +1,10 @@
 import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { DataSource } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import type { HttpServer } from '../common/http-server.js';
 import { Public } from '../common/operation.js';
+import { SchemaCheck } from '../database/schema-check.js';
 
 /** What an orchestrator asks: `live` whether the process turns, `ready` whether it can serve. */
 @ApiExcludeController()
@@ -12,7 +12,7 @@ import { Public } from '../common/operation.js';
 @Controller({ path: 'health', version: VERSION_NEUTRAL })
 export class HealthController {
   constructor(
-    private readonly database: DataSource,
+    private readonly schema: SchemaCheck,
     private readonly host: HttpAdapterHost<HttpServer>,
   ) {}
 
@@ -21,11 +21,18 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** @throws ApiError `service_unavailable` while the service stops; or what the database throws, which is answered alike */
+  /**
+   * @throws ApiError `service_unavailable` while the service stops, and where the database lacks a migration; or what the
+   * database throws, which is answered alike
+   */
   @Get('ready')
   async ready() {
     if (this.host.httpAdapter.isDraining) throw new ApiError('service_unavailable');
-    await this.database.query('SELECT 1');
+    const missing = await this.schema.findMissing();
+    if (missing.length > 0) {
+      const cause = new Error(`the database lacks ${missing.join(', ')}`);
+      throw new ApiError('service_unavailable', undefined, { cause });
+    }
     return { status: 'ok' };
   }
 }

@@ -1,8 +1,10 @@
 import { createApplication } from '../../dist/src/application.js';
 import { readConfig } from '../../dist/src/config.js';
+import { openLog } from '../../dist/src/observability/log.js';
 
 // Prints every route that the router of the service knows, as JSON: ["GET /v1/pets", …].
-const app = await createApplication(readConfig(process.env));
+const config = readConfig(process.env);
+const app = await createApplication(config, await openLog(config));
 const { stack } = app.getHttpAdapter().getInstance().router;
 const routes = stack.flatMap(({ route }) =>
   route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],

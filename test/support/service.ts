@@ -34,10 +34,14 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   });
   const exit = once(child, 'exit') as Promise<[number | null]>;
   let output = '';
+  let isTold = false;
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
+      // A service under load writes much, and has told its address long before.
+      if (isTold) return;
       const found = /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
+      isTold = found !== undefined;
       if (found) resolve(found);
     };
     child.stdout.on('data', read);

@@ -2,6 +2,7 @@ import type { EntityManager, EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { GroupedWrites } from './grouped-writes.js';
+import type { LaneCounts } from './lane.js';
 import { run } from './run.js';
 import type { Statement } from './statement.js';
 import { insert, insertAll } from './write-statements.js';
@@ -12,6 +13,8 @@ type Values = Record<string, unknown>;
 /** Inserts outside of transactions: those into one table that come at the same time are made by one statement. */
 export class GroupedInserts {
   private readonly groups = new Map<Statement, GroupedWrites<Values, Row>>();
+
+  constructor(private readonly counts: LaneCounts) {}
 
   /**
    * Inserts a row into a table that numbers its rows; resolves to what the table has made of it.
@@ -24,7 +27,7 @@ export class GroupedInserts {
     if (!group) {
       const all = insertAll(compiler, entity, keys)!;
       const number = one.columns.indexOf(entity.primaryColumns[0]!.propertyName);
-      group = new GroupedWrites<Values, Row>(async (items) => {
+      group = new GroupedWrites<Values, Row>(this.counts, async (items) => {
         if (items.length === 1) return (await run(manager, one, items[0]!)).rows;
         const lists = keys.map((key) => [key, items.map((item) => item[key])]);
         const { rows } = await run(manager, all, Object.fromEntries(lists));

@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { Lane } from './lane.js';
+import { Lane, type LaneCounts } from './lane.js';
 
 /**
  * SQLSTATE classes of a statement that PostgreSQL has refused for what is in it, or for a lock. It has written nothing.
@@ -13,12 +13,15 @@ const REFUSED = /^(?:22|23|40|55)/;
  * each write is made by itself, and has its own error.
  */
 export class GroupedWrites<Item, Result> {
-  private readonly lane = new Lane<Item, Map<Item, PromiseSettledResult<Result>>>((items) =>
-    this.writeAll(items),
-  );
+  private readonly lane: Lane<Item, Map<Item, PromiseSettledResult<Result>>>;
 
   /** @param write makes all writes or none, and gives their results in the same order */
-  constructor(private readonly write: (items: Item[]) => Promise<Result[]>) {}
+  constructor(
+    counts: LaneCounts,
+    private readonly write: (items: Item[]) => Promise<Result[]>,
+  ) {
+    this.lane = new Lane(counts, (items) => this.writeAll(items));
+  }
 
   /** @param item an object of this one write */
   async add(item: Item): Promise<Result> {

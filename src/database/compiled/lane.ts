@@ -1,3 +1,5 @@
+import { type SharedSpan, tracing } from '../../tracing/tracing.js';
+
 /** Milliseconds after which nothing waits for others any more: one slow statement must not hold up all that follow. */
 const PATIENCE_MS = 25;
 /** Of more than these at once, a statement would be long at work, and lock what it touches as long. */
@@ -5,6 +7,14 @@ const MOST = 100;
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   items: Item[];
+  span?: SharedSpan;
+}
+
+/** What some lanes have done since the start. */
+export interface LaneCounts {
+  asked: number;
+  /** Batches that went to the database. */
+  sent: number;
 }
 
 /**
@@ -17,13 +27,21 @@ export class Lane<Item, Answer> {
   private underWay = 0;
   private patience?: NodeJS.Timeout;
 
-  /** @param send answers all items at once */
-  constructor(private readonly send: (items: Item[]) => Promise<Answer>) {}
+  /**
+   * @param counts counts what is asked and sent
+   * @param send answers all items at once
+   */
+  constructor(
+    private readonly counts: LaneCounts,
+    private readonly send: (items: Item[]) => Promise<Answer>,
+  ) {}
 
   /** Resolves to the answer of the statement that takes `item` along. */
   ask(item: Item): Promise<Answer> {
     const batch = this.waiting ?? this.open();
     batch.items.push(item);
+    batch.span?.join();
+    this.counts.asked++;
     if (batch.items.length === MOST) this.flush();
     return batch.promise;
   }
@@ -32,7 +50,8 @@ export class Lane<Item, Answer> {
     // With none under way it is sent at the end of this turn of the event loop, with what else comes in it.
     if (this.underWay === 0) setImmediate(this.flush);
     else this.patience = setTimeout(this.flush, PATIENCE_MS);
-    return (this.waiting = { items: [], ...Promise.withResolvers<Answer>() });
+    const span = tracing.active?.share();
+    return (this.waiting = { items: [], span, ...Promise.withResolvers<Answer>() });
   }
 
   private readonly flush = (): void => {
@@ -41,7 +60,10 @@ export class Lane<Item, Answer> {
     this.waiting = undefined;
     clearTimeout(this.patience);
     this.underWay++;
-    this.send(batch.items).then(batch.resolve, batch.reject).finally(this.next);
+    this.counts.sent++;
+    const { items, span } = batch;
+    const sent = span ? span.run(() => this.send(items)) : this.send(items);
+    sent.then(batch.resolve, batch.reject).finally(this.next);
   };
 
   private readonly next = (): void => {

@@ -1,7 +1,7 @@
 import type { EntityManager, EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
-import { Lane } from './lane.js';
+import { Lane, type LaneCounts } from './lane.js';
 import { hydrate } from './plain-entity.js';
 import { pages } from './read-statements.js';
 import { run } from './run.js';
@@ -24,14 +24,17 @@ export interface Wanted {
 
 /** The pages of one shape: those that are asked for at the same time are read by one statement, equal ones once. */
 export class SharedPages {
-  private readonly lane = new Lane<Wanted & { name: string }, Slices>((wanted) => this.readAll(wanted));
+  private readonly lane: Lane<Wanted & { name: string }, Slices>;
   private several?: Statement;
 
   constructor(
+    counts: LaneCounts,
     private readonly manager: EntityManager,
     private readonly entity: EntityMetadata,
     private readonly statement: Statement,
-  ) {}
+  ) {
+    this.lane = new Lane(counts, (wanted) => this.readAll(wanted));
+  }
 
   async get({ values, limit }: Wanted): Promise<Slice<unknown>> {
     const name = JSON.stringify([limit, values]);

@@ -1,5 +1,5 @@
 import type { EntityManager, EntityMetadata } from 'typeorm';
-import { Lane } from './lane.js';
+import { Lane, type LaneCounts } from './lane.js';
 import { run } from './run.js';
 import { SharedPages, type Slice, type Wanted } from './shared-pages.js';
 import type { Statement } from './statement.js';
@@ -8,6 +8,7 @@ type Row = unknown[];
 
 /** Reads outside of transactions, of which those that come at the same time are answered together. */
 export class SharedReads {
+  readonly counts: LaneCounts = { asked: 0, sent: 0 };
   private readonly lists = new Map<Statement, Lane<string, Map<unknown, Row>>>();
   private readonly pages = new Map<Statement, SharedPages>();
 
@@ -15,7 +16,7 @@ export class SharedReads {
   async one(statement: Statement, value: string, manager: EntityManager): Promise<Row | undefined> {
     let lane = this.lists.get(statement);
     if (!lane) {
-      lane = new Lane(async (values) => {
+      lane = new Lane(this.counts, async (values) => {
         const { rows } = await run(manager, statement, { [statement.parameters[0]!]: values });
         return new Map(rows.map((row) => [row[0], row]));
       });
@@ -32,7 +33,7 @@ export class SharedReads {
     wanted: Wanted,
   ): Promise<Slice<unknown>> {
     let pages = this.pages.get(statement);
-    if (!pages) this.pages.set(statement, (pages = new SharedPages(manager, entity, statement)));
+    if (!pages) this.pages.set(statement, (pages = new SharedPages(this.counts, manager, entity, statement)));
     return pages.get(wanted);
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Metrics } from '../../observability/metrics.js';
 import { QUEUE } from './queue.js';
 
 /** The messages that wait, for their first try or a further one. */
@@ -23,7 +24,19 @@ export class DeliveryMetrics {
   /** Messages that this process has given up since its start. */
   failed = 0;
 
-  constructor(private readonly database: DataSource) {}
+  constructor(
+    metrics: Metrics,
+    private readonly database: DataSource,
+  ) {
+    // Every process tells the same of the queue, which is one for all.
+    const one = { aggregator: 'max' } as const;
+    const queued = async () => (await this.backlog()).queued;
+    const oldest = async () => (await this.backlog()).oldestSeconds;
+    metrics.gauge('petstore_messages_queued', 'Messages that wait to be delivered.', queued, one);
+    metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest message that waits.', oldest, one);
+    metrics.counter('petstore_messages_delivered_total', 'Messages delivered.', () => this.delivered);
+    metrics.counter('petstore_messages_failed_total', 'Messages given up.', () => this.failed);
+  }
 
   async backlog(): Promise<Backlog> {
     const [backlog] = await this.database.query<[Backlog]>(BACKLOG, [QUEUE]);

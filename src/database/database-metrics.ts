@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { Metrics } from '../observability/metrics.js';
+import type { CompiledDataSource } from './compiled/compiled-data-source.js';
+
+/** The connections that requests use, and how many statements they share. */
+@Injectable()
+export class DatabaseMetrics {
+  constructor(metrics: Metrics, database: DataSource) {
+    const { driver, reads, writeCounts } = database as CompiledDataSource;
+    const pool: Pool = (driver as PostgresDriver).master;
+    metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
+      { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
+      { labels: { state: 'idle' }, value: pool.idleCount },
+    ]);
+    metrics.gauge(
+      'petstore_database_connections_max',
+      'Connections that the pool may have.',
+      () => pool.options.max,
+    );
+    metrics.gauge(
+      'petstore_database_waiting',
+      'Statements and transactions that wait for a connection.',
+      () => pool.waitingCount,
+    );
+    for (const [kind, counts] of Object.entries({ reads: reads.counts, writes: writeCounts })) {
+      metrics.counter(`petstore_${kind}_asked_total`, `Single ${kind} asked for.`, () => counts.asked);
+      metrics.counter(`petstore_${kind}_sent_total`, `Batches of ${kind} sent.`, () => counts.sent);
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import { Controller, Get, Res, VERSION_NEUTRAL } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '../common/operation.js';
+import { Metrics } from './metrics.js';
+
+/** The metrics, where they have no port of their own. */
+@ApiExcludeController()
+@Public()
+@Controller({ path: 'metrics', version: VERSION_NEUTRAL })
+export class MetricsController {
+  constructor(private readonly metrics: Metrics) {}
+
+  @Get()
+  async get(@Res() response: Response): Promise<void> {
+    const text = await this.metrics.text();
+    response.setHeader('Content-Type', this.metrics.contentType);
+    response.end(text);
+  }
+}

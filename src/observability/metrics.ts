@@ -1,0 +1,73 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { DurationHistogram } from './duration-histogram.js';
+
+/** A figure, or one for each set of labels. */
+type Figures = number | { labels: Record<string, string>; value: number }[];
+type Read = () => Figures | Promise<Figures>;
+
+interface Options {
+  /** What becomes of the figures of several processes; `sum` when left out. */
+  aggregator?: 'sum' | 'max' | 'first';
+}
+
+/** The metrics of this process, for Prometheus. A feature adds its own, which are read when somebody asks for them. */
+@Injectable()
+export class Metrics {
+  private readonly registry = new Registry();
+  private readonly logger = new Logger(Metrics.name);
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** The type of what `text` gives. */
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  /** A count since the start of the process. By convention its name ends in `_total`. */
+  counter(name: string, help: string, read: Read, options: Options = {}): void {
+    this.add('counter', name, help, read, options);
+  }
+
+  /** A figure that rises and falls. */
+  gauge(name: string, help: string, read: Read, options: Options = {}): void {
+    this.add('gauge', name, help, read, options);
+  }
+
+  /** Durations, in seconds. */
+  histogram(name: string, help: string): DurationHistogram {
+    const histogram = new DurationHistogram(name, help);
+    this.register(histogram);
+    return histogram;
+  }
+
+  /** All metrics, in the text format of Prometheus. One that cannot be read has no value, and does not hide the others. */
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  private add(type: 'counter' | 'gauge', name: string, help: string, read: Read, options: Options): void {
+    const get = async () => {
+      const figures = await this.read(name, read);
+      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
+      return { name, help, type, aggregator: 'sum', ...options, values };
+    };
+    this.register({ name, get });
+  }
+
+  private async read(name: string, read: Read): Promise<Figures> {
+    try {
+      return await read();
+    } catch (error) {
+      this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
+      return [];
+    }
+  }
+
+  /** `prom-client` asks no more of a metric than its name and `get`, whatever its types say. */
+  private register(metric: { name: string; get(): Promise<object> }): void {
+    this.registry.registerMetric(metric as unknown as Metric);
+  }
+}

@@ -1,0 +1,54 @@
+import type { LoggerService } from '@nestjs/common';
+import type { Log } from './log.js';
+
+type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
+
+/** Nest tells of each module and route that it sets up, which helps only who debugs the start. */
+const SET_UP = new Set<unknown>([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+]);
+
+/**
+ * Nest's `Logger` on the log of this process. A message may be an object, whose properties are then those of the line.
+ * The package `nestjs-pino` would do this too, and put a middleware of 20 µs before every request.
+ */
+export class NestLogger implements LoggerService {
+  constructor(private readonly out: Log) {}
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write(SET_UP.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
+  }
+
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.write('fatal', message, rest);
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    const [stack] = rest.length > 1 ? rest : [];
+    this.write('error', message, rest, stack);
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.write('warn', message, rest);
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest);
+  }
+
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.write('trace', message, rest);
+  }
+
+  /** What is worth a warning is written at once. */
+  private write(level: Level, message: unknown, rest: unknown[], stack?: unknown): void {
+    const fields = typeof message === 'string' ? { msg: message } : { err: message };
+    const line = typeof message === 'object' && !(message instanceof Error) ? message : fields;
+    this.out[level]({ context: rest.at(-1), ...line, stack });
+    if (this.out.isLevelEnabled('warn') && level !== 'debug' && level !== 'info') this.out.flush();
+  }
+}

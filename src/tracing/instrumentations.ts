@@ -1,0 +1,27 @@
+import type { Attributes } from '@opentelemetry/api';
+import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
+import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
+import { PROBES } from '../common/probes.js';
+
+/** What a request has once Express has routed it. */
+interface Routed {
+  method?: string;
+  route?: { path: string };
+}
+
+/** A query can hold anything, a misplaced key too: it stays out. */
+const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
+
+export const instrumentations = [
+  new HttpInstrumentation({
+    disableOutgoingRequestInstrumentation: true,
+    ignoreIncomingRequestHook: ({ url }) => PROBES.test(url ?? ''),
+    startIncomingSpanHook: () => WITHOUT_QUERY,
+    applyCustomAttributesOnSpan: (span, request) => {
+      const { method, route } = request as Routed;
+      if (route) span.updateName(`${method} ${route.path}`).setAttribute('http.route', route.path);
+    },
+  }),
+  // What nobody waits for, as the sweeping of old rows, is no trace of its own.
+  new PgInstrumentation({ requireParentSpan: true }),
+];

@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
+import { call, createAccount, createKey, send } from './support/client.js';
+import { readMetrics, type Sample, valueOf } from './support/metrics.js';
+import { eventually, ROOT } from './support/npm.js';
+import { query, type Service, startService } from './support/service.js';
+
+type Line = Record<string, unknown>;
+
+let service: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ LOG_LEVEL: 'debug' });
+  key = await createKey(service);
+});
+afterAll(() => service.stop());
+
+/** Everything on the log so far; whatever else is written to it fails the test. */
+function linesOf(of: Service): Line[] {
+  const written = of.output().split('\n');
+  return written.filter((line) => line && !line.startsWith('  ')).map((line) => JSON.parse(line) as Line);
+}
+
+/** The line of a request, once it is there. */
+async function lineOf(requestId: string, of = service): Promise<Line> {
+  const find = () => linesOf(of).find((line) => line.requestId === requestId && 'durationMs' in line);
+  await eventually(() => find() !== undefined, 2_000);
+  return find()!;
+}
+
+describe('The log', () => {
+  test('has one line of JSON for each request, under the id that its answer carries', async () => {
+    const headers = { 'X-Request-Id': 'from-the-client' };
+    await call(service, 'GET', '/v1/pets?status=sold&limit=3', { key, headers });
+    const line = await lineOf('from-the-client');
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.any(Number),
+      pid: service.process.pid,
+      requestId: 'from-the-client',
+      accountId: expect.stringMatching(/^\d+$/),
+      operationId: 'listPets',
+      method: 'GET',
+      route: '/v1/pets',
+      status: 200,
+      durationMs: expect.any(Number),
+    });
+    expect(line.durationMs).toBeGreaterThan(0);
+    expect(linesOf(service).filter(({ requestId }) => requestId === 'from-the-client')).toHaveLength(1);
+  });
+
+  test('names a route by its template, and an unknown address not at all', async () => {
+    const known = await call(service, 'GET', '/v1/pets/4242', { key });
+    const unknown = await call(service, 'GET', '/v1/grace@example.com');
+    expect(await lineOf(known.headers.get('x-request-id')!)).toMatchObject({
+      operationId: 'getPet',
+      route: '/v1/pets/:petId',
+      status: 404,
+    });
+    const line = await lineOf(unknown.headers.get('x-request-id')!);
+    expect(line).toMatchObject({ operationId: 'none', status: 404 });
+    expect(line).not.toHaveProperty('route');
+  });
+
+  test('tells of probes at debug alone', async () => {
+    const { headers } = await call(service, 'GET', '/health/live');
+    expect(await lineOf(headers.get('x-request-id')!)).toMatchObject({ level: 'debug', status: 200 });
+  });
+
+  test('counts requests that are none in one line, however many come', async () => {
+    for (let i = 0; i < 20; i++) await send(service, 'GARBAGE\r\n\r\n');
+    const told = () => linesOf(service).filter(({ refused }) => refused !== undefined);
+    await eventually(() => told().length > 0, 2_000);
+    expect(told()).toHaveLength(1);
+    expect(told()[0]).toMatchObject({ level: 'info', refused: { bad_request: 1 } });
+    const metrics = await readMetrics(service);
+    expect(valueOf(metrics, 'http_server_refused_requests_total', { reason: 'bad_request' })).toBe(20);
+  });
+
+  test('has the reason of a failure at the level of its status, and never what was sent', async () => {
+    const other = await startService({ LOG_LEVEL: 'debug' });
+    const account = await createAccount(other);
+    const own = await createKey(other, account);
+    const sent = ['Frida the Turtle', 'See you at nine', 'Secret Category', 'query-text', 'wrong-password-1'];
+    const [name, message, category, text, password] = sent;
+    await call(other, 'POST', '/v1/pets', { key: own, body: { name, categoryId: 1 } });
+    await call(other, 'POST', '/v1/messages', { key: own, body: { message } });
+    await call(other, 'POST', '/v1/messages', { key: own, body: `{"message": "${message}` });
+    await call(other, 'POST', '/v1/accounts', { body: { email: account.email, password } });
+    await call(other, 'GET', '/v1/api-keys', { account: { ...account, password: password! } });
+    await call(other, 'GET', `/v1/pets?status=${text}&access_token=${own}`, { key: own });
+    await call(other, 'GET', `/v1/${text}/${account.email}`, { key: own });
+    await query(other.databaseUrl, 'DROP TABLE categories CASCADE');
+    const failed = await call(other, 'POST', '/v1/categories', { key: own, body: { name: category } });
+    await lineOf(failed.headers.get('x-request-id')!, other);
+    await other.stop();
+    const requestId = failed.headers.get('x-request-id');
+    expect(linesOf(other).filter((line) => line.requestId === requestId)).toMatchObject([
+      { level: 'error', context: 'ErrorFilter', msg: expect.stringContaining('"categories" does not exist') },
+      { level: 'warn', operationId: 'createCategory', status: 500 },
+    ]);
+    const never = [...sent, account.email, account.password, own, own.slice(9), 'Bearer', 'Basic '];
+    for (const secret of never) expect(other.output()).not.toContain(secret);
+  });
+});
+
+describe('The metrics', () => {
+  test('count requests and their durations by operation and status', async () => {
+    const before = await readMetrics(service);
+    for (let i = 0; i < 3; i++) await call(service, 'GET', '/v1/categories', { key });
+    await call(service, 'GET', '/v1/categories');
+    const after = await readMetrics(service);
+    const name = 'http_server_request_duration_seconds';
+    const rise = (suffix: string, labels: Record<string, string>) =>
+      valueOf(after, name + suffix, labels) - valueOf(before, name + suffix, labels);
+    const operation = 'listCategories';
+    expect(rise('_count', { operation, status: '200' })).toBe(3);
+    expect(rise('_count', { operation, status: '401' })).toBe(1);
+    expect(rise('_bucket', { operation, status: '200', le: '+Inf' })).toBe(3);
+    expect(rise('_bucket', { operation, status: '200', le: '5' })).toBe(3);
+    expect(rise('_sum', { operation })).toBeGreaterThan(0);
+    expect(rise('_sum', { operation })).toBeLessThan(4);
+  });
+
+  test('count the calls of a deprecated operation by account', async () => {
+    const account = await createAccount(service);
+    const own = await createKey(service, account);
+    for (let i = 0; i < 2; i++) await call(service, 'GET', '/v1/pets/1', { key: own });
+    await call(service, 'GET', '/v1/pets', { key: own });
+    const metrics = await readMetrics(service);
+    const calls = { operation: 'getPet', account: String(account.id) };
+    expect(valueOf(metrics, 'petstore_deprecated_calls_total', calls)).toBe(2);
+  });
+
+  test('tell of statements that requests share, of known keys, and of connections', async () => {
+    const rises = async (names: string[], work: () => Promise<unknown>) => {
+      const before = await readMetrics(service);
+      await work();
+      const after = await readMetrics(service);
+      return names.map((name) => valueOf(after, name) - valueOf(before, name));
+    };
+    const many = (make: () => Promise<unknown>) => () => Promise.all(Array.from({ length: 40 }, make));
+    const list = many(() => call(service, 'GET', '/v1/pets', { key }));
+    const [asked, sent, lookups] = await rises(
+      ['petstore_reads_asked_total', 'petstore_reads_sent_total', 'petstore_key_lookups_total'],
+      list,
+    );
+    expect(asked).toBeGreaterThanOrEqual(40);
+    expect(sent).toBeLessThan(asked!);
+    expect(lookups).toBe(40);
+    const body = { name: 'Luna', categoryId: 1 };
+    const create = many(() => call(service, 'POST', '/v1/pets', { key, body }));
+    const [writes, commits] = await rises(
+      ['petstore_writes_asked_total', 'petstore_writes_sent_total'],
+      create,
+    );
+    expect(writes).toBe(40);
+    expect(commits).toBeLessThan(40);
+    const metrics = await readMetrics(service);
+    expect(valueOf(metrics, 'petstore_database_connections')).toBeGreaterThan(0);
+    expect(valueOf(metrics, 'petstore_database_connections_max')).toBe(10);
+    expect(valueOf(metrics, 'http_server_active_requests')).toBe(1);
+  });
+
+  test('are on a port of their own where there is one, and there alone', async () => {
+    const other = await startService({ METRICS_PORT: '0' });
+    await eventually(() => other.output().includes('Data'), 2_000);
+    const address = /Metrics +(\S+)/.exec(other.output())![1]!;
+    expect(valueOf(await readMetrics({ url: address }), 'process_cpu_seconds_total')).toBeGreaterThan(0);
+    expect((await call(other, 'GET', '/metrics')).status).toBe(404);
+    expect((await fetch(address.replace('/metrics', '/v1/pets'))).status).toBe(404);
+    expect(await other.stop()).toBe(0);
+  });
+});
+
+/** A span as OTLP has it in JSON. */
+interface Span {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  attributes: { key: string; value: Record<string, unknown> }[];
+  links?: { traceId: string }[];
+}
+
+/** Takes spans as an OpenTelemetry Collector does. */
+async function startCollector(): Promise<{ spans: Span[]; server: Server; url: string }> {
+  const spans: Span[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      expect(request.url).toBe('/v1/traces');
+      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString());
+      for (const { scopeSpans } of resourceSpans) {
+        for (const scope of scopeSpans) spans.push(...scope.spans);
+      }
+      response.setHeader('Content-Type', 'application/json').end('{}');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { spans, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+const SERVER = 2;
+const CLIENT = 3;
+
+describe('Traces', () => {
+  test('go on from the client over the request to its SQL, and their id is in the log', async () => {
+    const { spans, server, url } = await startCollector();
+    const traced = await startService({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_BSP_SCHEDULE_DELAY: '100' });
+    const own = await createKey(traced);
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
+    const path = `/v1/pets?status=sold&access_token=${own}`;
+    const { headers: answered } = await call(traced, 'GET', path, { key: own, headers });
+    await Promise.all(Array.from({ length: 30 }, () => call(traced, 'GET', '/v1/pets/1', { key: own })));
+    expect(await lineOf(answered.get('x-request-id')!, traced)).toMatchObject({ traceId });
+    expect(await traced.stop()).toBe(0);
+    const ofTrace = spans.filter((span) => span.traceId === traceId);
+    const request = ofTrace.find(({ kind }) => kind === SERVER)!;
+    expect(request).toMatchObject({ parentSpanId: '00f067aa0ba902b7', name: 'GET /v1/pets' });
+    const statements = ofTrace.filter(({ kind, name }) => kind === CLIENT && name.startsWith('pg.query'));
+    expect(statements.length).toBeGreaterThan(0);
+    const ids = new Map(ofTrace.map((span) => [span.spanId, span]));
+    const root = (span: Span): Span =>
+      ids.has(span.parentSpanId!) ? root(ids.get(span.parentSpanId!)!) : span;
+    for (const statement of statements) expect(root(statement)).toBe(request);
+    const shared = spans.filter(({ name }) => name === 'shared statement');
+    expect(shared.some(({ links = [] }) => links.some((link) => link.traceId !== shared[0]!.traceId))).toBe(
+      true,
+    );
+    for (const secret of [own, 'correct horse']) expect(JSON.stringify(spans)).not.toContain(secret);
+    server.close();
+  });
+
+  test('load no part of the OpenTelemetry SDK where they are off', async () => {
+    const watch = `import{registerHooks}from'node:module';registerHooks({resolve(s,c,n){if(/^@opentelemetry.(sdk|instr)/.test(s))console.error(JSON.stringify({loaded:s}));return(n(s,c))}})`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(watch)}`;
+    const loadedBy = async (env: Record<string, string>) => {
+      const other = await startService({ ...env, NODE_OPTIONS });
+      await other.stop();
+      return linesOf(other).filter(({ loaded }) => loaded);
+    };
+    expect(await loadedBy({})).toEqual([]);
+    expect(await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' })).not.toEqual([]);
+  });
+});
+
+describe('Readiness', () => {
+  test('needs every migration of the build; liveness does not', async () => {
+    const other = await startService();
+    const [taken] = await query<{ name: string; timestamp: string }>(
+      other.databaseUrl,
+      'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
+    );
+    expect((await call(other, 'GET', '/health/ready')).status).toBe(503);
+    expect((await call(other, 'GET', '/health/live')).status).toBe(200);
+    await eventually(() => other.output().includes(`lacks ${taken!.name}`), 2_000);
+    await query(other.databaseUrl, 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
+      taken!.timestamp,
+      taken!.name,
+    ]);
+    expect((await call(other, 'GET', '/health/ready')).status).toBe(200);
+    await other.stop();
+  });
+});
+
+describe('The dashboard and the alerts', () => {
+  const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+  const dashboard = JSON.parse(read('deploy/grafana/dashboard.json')) as {
+    panels: { type: string; title: string; targets?: { expr: string }[] }[];
+  };
+  const { groups } = load(read('deploy/prometheus/alerts.yaml')) as {
+    groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+  const expressions = [
+    ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...rules.map(({ expr }) => expr),
+  ];
+  /** Names of series in an expression: what is no function, keyword, label or number. */
+  const namesIn = (expr: string) =>
+    [...expr.replace(/\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without)\s*\([^)]*\)/g, ' ').matchAll(/[a-z]\w*/g)]
+      .map(([name]) => name)
+      .filter((name) => /_/.test(name) && !/^(?:histogram_quantile|group_left|label_replace)$/.test(name));
+
+  test('use metrics and labels that there are', async () => {
+    await call(service, 'GET', '/v1/pets/1', { key });
+    await send(service, 'GARBAGE\r\n\r\n');
+    const samples = await readMetrics(service);
+    const known = new Map<string, Sample>(samples.map((sample) => [sample.name, sample]));
+    expect(expressions.length).toBeGreaterThan(20);
+    for (const expr of expressions) {
+      const names = namesIn(expr);
+      if (!/^(?:up|absent)/.test(expr)) expect(names.length).toBeGreaterThan(0);
+      for (const name of names)
+        expect({ expr, found: known.has(name) ? name : '' }).toEqual({ expr, found: name });
+      for (const [, name, matchers] of expr.matchAll(/(\w+)\{([^}]*)\}/g)) {
+        const used = [...matchers!.matchAll(/(\w+)\s*[=!]/g)].map(([, label]) => label!);
+        const own = new Set(['job', 'instance', ...Object.keys(known.get(name!)?.labels ?? {})]);
+        expect({ expr, used: used.filter((label) => !own.has(label)) }).toEqual({ expr, used: [] });
+      }
+    }
+  });
+
+  test('lead from each alert to its section in the manual', () => {
+    const titles = [...read('docs/operating.md').matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!);
+    const anchors = new Set(titles.map((title) => title.toLowerCase().replaceAll(' ', '-')));
+    expect(rules.length).toBeGreaterThan(8);
+    for (const { alert, annotations } of rules) {
+      const [, anchor] = annotations.runbook_url!.split('docs/operating.md#');
+      expect({ alert, known: anchors.has(anchor!) }).toEqual({ alert, known: true });
+      expect(annotations.summary).toBeTruthy();
+    }
+  });
+});
