@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
-import { CompiledDataSource } from './compiled/compiled-data-source.js';
+import { CompiledDataSource, type CompiledDataSourceOptions } from './compiled/compiled-data-source.js';
 import { poolOptions } from './data-source.js';
 import { Transactions } from './transactions.js';
 
@@ -12,7 +12,8 @@ import { Transactions } from './transactions.js';
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
-      dataSourceFactory: async (options) => new CompiledDataSource(options!).initialize(),
+      dataSourceFactory: async (options) =>
+        new CompiledDataSource(options as CompiledDataSourceOptions).initialize(),
     }),
   ],
   providers: [Transactions],
