@@ -38,5 +38,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
+    // The role may have the time-outs of requests, for connections by way of a pooler.
+    extra: { options: '-c statement_timeout=0 -c lock_timeout=0' },
   };
 }

@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
 import { CompiledDataSource, type CompiledDataSourceOptions } from './compiled/compiled-data-source.js';
 import { poolOptions } from './data-source.js';
+import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { Transactions } from './transactions.js';
 
 /** Connects TypeORM; each feature brings its own entities. */
@@ -12,11 +13,16 @@ import { Transactions } from './transactions.js';
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
-      dataSourceFactory: async (options) =>
-        new CompiledDataSource(options as CompiledDataSourceOptions).initialize(),
+      dataSourceFactory: async (options) => open(options as CompiledDataSourceOptions),
     }),
   ],
   providers: [Transactions],
   exports: [Transactions],
 })
 export class DatabaseModule {}
+
+async function open(options: CompiledDataSourceOptions): Promise<CompiledDataSource> {
+  const database = await new CompiledDataSource(options).initialize();
+  await warnOfMissingTimeouts(database.primary);
+  return database;
+}

@@ -5,7 +5,7 @@ import { query, type Service, startService } from '../support/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { durationOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
-import { exchange, type Outcome } from './support/load.js';
+import { exchange, type Outcome, ReadLoad } from './support/load.js';
 
 const CLIENTS = 32;
 const LAG_S = 10;
@@ -87,23 +87,12 @@ async function stalePairs(count: number): Promise<Outcome[]> {
   return stale;
 }
 
-/** Clients that read pages of both instances until they are stopped. */
-function readOn(): { outcomes: Outcome[]; stop: () => Promise<void> } {
-  const outcomes: Outcome[] = [];
-  let isStopped = false;
-  const client = async (i: number) => {
-    for (let n = i; !isStopped; n++) {
-      const path = `/v1/pets?limit=${(n % 10) + 1}`;
-      outcomes.push(await exchange(services[n % 2]!.url, { path, key }, agent));
-    }
-  };
-  const clients = Array.from({ length: CLIENTS }, (_none, i) => client(i));
-  const stop = async () => {
-    isStopped = true;
-    await Promise.all(clients);
-  };
-  return { outcomes, stop };
-}
+/** Reads pages of both instances until it is stopped. */
+const readOn = () =>
+  new ReadLoad(
+    services.map(({ url }) => url),
+    key,
+  );
 
 test.each([
   ['lags by ten seconds', 10_000, () => lagging],
