@@ -80,9 +80,9 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
     });
 
     test('the time-outs that the pooler drops are told of', () => {
-      for (const name of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) {
-        expect(service.output()).toMatch(new RegExp(`\\b${name}\\b.* not in force`));
-      }
+      expect(service.output()).toContain(
+        'idle_in_transaction_session_timeout, lock_timeout, statement_timeout not in force',
+      );
     });
 
     test('a pooler that dies costs 503, until it is back', async () => {

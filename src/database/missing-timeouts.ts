@@ -2,7 +2,8 @@ import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 
 const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
-  AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`;
+  AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')
+  ORDER BY name`;
 
 /** Warns of time-outs that a connection has asked for and does not have: a pooler such as PgBouncer drops them. */
 export async function warnOfMissingTimeouts(connections: Pool): Promise<void> {
