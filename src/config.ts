@@ -9,6 +9,7 @@ import {
   IsString,
   IsUrl,
   Matches,
+  isURL,
   Max,
   Min,
   ValidateBy,
@@ -39,6 +40,19 @@ const EndsIn = (suffix: string) =>
     validator: {
       validate: (value) => typeof value === 'string' && value.endsWith(suffix),
       defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
+    },
+  });
+
+/** Addresses separated by commas. */
+const DatabaseUrls = () =>
+  ValidateBy({
+    name: 'databaseUrls',
+    validator: {
+      validate: (value) =>
+        String(value)
+          .split(',')
+          .every((one) => isURL(one, DATABASE_URL)),
+      defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
     },
   });
 
@@ -77,7 +91,11 @@ export class Config {
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_URL?: string;
   /** A connection past a pooler such as PgBouncer, for what needs a session of its own (migrations). */
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
-  /** Connections per process. */
+  /** Replicas of DATABASE_URL's server, separated by commas, that lists are read from. */
+  @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
+  /** Whether statements are prepared; `off` is for a PgBouncer older than 1.21. */
+  @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
+  /** Connections per process, to the primary and to each replica. */
   @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';

@@ -58,12 +58,12 @@ export class HttpServer extends ExpressAdapter {
 
   override initHttpServer(): void {
     const take: RequestListener = (request, response) => this.take(request, response);
-    const { request, response } = this.getInstance<Express>();
+    const app = this.getInstance<Express>();
     this.httpServer = createServer(
       {
         ...LIMITS,
-        IncomingMessage: withPrototype(IncomingMessage, request),
-        ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, response),
+        IncomingMessage: withPrototype(IncomingMessage, app.request),
+        ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
       },
       take,
     );

@@ -1,23 +1,33 @@
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../config.js';
+import type { CompiledDataSourceOptions } from './compiled/compiled-data-source.js';
 import { DeadlineClient } from './deadline-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
-/** TypeORM's options for the connections that requests use. */
-export function poolOptions(config: Config): PostgresDataSourceOptions {
+/** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
+export function poolOptions(config: Config): CompiledDataSourceOptions {
+  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_POOL_SIZE, DATABASE_PREPARED_STATEMENTS } = config;
+  const pool = {
+    max: DATABASE_POOL_SIZE,
+    Client: DeadlineClient,
+    keepAlive: true,
+    statement_timeout: TIMEOUTS.statement,
+    lock_timeout: TIMEOUTS.lock,
+    idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+  };
   return {
     type: 'postgres',
-    url: config.DATABASE_URL,
+    url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
-    extra: {
-      max: config.DATABASE_POOL_SIZE,
-      Client: DeadlineClient,
-      keepAlive: true,
-      statement_timeout: TIMEOUTS.statement,
-      lock_timeout: TIMEOUTS.lock,
-      idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
-    },
+    extra: pool,
+    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
+    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((connectionString) => ({
+      ...pool,
+      connectionString,
+      application_name: 'petstore-lists',
+      connectionTimeoutMillis: TIMEOUTS.connect,
+    })),
   };
 }
 
@@ -28,5 +38,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
+    // The role may have the time-outs of requests, for connections by way of a pooler.
+    extra: { options: '-c statement_timeout=0 -c lock_timeout=0' },
   };
 }

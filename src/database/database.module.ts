@@ -2,9 +2,10 @@ import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Config } from '../config.js';
 import { MetricsModule } from '../observability/metrics.module.js';
-import { CompiledDataSource } from './compiled/compiled-data-source.js';
+import { CompiledDataSource, type CompiledDataSourceOptions } from './compiled/compiled-data-source.js';
 import { DatabaseMetrics } from './database-metrics.js';
 import { poolOptions } from './data-source.js';
+import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { SchemaCheck } from './schema-check.js';
 import { Transactions } from './transactions.js';
 
@@ -16,10 +17,16 @@ import { Transactions } from './transactions.js';
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
-      dataSourceFactory: async (options) => new CompiledDataSource(options!).initialize(),
+      dataSourceFactory: async (options) => open(options as CompiledDataSourceOptions),
     }),
   ],
   providers: [DatabaseMetrics, SchemaCheck, Transactions],
   exports: [SchemaCheck, Transactions],
 })
 export class DatabaseModule {}
+
+async function open(options: CompiledDataSourceOptions): Promise<CompiledDataSource> {
+  const database = await new CompiledDataSource(options).initialize();
+  await warnOfMissingTimeouts(database.primary);
+  return database;
+}

@@ -1,17 +1,22 @@
 /**
  * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, by a 503 if need
  * be. At the worst it waits for a connection and a statement twice, once for its key and once for what it asks for, and
- * only the last statement can meet silence: 2 × connect + statement + silence stays below.
+ * only the last statement can meet silence. A list may have tried a replica before: 2 × connect + statement + silence +
+ * replica stays below.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
-  connect: 750,
+  connect: 700,
   /** The server ends a statement that runs longer. The statements here take a few ms. */
   statement: 600,
   /** The server ends a statement that waits longer for a lock: sooner than others give up waiting for its connection. */
   lock: 450,
   /** A server that has said nothing for this long is frozen or cut off: the connection is given up. */
   silence: 850,
+  /** A read goes to the primary that a replica has not answered. */
+  replica: 140,
+  /** A replica that needs longer to have what is wanted of it lags. A healthy one is about one behind. */
+  replay: 10,
   /** The server ends a transaction whose process has stopped in the middle, so that its locks go. */
   idleInTransaction: 5_000,
   /** Connecting at the start, where nobody waits for an answer. */

@@ -1,22 +1,57 @@
+import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { DataSource, EntityManager, type QueryRunner } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { Replicas } from '../replicas/replicas.js';
 import { CompiledEntityManager } from './compiled-entity-manager.js';
 import { Compiler } from './compiler.js';
 import { GroupedInserts } from './grouped-inserts.js';
 import type { LaneCounts } from './lane.js';
 import { SharedReads } from './shared-reads.js';
 
+/** TypeORM's options, and what it has none for. */
+export type CompiledDataSourceOptions = PostgresDataSourceOptions & {
+  /** The pools of the replicas that lists are read from. */
+  readonly replicaPools: readonly PoolConfig[];
+  /** Whether a connection keeps the statements that it has parsed. */
+  readonly preparesStatements: boolean;
+};
+
 /**
  * TypeORM's data source, whose entity managers run common operations as prepared statements. So a repository is fast
  * that is injected and called as in any other project.
  */
 export class CompiledDataSource extends DataSource {
+  declare readonly options: CompiledDataSourceOptions;
   readonly compiler = new Compiler(new EntityManager(this));
   readonly reads = new SharedReads();
   /** Of the writes that are made together. */
   readonly writeCounts: LaneCounts = { asked: 0, sent: 0 };
   readonly inserts = new GroupedInserts(this.writeCounts);
+  private replicas?: Replicas;
 
   override createEntityManager(queryRunner?: QueryRunner): EntityManager {
     return new CompiledEntityManager(this, queryRunner);
+  }
+
+  override async initialize(): Promise<this> {
+    await super.initialize();
+    const { replicaPools } = this.options;
+    if (replicaPools.length > 0) this.replicas = new Replicas(this.primary, [...replicaPools]);
+    return this;
+  }
+
+  override async destroy(): Promise<void> {
+    await Promise.all([this.replicas?.close(), super.destroy()]);
+  }
+
+  /** The connections to the primary: TypeORM's own. */
+  get primary(): Pool {
+    return (this.driver as PostgresDriver).master;
+  }
+
+  /** Reads lists: outside of transactions, and as exactly from a replica as from the primary. */
+  readList<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
+    return this.replicas ? this.replicas.read(work) : work(this.primary);
   }
 }

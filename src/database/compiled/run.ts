@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryArrayResult } from 'pg';
 import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import type { CompiledDataSource, CompiledDataSourceOptions } from './compiled-data-source.js';
 import type { Statement } from './statement.js';
 
 /** The rows of an answer, each an array of the values of its columns. */
@@ -12,15 +12,42 @@ export type Rows = QueryArrayResult<unknown[]>;
  */
 export async function run(
   { dataSource, queryRunner }: EntityManager,
-  { name, text, parameters }: Statement,
+  statement: Statement,
   values: Record<string, unknown>,
 ): Promise<Rows> {
   if (queryRunner?.isReleased) throw new QueryRunnerAlreadyReleasedError();
-  const { master } = dataSource.driver as PostgresDriver;
-  const connection: Pool | PoolClient = queryRunner ? await queryRunner.connect() : master;
+  const { primary, options } = dataSource as CompiledDataSource;
+  return runOn(queryRunner ? await queryRunner.connect() : primary, options, statement, values);
+}
+
+/**
+ * Runs a statement of a list, where lists are read from.
+ * @throws QueryFailedError, as TypeORM does
+ */
+export function runList(
+  { dataSource }: EntityManager,
+  statement: Statement,
+  values: Record<string, unknown>,
+): Promise<Rows> {
+  const source = dataSource as CompiledDataSource;
+  return source.readList((connection) => runOn(connection, source.options, statement, values));
+}
+
+async function runOn(
+  connection: Pool | PoolClient,
+  { preparesStatements }: CompiledDataSourceOptions,
+  { name, text, parameters }: Statement,
+  values: Record<string, unknown>,
+): Promise<Rows> {
   const ordered = parameters.map((parameter) => values[parameter]);
+  const query = {
+    name: preparesStatements ? name : undefined,
+    text,
+    values: ordered,
+    rowMode: 'array' as const,
+  };
   try {
-    return await connection.query<unknown[]>({ name, text, values: ordered, rowMode: 'array' });
+    return await connection.query<unknown[]>(query);
   } catch (error) {
     throw new QueryFailedError(text, ordered, error as Error);
   }

@@ -4,7 +4,7 @@ import type { CompiledDataSource } from './compiled-data-source.js';
 import { Lane, type LaneCounts } from './lane.js';
 import { hydrate } from './plain-entity.js';
 import { pages } from './read-statements.js';
-import { run } from './run.js';
+import { runList } from './run.js';
 import type { Statement } from './statement.js';
 
 /** Rows in the order of their ids. They may be shared with others who asked for the same, so they stay as they are. */
@@ -51,14 +51,14 @@ export class SharedPages {
     const { parameters } = this.statement;
     // A list of lists has no type in SQL.
     if (distinct.length === 1 || parameters.length === 0 || parameters.includes('ids')) {
-      const all = distinct.map(({ values }) => run(this.manager, this.statement, values));
+      const all = distinct.map(({ values }) => runList(this.manager, this.statement, values));
       return (await Promise.all(all)).map(({ rows }) => rows);
     }
     const { compiler } = this.manager.dataSource as CompiledDataSource;
     this.several ??= pages(compiler, this.entity, this.statement);
     const lists = parameters.map((name) => [name, distinct.map(({ values }) => values[name])]);
     const found: Row[][] = distinct.map(() => []);
-    const { rows } = await run(this.manager, this.several, Object.fromEntries(lists));
+    const { rows } = await runList(this.manager, this.several, Object.fromEntries(lists));
     for (const row of rows) found[Number(row.at(-1)) - 1]!.push(row);
     // Joined rows come in this order, but PostgreSQL does not promise it.
     const id = this.statement.columns.indexOf('id');

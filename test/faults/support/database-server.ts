@@ -1,12 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { loadBinaries } from '../../../src/database/embedded/binaries.js';
 import { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
-import { unprivileged } from '../../../src/database/embedded/run-as.js';
+import { NOBODY, unprivileged } from '../../../src/database/embedded/run-as.js';
 
 /** A PostgreSQL of a test's own, to be killed, frozen and started again on the same port. */
 export class DatabaseServer {
@@ -23,6 +31,33 @@ export class DatabaseServer {
   ): Promise<DatabaseServer> {
     const { postgres, url } = await EmbeddedPostgres.start(folder);
     return new DatabaseServer(postgres, url);
+  }
+
+  /**
+   * A copy of another server that follows it, as a hot standby.
+   * @param settings lines of its configuration
+   */
+  static async follow(primary: DatabaseServer, settings: string[] = []): Promise<DatabaseServer> {
+    const folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'replica-'));
+    chmodSync(folder, 0o755);
+    const data = join(folder, 'postgres');
+    await copy(primary, folder);
+    for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
+    const { hostname, port, username, password } = new URL(primary.url);
+    const conninfo = `host=${hostname} port=${port} user=${username} password=${password}`;
+    const lines = [`primary_conninfo = '${conninfo}'`, 'wal_retrieve_retry_interval = 200ms', ...settings];
+    appendFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
+    writeFileSync(join(data, 'standby.signal'), '');
+    if (process.getuid?.() === 0) {
+      for (const name of ['backup_label', 'standby.signal'])
+        chownSync(join(data, name), NOBODY.uid, NOBODY.gid);
+    }
+    return DatabaseServer.start(folder);
+  }
+
+  /** Folder of its data. */
+  get path(): string {
+    return this.embedded.path;
   }
 
   /** Ends all its processes at once, as a power failure does. */
@@ -70,6 +105,20 @@ export class DatabaseServer {
     return Number(
       readFileSync(join(this.embedded.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
     );
+  }
+}
+
+/** Copies the files of a server that runs. https://www.postgresql.org/docs/current/continuous-archiving.html */
+async function copy({ url, path }: DatabaseServer, folder: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("SELECT pg_backup_start('copy', true)");
+    execFileSync('cp', ['-a', join(path, 'postgres'), join(path, 'password'), folder]);
+    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
+    writeFileSync(join(folder, 'postgres', 'backup_label'), rows[0].labelfile);
+  } finally {
+    await client.end();
   }
 }
 

@@ -94,6 +94,36 @@ export class WriteLoad {
   }
 }
 
+/** Clients that list animals at several addresses in turn, one request after another each. */
+export class ReadLoad {
+  readonly outcomes: Outcome[] = [];
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly clients: Promise<void>[];
+  private isStopped = false;
+
+  constructor(
+    private readonly urls: string[],
+    private readonly key: string,
+    { clients = 16 } = {},
+  ) {
+    this.clients = Array.from({ length: clients }, (_none, i) => this.run(i));
+  }
+
+  /** Lets each client finish its last request. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await Promise.all(this.clients);
+    this.agent.destroy();
+  }
+
+  private async run(client: number): Promise<void> {
+    for (let i = client; !this.isStopped; i++) {
+      const call = { path: `/v1/pets?limit=${(i % 10) + 1}`, key: this.key };
+      this.outcomes.push(await exchange(this.urls[i % this.urls.length]!, call, this.agent));
+    }
+  }
+}
+
 /** Animals and messages in turn, with and without an `Idempotency-Key`. */
 function newWrite(i: number, key: string, filler: string): Call {
   const text = randomUUID();

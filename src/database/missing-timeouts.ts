@@ -1,0 +1,16 @@
+import { Logger } from '@nestjs/common';
+import type { Pool } from 'pg';
+
+const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
+  AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')
+  ORDER BY name`;
+
+/** Warns of time-outs that a connection has asked for and does not have: a pooler such as PgBouncer drops them. */
+export async function warnOfMissingTimeouts(connections: Pool): Promise<void> {
+  const { rows } = await connections.query<{ name: string }>(MISSING);
+  if (rows.length === 0) return;
+  const names = rows.map(({ name }) => name).join(', ');
+  new Logger('Database').warn(
+    `${names} not in force: behind a pooler, set them for the role (docs/scaling.md). Until then a statement that the service has given up runs on.`,
+  );
+}

@@ -1,0 +1,49 @@
+import type { Pool, PoolClient } from 'pg';
+
+/** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
+export interface WalPosition {
+  timeline: number;
+  bytes: bigint;
+}
+
+/**
+ * Where every commit ends that has been acknowledged. What lies between the ends of the flushed and of the inserted
+ * log is acknowledged only where commits do not wait for the disk, and reaches no replica until it is flushed.
+ */
+const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
+  WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
+
+const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
+
+/** The timeline stands in the server's control file, which takes it as long to read as a page of rows. */
+const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
+
+const CLUSTER = 'SELECT system_identifier, current_database() FROM pg_control_system()';
+
+/** The position of a primary. A server that has replayed up to there shows all that was acknowledged before the call. */
+export async function currentPosition(primary: Pool): Promise<WalPosition> {
+  const [file, bytes] = (await first(primary, PRIMARY)) as [string, string];
+  return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
+}
+
+/** Up to where the next statement on the connection to a replica sees at least. */
+export async function replayedBytes(replica: PoolClient): Promise<bigint> {
+  const [bytes] = await first(replica, REPLICA);
+  return BigInt((bytes ?? -1) as string | number);
+}
+
+/** The timeline that a replica follows; 0 for a server that is no replica, or is none any more. */
+export async function replayedTimeline(replica: PoolClient): Promise<number> {
+  const [timeline] = await first(replica, TIMELINE);
+  return Number(timeline ?? 0);
+}
+
+/** The same text for a primary and its replicas, and no others. */
+export async function clusterOf(connection: Pool | PoolClient): Promise<string> {
+  return (await first(connection, CLUSTER)).join(' ');
+}
+
+async function first(connection: Pool | PoolClient, text: string): Promise<unknown[]> {
+  const { rows } = await connection.query<unknown[]>({ text, rowMode: 'array' });
+  return rows[0] ?? [];
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { TIMEOUTS } from '../timeouts.js';
+import { clusterOf, replayedBytes, replayedTimeline, type WalPosition } from './position.js';
+
+/** Milliseconds between two looks at a replica that is about to have what is wanted of it. */
+const LOOK_MS = 1;
+/** Milliseconds from the first trial that fails to the next; doubled after each, up to the longest. */
+const PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** What a replica is held against. */
+export interface Primary {
+  position(): Promise<WalPosition>;
+  cluster(): Promise<string>;
+}
+
+/** The replica is there, but not as far as it should be. */
+class Behind extends Error {}
+
+/** A replica of the primary. After a failure, or where it lags, it is left alone until it passes a trial. */
+export class Replica {
+  private isUsed = false;
+  private readonly logger = new Logger('Replica');
+  private readonly pool: Pool;
+  private readonly name: string;
+  private readonly timelines = new WeakMap<PoolClient, number>();
+  private readonly closing = new AbortController();
+
+  constructor(
+    options: PoolConfig,
+    private readonly primary: Primary,
+  ) {
+    this.name = new URL(options.connectionString!).host;
+    this.pool = new Pool(options);
+    this.pool.on('error', this.leaveAlone);
+    // A connection that breaks while it is in use also fails the statement that uses it.
+    this.pool.on('connect', (client) => client.on('error', this.leaveAlone));
+    void this.tryOut();
+  }
+
+  /** Whether it is worth asking. */
+  get isUsable(): boolean {
+    return this.isUsed;
+  }
+
+  /**
+   * Reads what the primary would have answered at this moment, or later.
+   * @param work may still run when its result is no longer waited for
+   * @throws within TIMEOUTS.replica where the replica is away or behind; else what `work` throws
+   */
+  async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
+    try {
+      return await inTime(this.attempt(work));
+    } catch (error) {
+      this.leaveAlone();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort();
+    await this.pool.end();
+  }
+
+  private async attempt<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    try {
+      const [wanted, replayed] = await Promise.all([this.primary.position(), replayedBytes(client)]);
+      await this.catchUp(client, wanted, replayed);
+      const result = await work(client);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(error instanceof Behind ? undefined : (error as Error));
+      throw error;
+    }
+  }
+
+  /** Waits a few milliseconds at most: a replica that needs longer is left alone. */
+  private async catchUp(client: PoolClient, wanted: WalPosition, replayed: bigint): Promise<void> {
+    // After a failover a position says nothing of a replica that went on with the old primary.
+    if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
+    const deadline = performance.now() + TIMEOUTS.replay;
+    for (let reached = replayed; reached < wanted.bytes; reached = await replayedBytes(client)) {
+      if (performance.now() > deadline) throw new Behind('it lags');
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** Looked up once for each connection, with whether it leads to a replica of this primary. */
+  private async timelineOf(client: PoolClient): Promise<number> {
+    const known = this.timelines.get(client);
+    if (known !== undefined) return known;
+    const [own, primary] = await Promise.all([clusterOf(client), this.primary.cluster()]);
+    if (own !== primary) throw new Error('it holds another database');
+    const timeline = await replayedTimeline(client);
+    this.timelines.set(client, timeline);
+    return timeline;
+  }
+
+  private readonly leaveAlone = (): void => {
+    if (!this.isUsed) return;
+    this.isUsed = false;
+    void this.tryOut();
+  };
+
+  /** Reads nothing, again and again, until that works. */
+  private async tryOut(): Promise<void> {
+    const { signal } = this.closing;
+    let pause = 0;
+    let isMissed = false;
+    while (!this.isUsed && !signal.aborted) {
+      try {
+        await sleep(pause, undefined, { signal, ref: false });
+        await inTime(this.attempt(async () => {}));
+        this.isUsed = true;
+        if (isMissed) this.logger.warn(`${this.name} is used again.`);
+      } catch (error) {
+        pause = Math.min(pause * 2 || PAUSE_MS, LONGEST_PAUSE_MS);
+        if (isMissed || signal.aborted || pause < LONGEST_PAUSE_MS) continue;
+        isMissed = true;
+        this.logger.warn(`${this.name} is left alone: ${(error as Error).message}.`);
+      }
+    }
+  }
+}
+
+/** Whoever waits goes elsewhere after this time; a connection that says nothing ends by itself a little later. */
+function inTime<T>(work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(new Error('it does not answer')), TIMEOUTS.replica);
+  void work.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
+}

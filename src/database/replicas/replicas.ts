@@ -1,0 +1,43 @@
+import type { Pool, PoolClient, PoolConfig } from 'pg';
+import { Lane } from '../compiled/lane.js';
+import { clusterOf, currentPosition, type WalPosition } from './position.js';
+import { Replica } from './replica.js';
+
+/**
+ * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, with
+ * all others that ask at that moment by one statement, and takes no replica that has not replayed it that far. So no
+ * read is ever stale, whoever wrote through whichever instance, and none has to know who did. It costs a round trip,
+ * and the primary a statement that touches no table.
+ */
+export class Replicas {
+  private readonly replicas: Replica[];
+  private readonly positions: Lane<undefined, WalPosition>;
+  private turn = 0;
+
+  /** @param pools the pool of each replica */
+  constructor(
+    private readonly primary: Pool,
+    pools: PoolConfig[],
+  ) {
+    this.positions = new Lane({ asked: 0, sent: 0 }, () => currentPosition(primary));
+    const sight = { position: () => this.positions.ask(undefined), cluster: () => clusterOf(primary) };
+    this.replicas = pools.map((options) => new Replica(options, sight));
+  }
+
+  /** Reads from a replica; from the primary where none is usable, and what a replica has failed to answer. */
+  async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
+    const replica = this.next();
+    if (!replica) return work(this.primary);
+    return replica.read(work).catch(() => work(this.primary));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => replica.close()));
+  }
+
+  /** The usable ones by turns. */
+  private next(): Replica | undefined {
+    const usable = this.replicas.filter(({ isUsable }) => isUsable);
+    return usable[this.turn++ % usable.length];
+  }
+}

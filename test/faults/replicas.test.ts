@@ -1,0 +1,170 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKey } from '../support/client.js';
+import { query, type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import { durationOf, PATIENCE_MS } from './support/fault.js';
+import { countStatuses, record } from './support/figures.js';
+import { exchange, type Outcome, ReadLoad } from './support/load.js';
+
+const CLIENTS = 32;
+const LAG_S = 10;
+const FAULT_MS = 2_000;
+
+let primary: DatabaseServer;
+let current: DatabaseServer;
+let lagging: DatabaseServer;
+let key: string;
+const services: Service[] = [];
+const agent = new Agent({ keepAlive: true });
+
+beforeAll(async () => {
+  primary = await DatabaseServer.start();
+  const first = await startService({ DATABASE_URL: primary.url });
+  key = await createKey(first);
+  await first.stop();
+  [current, lagging] = await Promise.all([
+    DatabaseServer.follow(primary),
+    DatabaseServer.follow(primary, [`recovery_min_apply_delay = '${LAG_S}s'`]),
+  ]);
+});
+afterEach(() => Promise.all(services.splice(0).map((service) => service.stop())));
+afterAll(async () => {
+  agent.destroy();
+  await Promise.all([current, lagging].map((replica) => replica?.stop()));
+  await primary.stop();
+});
+
+/** Two instances that read from the replicas. */
+async function startTwo(...replicas: DatabaseServer[]): Promise<void> {
+  const env = {
+    DATABASE_URL: primary.url,
+    DATABASE_REPLICA_URLS: replicas.map(({ url }) => url).join(),
+    ROLE: 'api',
+  };
+  services.push(...(await Promise.all([startService(env), startService(env)])));
+  await sleep(500);
+}
+
+/** How often a server has looked rows of animals up by an index: once for each page. */
+async function countPages({ url }: DatabaseServer): Promise<number> {
+  const sql = `SELECT sum(pg_stat_get_numscans(indexrelid)) AS scans FROM pg_index WHERE indrelid = 'pets'::regclass`;
+  // A server session hands on its counts a second after it has ended a transaction, at the latest.
+  await sleep(1_500);
+  return Number((await query<{ scans: string }>(url, sql))[0]!.scans);
+}
+
+/** Runs `work`, and tells how many of the pages that were read meanwhile a replica has read, from 0 to 1. */
+async function shareOf(replica: DatabaseServer, work: () => Promise<unknown>): Promise<number> {
+  const count = () => Promise.all([replica, primary].map(countPages));
+  const before = await count();
+  await work();
+  const after = await count();
+  const [byReplica, byPrimary] = after.map((pages, i) => pages - before[i]!);
+  return byReplica! / (byReplica! + byPrimary!);
+}
+
+const percent = (share: number) => `${Math.round(share * 100)} %`;
+
+/** Adds an animal through one instance and lists it through the other at once; gives what the list did not have. */
+async function writeThenRead(i: number): Promise<Outcome[]> {
+  const [writer, reader] = i % 2 ? [services[0]!, services[1]!] : [services[1]!, services[0]!];
+  const body = { name: `Pair ${i}`, categoryId: 1 };
+  const written = await exchange(writer.url, { method: 'POST', path: '/v1/pets', key, body }, agent);
+  const { id } = JSON.parse(written.body);
+  const read = await exchange(reader.url, { path: `/v1/pets?ids=${id}`, key }, agent);
+  return read.status === 200 && JSON.parse(read.body)[0]?.id === id ? [] : [read];
+}
+
+/** The answers that were stale, or none. */
+async function stalePairs(count: number): Promise<Outcome[]> {
+  let next = 0;
+  const stale: Outcome[] = [];
+  const client = async () => {
+    while (next < count) stale.push(...(await writeThenRead(next++)));
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  return stale;
+}
+
+/** Reads pages of both instances until it is stopped. */
+const readOn = () =>
+  new ReadLoad(
+    services.map(({ url }) => url),
+    key,
+  );
+
+test.each([
+  ['lags by ten seconds', 10_000, () => lagging],
+  ['is current', 3_000, () => current],
+])(
+  'A list shows what was written before through another instance, where the replica %s',
+  async (name, pairs, one) => {
+    await startTwo(one());
+    let stale: Outcome[] = [];
+    const share = await shareOf(one(), async () => (stale = await stalePairs(pairs)));
+    record({
+      fault: `Replica ${name}`,
+      statuses: '',
+      beside: `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
+    });
+    expect(stale).toEqual([]);
+    // A machine that is busy may keep a current replica behind for more than a moment.
+    if (one() === current) expect(share).toBeGreaterThan(0.3);
+    else expect(share).toBeLessThan(0.05);
+  },
+);
+
+test('Lists are read from a replica that is current', async () => {
+  await startTwo(current);
+  const share = await shareOf(current, async () => {
+    const reading = readOn();
+    await sleep(2_000);
+    await reading.stop();
+  });
+  record({ fault: 'None', statuses: '', beside: `${percent(share)} of lists by the replica` });
+  expect(share).toBeGreaterThan(0.9);
+});
+
+test.each([
+  ['killed', () => current.kill(), () => current.restart()],
+  ['frozen', () => current.freeze(), () => current.thaw()],
+])('No list fails while its replica is %s, and it is used again afterwards', async (name, begin, end) => {
+  await startTwo(current);
+  const reading = readOn();
+  await sleep(1_000);
+  await begin();
+  await sleep(FAULT_MS);
+  await end();
+  await sleep(FAULT_MS);
+  const share = await shareOf(current, () => sleep(1_000));
+  await reading.stop();
+  const slowest = Math.round(Math.max(...reading.outcomes.map(durationOf)));
+  record({
+    fault: `Replica ${name}`,
+    statuses: countStatuses(reading.outcomes),
+    'slowest ms': slowest,
+    beside: `then ${percent(share)} of lists by the replica`,
+  });
+  expect(countStatuses(reading.outcomes)).toBe(`200×${reading.outcomes.length}`);
+  expect(slowest).toBeLessThan(PATIENCE_MS);
+  expect(share).toBeGreaterThan(0.8);
+});
+
+test('A service starts while its replicas are away, and one that is no replica of its database is not used', async () => {
+  const stranger = await DatabaseServer.start();
+  const away = 'postgresql://nobody@127.0.0.1:1/petstore';
+  const service = await startService({
+    DATABASE_URL: primary.url,
+    DATABASE_REPLICA_URLS: `${away},${stranger.url}`,
+  });
+  services.push(service);
+  await sleep(5_000);
+  const { status } = await exchange(service.url, { path: '/v1/pets', key }, agent);
+  await stranger.stop();
+  expect(status).toBe(200);
+  expect(service.output()).toMatch(/127\.0\.0\.1:1 is left alone/);
+  expect(service.output()).toContain(
+    `${new URL(stranger.url).host} is left alone: it holds another database`,
+  );
+});

@@ -1,0 +1,68 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKey } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import { countMissing, durationOf, PATIENCE_MS } from './support/fault.js';
+import { countStatuses, record } from './support/figures.js';
+import { Haproxy, hasHaproxy } from './support/haproxy.js';
+import { ReadLoad, WriteLoad } from './support/load.js';
+
+/** From the start of an instance until the proxy sends it requests, with time to serve some. */
+const SETTLE_MS = 2_000;
+const ROUNDS = 2;
+if (!hasHaproxy) console.warn('The rolling restart is skipped: no haproxy is installed.');
+
+let database: DatabaseServer;
+beforeAll(async () => (database = await DatabaseServer.start()));
+afterAll(() => database.stop());
+
+async function freePorts(count: number): Promise<number[]> {
+  const probes = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(probes.map((probe) => once(probe, 'listening')));
+  const ports = probes.map((probe) => (probe.address() as AddressInfo).port);
+  await Promise.all(probes.map((probe) => once(probe.close(), 'close')));
+  return ports;
+}
+
+(hasHaproxy ? test : test.skip)(
+  'No request fails while three instances behind HAProxy are restarted one by one under load',
+  async () => {
+    const [proxyPort, ...ports] = await freePorts(4);
+    const start = (port: number) =>
+      startService({ DATABASE_URL: database.url, PORT: String(port), TRUST_PROXY: '1' });
+    const instances: Service[] = await Promise.all(ports.map(start));
+    const key = await createKey(instances[0]!);
+    const proxy = await Haproxy.start(proxyPort!, ports);
+    const writes = new WriteLoad(proxy.url, key, { clients: 8 });
+    const reads = new ReadLoad([proxy.url], key, { clients: 8 });
+    await sleep(SETTLE_MS);
+    for (let restart = 0; restart < ROUNDS * ports.length; restart++) {
+      const i = restart % ports.length;
+      expect(await instances[i]!.stop()).toBe(0);
+      instances[i] = await start(ports[i]!);
+      await sleep(SETTLE_MS);
+    }
+    await Promise.all([writes.stop(), reads.stop()]);
+    await proxy.stop();
+    await Promise.all(instances.map((instance) => instance.stop()));
+    const all = [...writes.outcomes, ...reads.outcomes];
+    const failed = all.filter(({ status }) => status < 200 || status > 299);
+    const missing = await countMissing(database.url, writes.acknowledged);
+    const slowest = Math.round(Math.max(...all.map(durationOf)));
+    record({
+      fault: `${ROUNDS * ports.length} restarts behind HAProxy`,
+      statuses: countStatuses(all),
+      'slowest ms': slowest,
+      acknowledged: writes.acknowledged.length,
+      missing,
+      beside: `${all.length} requests, ${failed.length} failed`,
+    });
+    expect(
+      failed.map(({ method, path, status, failure, body }) => [method, path, status, failure ?? body]),
+    ).toEqual([]);
+    expect(missing).toBe(0);
+    expect(slowest).toBeLessThan(PATIENCE_MS);
+  },
+);

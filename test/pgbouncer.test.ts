@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { call, createKey, expectError } from './support/client.js';
+import { Customer, times } from './support/customer.js';
+import { eventually } from './support/npm.js';
+import { findVersion, PgBouncer } from './support/pgbouncer.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
+
+/** Fewer than the service has connections to the pooler, so that these change their sessions all the time. */
+const SESSIONS = '3';
+const [major, minor] = findVersion() ?? [0, 0];
+const keepsStatements = major > 1 || minor >= 21;
+if (major === 0) console.warn('The tests with PgBouncer are skipped: no pgbouncer is installed.');
+
+const MODES = keepsStatements ? ['off', 'on'] : ['off'];
+
+(major > 0 ? describe : describe.skip).each(MODES)(
+  'Behind PgBouncer, with prepared statements %s',
+  (mode) => {
+    let pooler: PgBouncer;
+    let service: Service;
+    let key: string;
+
+    beforeAll(async () => {
+      const databaseUrl = await createDatabase();
+      pooler = await PgBouncer.start(databaseUrl, {
+        default_pool_size: SESSIONS,
+        ...(mode === 'off' && { max_prepared_statements: keepsStatements ? '0' : undefined }),
+      });
+      service = await startService({
+        DATABASE_URL: pooler.url,
+        DATABASE_DIRECT_URL: databaseUrl,
+        DATABASE_PREPARED_STATEMENTS: mode,
+      });
+      key = await createKey(service);
+    });
+    afterAll(async () => {
+      await service?.stop();
+      await pooler?.stop();
+    });
+
+    test('animals that are added and listed at the same time are all there, on every page', async () => {
+      const added = await times(60, async (i) => {
+        const body = { name: `Pet ${i}`, categoryId: 1, status: 'available' };
+        const [created] = await Promise.all([
+          call(service, 'POST', '/v1/pets', { key, body }),
+          call(service, 'GET', `/v1/pets?limit=${(i % 4) * 10 + 1}`, { key }),
+        ]);
+        expect(created.status).toBe(201);
+        expect((await call(service, 'GET', `/v1/pets/${created.body.id}`, { key })).body).toEqual(
+          created.body,
+        );
+        return created.body.id as number;
+      });
+      const listed: number[] = [];
+      let path: string | undefined = '/v1/pets?limit=7&status=available';
+      while (path) {
+        const { body, headers } = await call(service, 'GET', path, { key });
+        listed.push(...body.map(({ id }: { id: number }) => id));
+        path = /<[^>]*?(\/v1[^>]*)>/.exec(headers.get('link') ?? '')?.[1];
+      }
+      expect(listed).toEqual(added.toSorted((a, b) => a - b));
+    });
+
+    test('orders go through all their states', async () => {
+      const customer = await Customer.of(service);
+      const orders = await times(12, () => customer.orderAt('delivered'));
+      expect(orders.map(({ status }) => status)).toEqual(Array(12).fill('delivered'));
+      expect(await customer.petStatus(orders[0]!.petId)).toBe('sold');
+    });
+
+    test('a message that is retried is stored once', async () => {
+      const headers = { 'Idempotency-Key': randomUUID() };
+      const body = { message: randomUUID() };
+      const answers = await times(20, () => call(service, 'POST', '/v1/messages', { key, body, headers }));
+      expect(answers.filter(({ status }) => status !== 202 && status !== 409)).toEqual([]);
+      const again = await call(service, 'POST', '/v1/messages', { key, body, headers });
+      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([202, 'true']);
+      const sql = 'SELECT id FROM messages WHERE message = $1';
+      expect(await query(pooler.url, sql, [body.message])).toEqual([{ id: again.body.id }]);
+    });
+
+    test('the time-outs that the pooler drops are told of', () => {
+      expect(service.output()).toContain(
+        'idle_in_transaction_session_timeout, lock_timeout, statement_timeout not in force',
+      );
+    });
+
+    test('a pooler that dies costs 503, until it is back', async () => {
+      const list = () => call(service, 'GET', '/v1/categories', { key });
+      expect((await list()).status).toBe(200);
+      await pooler.kill();
+      expectError(await list(), 503, 'service_unavailable');
+      await pooler.run();
+      await eventually(async () => (await list()).status === 200, 3_000);
+    });
+  },
+);

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from './npm.js';
+import { query } from './service.js';
+
+/** PgBouncer refuses to run as root. */
+const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const PATH = `${process.env.PATH}:/usr/sbin`;
+
+/** Version of the PgBouncer that is installed, e.g. 1.25, as [1, 25]; undefined where there is none. */
+export function findVersion(): [number, number] | undefined {
+  const { stdout } = spawnSync('pgbouncer', ['--version'], { env: { PATH }, encoding: 'utf8' });
+  const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
+  return major ? [Number(major), Number(minor)] : undefined;
+}
+
+/** PgBouncer in front of a database, configured as in `deploy/pgbouncer`. */
+export class PgBouncer {
+  private process?: ChildProcess;
+
+  private constructor(
+    private readonly folder: string,
+    readonly url: string,
+  ) {}
+
+  /** @param settings the lines of `deploy/pgbouncer/pgbouncer.ini` that are to be others, by their names */
+  static async start(databaseUrl: string, settings: Record<string, string | undefined>): Promise<PgBouncer> {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'));
+    chmodSync(folder, 0o755);
+    const target = new URL(databaseUrl);
+    const name = target.pathname.slice(1);
+    const url = new URL(databaseUrl);
+    url.port = String(await freePort());
+    const lines: Record<string, string | undefined> = {
+      ...settings,
+      petstore: undefined,
+      listen_addr: '127.0.0.1',
+      listen_port: url.port,
+      auth_file: join(folder, 'userlist.txt'),
+    };
+    const ini = readFileSync(join(ROOT, 'deploy/pgbouncer/pgbouncer.ini'), 'utf8')
+      .split('\n')
+      .filter((line) => !(nameOf(line) in lines));
+    const own = Object.entries(lines).flatMap(([key, value]) => (value ? [`${key} = ${value}`] : []));
+    const database = `[databases]\n${name} = host=${target.hostname} port=${target.port}`;
+    const text = ini.join('\n').replace('[databases]', database) + own.join('\n');
+    writeFileSync(join(folder, 'pgbouncer.ini'), `${text}\nunix_socket_dir =\n`);
+    writeFileSync(join(folder, 'userlist.txt'), `"${target.username}" "${target.password}"\n`);
+    const pooler = new PgBouncer(folder, url.href);
+    await pooler.run();
+    return pooler;
+  }
+
+  /** Starts it, again after `kill`. */
+  async run(): Promise<void> {
+    const args = [join(this.folder, 'pgbouncer.ini')];
+    this.process = spawn('pgbouncer', args, {
+      ...NOBODY,
+      env: { PATH },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    this.process.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    for (let tries = 0; !(await query(this.url, 'SELECT').catch(() => undefined)); tries++) {
+      if (tries === 100 || this.process.exitCode !== null)
+        throw new Error(`PgBouncer does not serve: ${said}`);
+      await sleep(20);
+    }
+  }
+
+  async kill(): Promise<void> {
+    const exit = once(this.process!, 'exit');
+    this.process!.kill('SIGKILL');
+    await exit;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const nameOf = (line: string) => line.split('=')[0]!.trim();
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
