@@ -1,7 +1,9 @@
 /**
  * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, by a 503 if need
  * be. At the worst it waits for a connection and a statement twice, once for its key and once for what it asks for, and
- * only the last statement can meet silence: 2 × connect + statement + silence stays below.
+ * only the last statement can meet silence; what goes together with others waits 25 ms more for those under way
+ * (compiled/lane.ts): 2 × connect + 25 + statement + silence = 2,975. A write whose group was refused for a lock goes
+ * once more by itself: connect + lock more, where its key was known and the group had a connection at once.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
