@@ -1,5 +1,6 @@
 import { Database } from './database.js';
 import { requireEqualAnswers } from './equality.js';
+import { measureGrowth } from './growth.js';
 import { printLayers } from './layers.js';
 import { Bench, type Measurement } from './measure.js';
 import { OPERATIONS } from './operations.js';
@@ -30,8 +31,9 @@ async function run(options: Options, on: Database): Promise<void> {
   // The service first: it makes the schema, and every answer is compared with its own.
   const service = await startServer('service', on.url);
   servers = [service];
-  await on.seed();
   const key = await createKey(service.url);
+  if (options.growth) return measureGrowth(on, service, key, options.out);
+  await on.seed();
   if (options.layers) return printLayers(on, key, options);
   const peers = options.servers.filter((name) => name !== 'service');
   servers.push(...(await Promise.all(peers.map((name) => startServer(name, on.url)))));

@@ -14,6 +14,8 @@ export interface Options {
   warmUpSeconds: number;
   /** Profile the service's layers in place of the comparison. */
   layers: boolean;
+  /** Measure the service alone on tables of growing size in place of the comparison. */
+  growth: boolean;
   /** Folder for the Markdown table and the chart; none where not everything is measured in full. */
   out?: string;
 }
@@ -28,6 +30,7 @@ export function readOptions(args: string[]): Options {
     options: {
       quick: { type: 'boolean', default: false },
       layers: { type: 'boolean', default: false },
+      growth: { type: 'boolean', default: false },
       only: { type: 'string' },
       servers: { type: 'string' },
       connections: { type: 'string' },
@@ -37,7 +40,7 @@ export function readOptions(args: string[]): Options {
     },
   });
   const { connections, rounds, seconds } = values.quick || values.layers ? QUICK : FULL;
-  const isWhole = !values.quick && !values.layers && !values.only && !values.servers;
+  const isWhole = !values.quick && !values.layers && !values.growth && !values.only && !values.servers;
   return {
     operations: pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]),
     servers: pick(
@@ -50,6 +53,7 @@ export function readOptions(args: string[]): Options {
     seconds: toNumber('seconds', values.seconds ?? seconds),
     warmUpSeconds: values.quick ? 0.2 : 0.5,
     layers: values.layers,
+    growth: values.growth,
     out: values.out ?? (isWhole ? 'bench/results' : undefined),
   };
 }

@@ -1,6 +1,23 @@
+import { Command, type CommanderError } from 'commander';
+import { QueryFailedError } from 'typeorm';
+import { ApiError } from './common/api-error.js';
 import { loadConfig, StartupError } from './config.js';
 import { reachDatabase } from './database/embedded/reach.js';
 import type { OpenDatabase } from './database/open.js';
+import { isUnavailable } from './database/unavailable.js';
+
+/** What a command ends with that was called wrongly; one that failed ends with 1. */
+const USAGE_ERROR = 2;
+/** SQLSTATE `undefined_table` and `undefined_column`. */
+const NO_SUCH_SCHEMA = new Set(['42P01', '42703']);
+
+/** A command line that npm starts under `name`. */
+export function commandLine(name: string, description: string): Command {
+  return new Command(`npm run ${name} --`)
+    .description(description)
+    .showHelpAfterError('Add --help for what there is.')
+    .exitOverride(({ exitCode }: CommanderError) => process.exit(exitCode === 0 ? 0 : USAGE_ERROR));
+}
 
 /** Ends the process with 1; an error that is meant for the operator is told in one line. */
 export function fail(error: unknown): never {
@@ -26,6 +43,19 @@ export async function runCommand(
       await database.close();
     }
   } catch (error) {
-    fail(error);
+    fail(explained(error));
   }
+}
+
+/** The error as an operator reads it; one that nobody has thought of stays as it is. */
+function explained(error: unknown): unknown {
+  if (error instanceof ApiError) return new StartupError(error.message);
+  if (error instanceof QueryFailedError && NO_SUCH_SCHEMA.has(error.driverError.code)) {
+    return new StartupError('The schema is not up to date. Run `npm run migration:run` first.');
+  }
+  if (error instanceof Error && isUnavailable(error)) {
+    const reason = error.message || (error as { code?: string }).code;
+    return new StartupError(`The database cannot be reached: ${reason}.`);
+  }
+  return error;
 }

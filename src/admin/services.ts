@@ -1,15 +1,9 @@
 import { NestFactory } from '@nestjs/core';
-import { QueryFailedError } from 'typeorm';
 import { AccountsService } from '../auth/accounts.service.js';
 import { ApiKeysService } from '../auth/api-keys.service.js';
-import { ApiError } from '../common/api-error.js';
 import { runCommand } from '../command.js';
 import { type Config, StartupError } from '../config.js';
-import { isUnavailable } from '../database/unavailable.js';
 import { AdminModule } from './admin.module.js';
-
-/** SQLSTATE `undefined_table` and `undefined_column`. */
-const NO_SUCH_SCHEMA = new Set(['42P01', '42703']);
 
 /** The services that a command works with. */
 export interface Services {
@@ -19,11 +13,7 @@ export interface Services {
 
 /** Runs a command on the services, without HTTP; the process ends with 1 where it has failed, and says why in one line. */
 export function withServices(work: (services: Services) => Promise<void>): Promise<void> {
-  return runCommand(({ config }) =>
-    connect(config, work).catch((error: unknown) => {
-      throw explained(error);
-    }),
-  );
+  return runCommand(({ config }) => connect(config, work));
 }
 
 async function connect(config: Config, work: (services: Services) => Promise<void>): Promise<void> {
@@ -34,19 +24,6 @@ async function connect(config: Config, work: (services: Services) => Promise<voi
   } finally {
     await app.close();
   }
-}
-
-/** The error as an operator reads it; one that nobody has thought of stays as it is. */
-function explained(error: unknown): unknown {
-  if (error instanceof ApiError) return new StartupError(error.message);
-  if (error instanceof QueryFailedError && NO_SUCH_SCHEMA.has(error.driverError.code)) {
-    return new StartupError('The schema is not up to date. Run `npm run migration:run` first.');
-  }
-  if (error instanceof Error && isUnavailable(error)) {
-    const reason = error.message || (error as { code?: string }).code;
-    return new StartupError(`The database cannot be reached: ${reason}.`);
-  }
-  return error;
 }
 
 /**

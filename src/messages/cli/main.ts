@@ -1,16 +1,13 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { runCommand } from '../../command.js';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { commandLine, runCommand } from '../../command.js';
 import { StartupError } from '../../config.js';
 import { JobsDatabase } from '../delivery/jobs-database.js';
 import { FailedMessages, type Undelivered } from './failed-messages.js';
 
-/** Exit statuses: what was asked for could not be done, and it could not be understood. */
+/** Exit status where what was asked for could not be done. */
 const FAILURE = 1;
-const USAGE = 2;
 
-const program = new Command('npm run messages --')
-  .description('Looks after messages that could not be delivered.')
-  .exitOverride(({ exitCode }) => process.exit(exitCode && USAGE));
+const program = commandLine('messages', 'Looks after messages that could not be delivered.');
 
 program
   .command('list')

@@ -1,0 +1,196 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { Category } from '../src/categories/category.entity.js';
+import { Config } from '../src/config.js';
+import { CompiledDataSource } from '../src/database/compiled/compiled-data-source.js';
+import { readSlice } from '../src/database/compiled/pages.js';
+import { addPets } from '../src/seed/add-pets.js';
+import { STATUS_MIXES } from '../src/seed/status-mixes.js';
+import { Pet, PetStatus } from '../src/pets/pet.entity.js';
+import { encodeCursor } from './cursor.js';
+import type { Database } from './database.js';
+import type { RunningServer } from './servers.js';
+
+/** How many animals there are, one measurement after the other. */
+const SIZES = [1_000, 100_000, 10_000_000];
+/** Runs of each request, of which the median counts. */
+const RUNS = 400;
+/** A cost that grows less than this many times is the noise of the machine. */
+const TOLERANCE = 1.2;
+const LIMIT = 20;
+
+interface Question {
+  title: string;
+  path: (size: number) => string;
+  ask: (database: DataSource, size: number) => Promise<unknown>;
+}
+
+const list = (title: string, status?: PetStatus, isDeep = false): Question => {
+  const after = (size: number) => (isDeep ? String(Math.floor(size * 0.9)) : undefined);
+  const search = (size: number) => [
+    `limit=${LIMIT}`,
+    ...(status ? [`status=${status}`] : []),
+    ...(isDeep ? [`cursor=${encodeCursor(after(size)!)}`] : []),
+  ];
+  return {
+    title,
+    path: (size) => `/v1/pets?${search(size).join('&')}`,
+    ask: (database, size) => readSlice(database.getRepository(Pet), { status }, LIMIT, after(size)),
+  };
+};
+
+const QUESTIONS: Question[] = [
+  list('First page'),
+  list('Deep page', undefined, true),
+  list('Page of a common status', PetStatus.Sold),
+  list('Deep page of a common status', PetStatus.Sold, true),
+  list('Page of a rare status', PetStatus.Pending),
+  {
+    title: 'Get by id',
+    path: (size) => `/v1/pets/${size / 2}`,
+    ask: (database, size) => database.getRepository(Pet).findOneBy({ id: String(size / 2) }),
+  },
+];
+
+/** Medians. */
+interface Cost {
+  /** PostgreSQL's own time, in ms, and the pages of 8 kB that it touches. */
+  execution: number;
+  buffers: number;
+  /** From the request to the answer over one connection, in ms. */
+  latency: number;
+}
+
+/** Measures the same requests on a table that grows, and writes the table of their costs. */
+export async function measureGrowth(
+  on: Database,
+  server: RunningServer,
+  key: string,
+  folder = 'bench/results',
+): Promise<void> {
+  const config = Object.assign(new Config(), { DATABASE_URL: on.url });
+  const costs: Cost[][] = [];
+  let there = 0;
+  let rate = 0;
+  for (const size of SIZES) {
+    const [count, begun] = [size - there, performance.now()];
+    await addPets(config, { count, mix: STATUS_MIXES.rare, onProgress: () => {} });
+    rate = count / ((performance.now() - begun) / 1_000);
+    console.log(`${whole(size)} animals, added at ${whole(rate)} a second …`);
+    there = size;
+    await on.settle();
+    costs.push(await measure(on.url, server.url, key, size));
+  }
+  const text = toMarkdown(costs, on.version, rate);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'growth.md'), text);
+  console.log(text);
+}
+
+async function measure(databaseUrl: string, url: string, key: string, size: number): Promise<Cost[]> {
+  const costs: Cost[] = [];
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (const question of QUESTIONS) {
+    const { execution, buffers } = await explain(databaseUrl, question, size);
+    const latencies: number[] = [];
+    for (let i = 0; i < RUNS; i++) latencies.push(await timeOf(url + question.path(size), key, agent));
+    costs.push({ execution, buffers, latency: median(latencies.slice(RUNS / 4)) });
+  }
+  agent.destroy();
+  return costs;
+}
+
+/** What the statement costs that the service sends. */
+async function explain(url: string, { ask }: Question, size: number): Promise<Omit<Cost, 'latency'>> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const { text, values } = await statementOf(url, ask, size);
+  const literals = values.map((value) => `'${Array.isArray(value) ? `{${value.join()}}` : String(value)}'`);
+  await client.query(`PREPARE measured AS ${text}`);
+  const sql = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE measured${literals.length ? `(${literals.join()})` : ''}`;
+  const runs: { time: number; buffers: number }[] = [];
+  for (let i = 0; i < RUNS; i++) {
+    const { rows } = await client.query(sql);
+    const { Plan: plan, 'Execution Time': time } = rows[0]['QUERY PLAN'][0];
+    runs.push({ time, buffers: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] });
+  }
+  await client.end();
+  const warm = runs.slice(RUNS / 4);
+  return { execution: median(warm.map(({ time }) => time)), buffers: median(warm.map((run) => run.buffers)) };
+}
+
+/** The statement behind a question: the data source is the service's own, and its client notes what it is given. */
+async function statementOf(url: string, ask: Question['ask'], size: number) {
+  const noted: { text: string; values: unknown[] }[] = [];
+  class NotingClient extends Client {
+    override query(...args: unknown[]): never {
+      const [query] = args as [{ text?: string; values?: unknown[] }];
+      if (query.text) noted.push({ text: query.text, values: query.values ?? [] });
+      return super.query(...(args as [string])) as never;
+    }
+  }
+  const entities = [Pet, Category];
+  const database = new CompiledDataSource({
+    type: 'postgres',
+    url,
+    entities,
+    extra: { Client: NotingClient },
+  });
+  await database.initialize();
+  await ask(database, size);
+  await database.destroy();
+  return noted.at(-1)!;
+}
+
+function timeOf(url: string, key: string, agent: Agent): Promise<number> {
+  const begun = performance.now();
+  return new Promise((resolve, reject) => {
+    get(url, { agent, headers: { Authorization: `Bearer ${key}` } }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${url} answered ${response.statusCode}`));
+      response.resume().on('end', () => resolve(performance.now() - begun));
+    }).on('error', reject);
+  });
+}
+
+function toMarkdown(costs: Cost[][], version: string, rate: number): string {
+  const sizes = SIZES.map(whole);
+  const head = [
+    'Request',
+    ...['ms in PostgreSQL', 'pages', 'ms over HTTP'].flatMap((what) => [...sizes, `${what}: last ÷ middle`]),
+  ];
+  const rows = QUESTIONS.map(({ title }, i) => {
+    const cells = (['execution', 'buffers', 'latency'] as const).flatMap((what) => {
+      const values = costs.map((one) => one[i]![what]);
+      const ratio = values.at(-1)! / values.at(-2)!;
+      return [
+        ...values.map((value) => digits(value, what)),
+        `${ratio.toFixed(2)}${ratio > TOLERANCE ? ' !' : ''}`,
+      ];
+    });
+    return [title, ...cells];
+  });
+  const lines = [head, head.map((_cell, i) => (i ? '--:' : '---')), ...rows].map(
+    (cells) => `| ${cells.join(' | ')} |`,
+  );
+  return [
+    '# Growth',
+    '',
+    `${new Date().toISOString().slice(0, 10)}, ${version}: the same requests on ${sizes.join(', ')} animals, of which one in 100,000 is`,
+    `\`pending\`. Medians of ${RUNS} runs; PostgreSQL's figures by \`EXPLAIN (ANALYZE, BUFFERS)\` of the service's own prepared`,
+    `statements, latency over one connection. The last animals were added at ${whole(rate)} a second. A figure that grows more than`,
+    `${TOLERANCE} times is marked with \`!\`.`,
+    '',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+const digits = (value: number, what: keyof Cost) => value.toFixed(what === 'buffers' ? 0 : 3);
+const whole = (value: number) => Math.round(value).toLocaleString('en');
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}

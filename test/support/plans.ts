@@ -1,0 +1,96 @@
+import { Client } from 'pg';
+import type { Sent } from './compiled.js';
+
+export type PlanMode = 'force_generic_plan' | 'force_custom_plan';
+
+interface Node {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  Filter?: string;
+  'Recheck Cond'?: string;
+  Plans?: Node[];
+}
+
+/** By the keys of single rows, of which a request names a hundred at most. */
+const FEW = /\b(?:id|key|hash) = /;
+
+/** Looks at how PostgreSQL would run statements, without running them. */
+export class Planner {
+  private constructor(
+    private readonly client: Client,
+    private readonly tables: ReadonlySet<string>,
+  ) {}
+
+  /** @param tables those that are big */
+  static async connect(connectionString: string, tables: string[]): Promise<Planner> {
+    const client = new Client({ connectionString });
+    await client.connect();
+    return new Planner(client, new Set(tables));
+  }
+
+  /** What is wrong with the plans of a prepared statement: it reads or sorts more rows than it needs. */
+  async faultsOf({ text, values }: Sent, mode: PlanMode): Promise<string[]> {
+    await this.client.query(`SET plan_cache_mode = ${mode}`);
+    await this.client.query(`PREPARE examined AS ${text}`);
+    try {
+      const list = values.map((value) => literal(value)).join(', ');
+      const sql = `EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE examined${list && `(${list})`}`;
+      const { rows } = await this.client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(sql);
+      return this.faultsIn(rows[0]!['QUERY PLAN'][0].Plan);
+    } finally {
+      await this.client.query('DEALLOCATE examined').catch(() => {});
+    }
+  }
+
+  /** Runs `work` on a database without an index, which it gets back. */
+  async without(ddl: string, work: () => Promise<void>): Promise<void> {
+    await this.client.query(`BEGIN; ${ddl}`);
+    try {
+      await work();
+    } finally {
+      await this.client.query('ROLLBACK');
+    }
+  }
+
+  end(): Promise<void> {
+    return this.client.end();
+  }
+
+  private faultsIn(node: Node): string[] {
+    const { Plans = [], ...own } = node;
+    const { 'Node Type': type, 'Relation Name': table = '', Filter: filter } = own;
+    const faults = Plans.flatMap((inner) => this.faultsIn(inner));
+    const isBig = this.tables.has(table);
+    if (isBig && type === 'Seq Scan') faults.push(`reads all of ${table}`);
+    const isRead = type === 'Index Scan' || type === 'Index Only Scan' || type === 'Bitmap Heap Scan';
+    if (isBig && isRead && filter && !isOfFew(node)) faults.push(`searches ${table} for ${filter}`);
+    if (type.includes('Sort')) {
+      const sorted = scansIn(node).filter(
+        (scan) => this.tables.has(scan['Relation Name'] ?? '') && !isOfFew(scan),
+      );
+      faults.push(...sorted.map((scan) => `sorts ${scan['Relation Name']}`));
+    }
+    return faults;
+  }
+}
+
+function scansIn(node: Node): Node[] {
+  return [...(node['Relation Name'] ? [node] : []), ...(node.Plans ?? []).flatMap(scansIn)];
+}
+
+/** Whether an index leads to a few rows by their keys. */
+function isOfFew(scan: Node): boolean {
+  return FEW.test(scan['Index Cond'] ?? scan['Recheck Cond'] ?? '');
+}
+
+/** A value of a parameter as SQL. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
+  if (Array.isArray(value)) return quoted(`{${value.map((one) => JSON.stringify(one)).join()}}`);
+  return quoted(value instanceof Date ? value.toISOString() : (value as string));
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
