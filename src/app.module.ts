@@ -15,6 +15,7 @@ import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { LimitsModule } from './limits/limits.module.js';
 import { MessagesModule } from './messages/messages.module.js';
 import { PetsModule } from './pets/pets.module.js';
+import { SiteModule } from './site/site.module.js';
 import { StoreModule } from './store/store.module.js';
 
 /** The features, and what every request goes through, in this order. */
@@ -26,6 +27,7 @@ import { StoreModule } from './store/store.module.js';
     StoreModule,
     MessagesModule,
     HealthModule,
+    SiteModule,
     IdempotencyModule,
     LimitsModule,
   ],

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
-import { createDemoKey } from './auth/demo-key.js';
+import { DemoKey } from './auth/demo-key.js';
 import type { Clock } from './common/clock.js';
 import type { HttpServer } from './common/http-server.js';
 import { type Config, StartupError } from './config.js';
@@ -34,7 +34,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
     return {
       url: addressOf(app),
       dataPath: database.path,
-      demoKey: database.path === undefined ? undefined : await createDemoKey(app),
+      demoKey: database.path === undefined ? undefined : await app.get(DemoKey).create(),
       stop: async () => {
         try {
           await close(app, config.SHUTDOWN_GRACE_MS);
