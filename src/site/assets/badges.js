@@ -4,13 +4,14 @@ const MEANING = {
 };
 
 /** Marks beside the summary of an operation: how stable it is, and until when it is there. */
-export function badges({ React }) {
+export function badges({ React, specSelectors }) {
   const badge = (kind, text, title) =>
     React.createElement('span', { className: `badge ${kind}`, title }, text);
   const WithBadges = (Path) => (props) => {
-    const operation = props.operationProps.get('op');
-    const stability = operation.get('x-stability');
-    const sunset = operation.get('x-deprecated-sunset');
+    const [path, method] = ['path', 'method'].map((name) => props.operationProps.get(name));
+    const operation = specSelectors.specJson().getIn(['paths', path, method]);
+    const stability = operation?.get('x-stability');
+    const sunset = operation?.get('x-deprecated-sunset');
     return React.createElement(
       React.Fragment,
       null,

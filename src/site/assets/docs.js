@@ -3,13 +3,15 @@ import { badges } from './badges.js';
 import { codeSamples } from './code-samples.js';
 import { errorTable } from './error-table.js';
 import { followKeys, keyHelp, useDemoKey } from './keys.js';
-import { accessibility } from './accessibility.js';
+import { accessibility, nameFields } from './accessibility.js';
 
 // Swagger UI has a dark theme of its own, for which it waits to be asked.
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
+
+nameFields(document.getElementById('swagger-ui'));
 
 const keys = followKeys();
 

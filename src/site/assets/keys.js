@@ -41,7 +41,7 @@ function read(body) {
 }
 
 /** Says above the operations which key the page sends, or how to come by one. */
-export function keyHelp({ React }) {
+export function keyHelp({ React, authSelectors }) {
   const h = React.createElement;
   const link = (id, text) => h('a', { href: `#/accounts/${id}`, onClick: () => open(id) }, text);
 
@@ -105,17 +105,17 @@ export function keyHelp({ React }) {
   ];
 
   const WithHelp = (InfoContainer) => (props) => {
-    const authorized = props.authSelectors?.authorized() ?? props.getSystem().authSelectors.authorized();
+    const authorized = authSelectors.authorized();
     const hasKey = authorized.has('bearerAuth');
     return h(
       React.Fragment,
       null,
-      h(InfoContainer, props),
       h(
         'section',
         { className: `key-help ${hasKey ? 'ready' : ''}`, 'aria-live': 'polite' },
         hasKey ? withKey() : withoutKey(authorized.has('basicAuth')),
       ),
+      h(InfoContainer, props),
     );
   };
   return { wrapComponents: { InfoContainer: WithHelp } };
