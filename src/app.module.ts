@@ -17,6 +17,7 @@ import { MessagesModule } from './messages/messages.module.js';
 import type { Log } from './observability/log.js';
 import { ObservabilityModule } from './observability/observability.module.js';
 import { PetsModule } from './pets/pets.module.js';
+import { SiteModule } from './site/site.module.js';
 import { StoreModule } from './store/store.module.js';
 
 /** The features, and what every request goes through, in this order. */
@@ -28,6 +29,7 @@ import { StoreModule } from './store/store.module.js';
     StoreModule,
     MessagesModule,
     HealthModule,
+    SiteModule,
     IdempotencyModule,
     LimitsModule,
   ],

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
-import { createDemoKey } from './auth/demo-key.js';
+import { DemoKey } from './auth/demo-key.js';
 import type { Clock } from './common/clock.js';
 import type { HttpServer } from './common/http-server.js';
 import { type Config, StartupError } from './config.js';
@@ -53,7 +53,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
       servesApi: config.ROLE !== 'worker',
       messages: startLine(config, app.get(Transport)),
       dataPath: database.path,
-      demoKey: database.path === undefined ? undefined : await createDemoKey(app),
+      demoKey: database.path === undefined ? undefined : await app.get(DemoKey).create(),
       stop: async () => {
         try {
           await close(app, config.SHUTDOWN_GRACE_MS);

@@ -253,7 +253,6 @@ describe('Bodies', () => {
 
 describe('Routes', () => {
   test.each([
-    '/',
     '/v1',
     '/v1/',
     '/v1/nothing',

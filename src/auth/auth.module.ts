@@ -7,11 +7,12 @@ import { ApiKey } from './api-key.entity.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { DemoKey } from './demo-key.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Account, ApiKey])],
   controllers: [AccountsController, ApiKeysController],
-  providers: [AccountsService, ApiKeysService, BearerStrategy],
-  exports: [AccountsService, ApiKeysService, BearerStrategy],
+  providers: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
+  exports: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
 })
 export class AuthModule {}

@@ -22,6 +22,7 @@ export function codeSamples(placed: Placed, access: Access, config: Config): Sam
   return [
     { lang: 'Shell', label: 'curl', source: curl(call) },
     { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
+    { lang: 'Python', label: 'Python', source: python(call) },
   ];
 }
 
@@ -42,7 +43,7 @@ function describeCall({ path, method, operation }: Placed, access: Access, confi
       (server ?? `http://localhost:${config.PORT || 3000}/v1`) +
       path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
     access,
-    body: example === undefined ? undefined : JSON.stringify(example),
+    body: example === undefined ? undefined : spaced(example),
   };
 }
 
@@ -52,6 +53,27 @@ function curl({ method, url, access, body }: Call): string {
   if (access === 'basic') parts.push('-u "$EMAIL:$PASSWORD"');
   if (body) parts.push("-H 'Content-Type: application/json'", `-d '${body}'`);
   return parts.join(' \\\n  ');
+}
+
+const PYTHON_AUTHORIZATION: Record<Access, string | undefined> = {
+  public: undefined,
+  basic: 'auth=(os.environ["EMAIL"], os.environ["PASSWORD"])',
+  bearer: 'headers={"Authorization": f"Bearer {os.environ[\'API_KEY\']}"}',
+};
+
+/** With `requests`, which most Python programs have. The examples have no `true`, `false` or `null`, so that their JSON is a dictionary too. */
+function python({ method, url, access, body }: Call): string {
+  const authorization = PYTHON_AUTHORIZATION[access];
+  const parts = [`"${url}"`, ...(authorization ? [authorization] : []), ...(body ? [`json=${body}`] : [])];
+  return [
+    ...(authorization ? ['import os', ''] : []),
+    'import requests',
+    '',
+    `response = requests.${method.toLowerCase()}(`,
+    ...parts.map((part) => `    ${part},`),
+    ')',
+    method === 'DELETE' ? 'print(response.status_code)' : 'print(response.status_code, response.json())',
+  ].join('\n');
 }
 
 const AUTHORIZATION: Record<Access, string | undefined> = {
@@ -72,4 +94,9 @@ function typescript({ method, url, access, body }: Call): string {
   ];
   const result = method === 'DELETE' ? 'response.status' : 'response.status, await response.json()';
   return `const response = await fetch('${url}', {\n${options.map((option) => `  ${option},\n`).join('')}});\nconsole.log(${result});`;
+}
+
+/** JSON in one line, with spaces as people write it. No string of it is touched: a line break in one is escaped. */
+function spaced(value: unknown): string {
+  return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
 }

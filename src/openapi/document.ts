@@ -5,7 +5,6 @@ import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
-import { onlyTheFilesOfThePage, SWAGGER_UI, SWAGGER_UI_PATH } from './swagger-ui.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -14,7 +13,7 @@ List, add and fetch the animals of a store; place orders for them; submit messag
 request: \`Authorization: Bearer <API key>\`.
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response.
+\`status\` of the response. The schema \`ErrorCode\` lists every code with its meaning.
 
 **Lists.** A list comes in pages, in the order of ascending ids. Where more follows, the \`Link\` header has the address
 of the next page.
@@ -57,10 +56,10 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-/** Serves the document, and Swagger UI for it. */
+/** Serves the document as JSON and as YAML. */
 export function serveDocument(app: NestExpressApplication, config: Config): void {
-  app.use(`/${SWAGGER_UI_PATH}`, onlyTheFilesOfThePage);
-  SwaggerModule.setup(SWAGGER_UI_PATH, app, () => buildDocument(app, config), SWAGGER_UI);
+  const files = { ui: false, jsonDocumentUrl: 'openapi.json', yamlDocumentUrl: 'openapi.yaml' };
+  SwaggerModule.setup('', app, () => buildDocument(app, config), files);
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;

@@ -58,7 +58,12 @@ export function errorComponents(document: OpenAPIObject) {
     examples: Object.fromEntries(examples),
     schemas: {
       ...document.components?.schemas,
-      ErrorCode: { type: 'string', enum: codes, 'x-enumDescriptions': Object.fromEntries(meanings) },
+      ErrorCode: {
+        type: 'string',
+        description: errorTable(),
+        enum: codes,
+        'x-enumDescriptions': Object.fromEntries(meanings),
+      },
       Error: {
         type: 'object',
         additionalProperties: false,
@@ -71,6 +76,14 @@ export function errorComponents(document: OpenAPIObject) {
       },
     },
   };
+}
+
+/** Every code with its usual status and its meaning, as a table in Markdown. */
+function errorTable(): string {
+  const rows = Object.entries(ERROR_CODES).map(
+    ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
+  );
+  return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 function response(status: number, codes: ErrorCode[]) {

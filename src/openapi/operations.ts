@@ -55,7 +55,6 @@ export function finishOperation(placed: Placed, document: OpenAPIObject, config:
   finishSuccess(document, operation, { located, idempotent });
   if (idempotent) Object.assign(errors, { idempotency_key_in_use: 409, idempotency_key_reused: 422 });
   Object.assign(operation.responses, errorResponses(operation, access, errors));
-  if (operation['x-stability']) operation.summary += ` (${operation['x-stability']})`;
   if (operation['x-deprecated-sunset']) finishDeprecated(operation);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
   return tag;
@@ -112,7 +111,6 @@ function giveExample(document: OpenAPIObject, owner: unknown): void {
 /** The headers of a deprecated operation come with every answer that gets past the guard. */
 function finishDeprecated(operation: Operation): void {
   operation.deprecated = true;
-  operation.summary += ` (until ${operation['x-deprecated-sunset']})`;
   operation.description =
     `Will be removed on ${operation['x-deprecated-sunset']}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {

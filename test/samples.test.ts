@@ -1,0 +1,108 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { operations } from './support/contract.js';
+import { type Service, startService } from './support/service.js';
+
+const run = promisify(execFile);
+
+/** The operations in an order in which each finds what its example names. */
+const ORDER = [
+  'createAccount',
+  'createApiKey',
+  'listApiKeys',
+  'listCategories',
+  'getCategory',
+  'createCategory',
+  'createPet',
+  'listPets',
+  'getPet',
+  'placeOrder',
+  'listOrders',
+  'getOrder',
+  'updateOrder',
+  'submitMessage',
+  'getMessage',
+  'revokeApiKey',
+];
+
+const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
+  curl: (source) => ['bash', ['-c', source]],
+  TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
+  Python: (source) => ['python3', ['-c', source]],
+};
+
+const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+if (!hasRequests) console.warn('No python3 with requests found, so the code samples in Python are not run.');
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'petstore-samples-'));
+  // The samples run as they are; curl itself is told to print the status too.
+  await writeFile(join(folder, '.curlrc'), 'silent\nwrite-out = "\\n%{http_code}"\n');
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('The code samples', () => {
+  test('are there for every operation, in each language', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids.toSorted()).toEqual(ORDER.toSorted());
+    for (const id of ids) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
+  });
+
+  test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
+    'in %s succeed as they stand, one after another, on a new service',
+    async (label) => {
+      const service = await startService();
+      try {
+        await runAll(service, label);
+      } finally {
+        await service.stop();
+      }
+    },
+    60_000,
+  );
+});
+
+/** Runs the samples of a language in a process each, with what the ones before have brought. */
+async function runAll(service: Service, label: string): Promise<void> {
+  const [email, password] = ['EMAIL', 'PASSWORD'].map((name) =>
+    exampleOf('createAccount', name.toLowerCase()),
+  );
+  const env: Record<string, string> = { EMAIL: email!, PASSWORD: password!, API_KEY: '', CURL_HOME: folder };
+  let messageId = '';
+  for (const id of ORDER) {
+    const { source } = samplesOf(id).find((sample) => sample.label === label)!;
+    expect(source).toContain('http://localhost:3000/v1/');
+    const here = source
+      .replaceAll('http://localhost:3000', service.url)
+      // The one id that the service does not count up from 1.
+      .replace(/(?<=\/messages\/)[\da-f-]+/, messageId);
+    const [command, args] = LANGUAGES[label]!(here);
+    const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env } });
+    const status = label === 'curl' ? stdout.split('\n').at(-1) : stdout.trim().split(' ')[0];
+    expect(`${id} ${status}`).toBe(`${id} ${successOf(id)}`);
+    env.API_KEY ||= /petstore_\w+/.exec(stdout)?.[0] ?? '';
+    if (id === 'submitMessage') messageId = /[\da-f]{8}-[\da-f-]{27}/.exec(stdout)![0];
+  }
+}
+
+function operationOf(id: string) {
+  return operations.find(({ operation }) => operation.operationId === id)!.operation;
+}
+
+function samplesOf(id: string): { label: string; source: string }[] {
+  return operationOf(id)['x-codeSamples'] as { label: string; source: string }[];
+}
+
+function successOf(id: string): string {
+  return Object.keys(operationOf(id).responses)[0]!;
+}
+
+function exampleOf(id: string, property: string): string {
+  const { example } = operationOf(id).requestBody!.content['application/json']!;
+  return (example as Record<string, string>)[property]!;
+}

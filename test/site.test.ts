@@ -1,0 +1,199 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { call, expectError } from './support/client.js';
+import { type Service, startService } from './support/service.js';
+
+const run = promisify(execFile);
+
+/** On its embedded database, and on all addresses. */
+let embedded: Service;
+/** On a database of its own. */
+let hosted: Service;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'petstore-site-'));
+  const onOwnDatabase = {
+    DATABASE_URL: '',
+    DATA_DIR: folder,
+    HOST: '',
+    CORS_ORIGINS: 'https://shop.example',
+  };
+  [embedded, hosted] = await Promise.all([startService(onOwnDatabase), startService()]);
+});
+afterAll(async () => {
+  await Promise.all([embedded.stop(), hosted.stop()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+describe('The pages', () => {
+  test.each(['/', '/docs'])('%s runs and shows nothing but its own files', async (path) => {
+    const { status, headers, text } = await call(hosted, 'GET', path);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toBe(POLICY);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(text).not.toMatch(/<style|style=|<script(?![^>]* src="assets\/)|\son\w+=|href="https?:/);
+  });
+
+  test('let Swagger UI call the addresses of the configuration, and no others', async () => {
+    const other = await startService({
+      DATABASE_URL: hosted.databaseUrl,
+      BASE_URL: 'https://api.example.com/v1',
+      API_URL: 'https://messages.example.com',
+    });
+    const { headers } = await call(other, 'GET', '/docs');
+    await other.stop();
+    expect(headers.get('content-security-policy')).toContain(
+      "connect-src 'self' https://api.example.com https://messages.example.com; ",
+    );
+  });
+
+  test('have files that a browser keeps, and asks for by their content', async () => {
+    for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'docs.js', 'palette.css', 'favicon.svg']) {
+      const first = await call(hosted, 'GET', `/assets/${name}`);
+      expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache']);
+      const headers = { 'If-None-Match': first.headers.get('etag')! };
+      expect((await call(hosted, 'GET', `/assets/${name}`, { headers })).status).toBe(304);
+      const stale = { 'If-None-Match': '"another"' };
+      expect((await call(hosted, 'GET', `/assets/${name}`, { headers: stale })).status).toBe(200);
+    }
+  });
+
+  test.each(['docs.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', '%2e%2e', ''])(
+    'do not serve %s among their files',
+    async (name) => {
+      expectError(await call(hosted, 'GET', `/assets/${name}`), 404, 'route_not_found');
+    },
+  );
+
+  test('are found with a slash at the end too', async () => {
+    const { status, headers } = await call(hosted, 'GET', '/docs/');
+    expect(new URL(headers.get('location')!, `${hosted.url}/docs/`).pathname).toBe('/docs');
+    expect(status).toBe(308);
+  });
+});
+
+describe('The front door', () => {
+  test('tells programs where the interface is described (RFC 8631)', async () => {
+    const { headers } = await call(hosted, 'GET', '/', { headers: { Accept: 'application/json' } });
+    const links = [...headers.get('link')!.matchAll(/<([^>]+)>; rel="([\w-]+)"/g)].map(([, to, rel]) => [
+      rel,
+      to,
+    ]);
+    expect(links).toEqual([
+      ['service-desc', '/openapi.json'],
+      ['service-desc', '/openapi.yaml'],
+      ['service-doc', '/docs'],
+      ['status', '/health/ready'],
+    ]);
+    for (const [, to] of links) expect((await call(hosted, 'GET', to!)).status).toBe(200);
+  });
+
+  test('links to nothing that is not there', async () => {
+    const { text } = await call(hosted, 'GET', '/');
+    const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, to]) => to!);
+    expect(links).toEqual(expect.arrayContaining(['docs', 'openapi.json', 'openapi.yaml', 'health/ready']));
+    for (const to of links) expect((await call(hosted, 'GET', `/${to}`)).status).toBe(200);
+  });
+
+  test('shows commands that work when pasted, and are those of the README', async () => {
+    const { text } = await call(hosted, 'GET', '/');
+    const [, code] = /<code id="commands">(.*?)<\/code>/s.exec(text)!;
+    const commands = code!.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
+    const spread = (lines: string) =>
+      lines
+        .replaceAll(/\\\n\s*/g, '')
+        .replaceAll(/ +/g, ' ')
+        .trim();
+    expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(
+      spread(commands),
+    );
+    const here = commands.replace('http://localhost:3000', hosted.url);
+    const { stdout } = await run('bash', ['-c', here], { env: { PATH: process.env.PATH } });
+    expect(stdout).toMatch(/"email":"grace@example\.com".*"name":"Luna".*\[\{.*"name":"Luna"/s);
+  });
+});
+
+describe('The demo key', () => {
+  const DEMO = '/docs/demo-key';
+  const printed = () => /Demo key +(\S+)/.exec(embedded.output())![1]!;
+
+  test('is told to a visitor on this machine, works, and is not to be stored', async () => {
+    const { status, headers, body } = await call(embedded, 'GET', DEMO);
+    expect([status, body]).toEqual([200, { key: printed() }]);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+    expect((await call(embedded, 'GET', '/v1/pets', { key: body.key })).status).toBe(200);
+  });
+
+  test.each([
+    ['a page of another origin', { Origin: 'https://evil.example' }],
+    ['a page of an origin that may call the service', { Origin: 'https://shop.example' }],
+    ['a frame or link from elsewhere', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['another port of this machine', { 'Sec-Fetch-Site': 'same-site' }],
+    ['a name that somebody else leads here', { Host: 'evil.example' }],
+    ['a name that begins like this machine', { Host: 'localhost.evil.example:3000' }],
+    ['a proxy', { 'X-Forwarded-For': '203.0.113.7' }],
+    ['a proxy of the standard', { Forwarded: 'for=203.0.113.7' }],
+  ])('is not told to %s', async (_who, headers) => {
+    expect(await fetchDemoKey('127.0.0.1', headers)).toEqual({ status: 204, text: '' });
+    expect((await fetchDemoKey('127.0.0.1', {})).status).toBe(200);
+  });
+
+  test('is not told to another machine', async () => {
+    const outside = Object.values(networkInterfaces())
+      .flatMap((found) => found ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+    if (!outside)
+      return console.warn('This machine has no address but its own, so none but its own is tried.');
+    expect(await fetchDemoKey(outside, { Host: 'localhost' })).toEqual({ status: 204, text: '' });
+  });
+
+  test('is not there with a database of its own, nor where the document leads elsewhere', async () => {
+    const away = await mkdtemp(join(tmpdir(), 'petstore-site-'));
+    const led = await startService({
+      DATABASE_URL: '',
+      DATA_DIR: away,
+      BASE_URL: 'https://api.example.com/v1',
+    });
+    const answers = [await call(hosted, 'GET', DEMO), await call(led, 'GET', DEMO)];
+    await led.stop();
+    await rm(away, { recursive: true, force: true });
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [204, ''],
+      [204, ''],
+    ]);
+  });
+
+  test('is in no other answer of the pages', async () => {
+    for (const path of ['/', '/docs', '/openapi.json', '/openapi.yaml', '/assets/docs.js', '/assets/keys.js'])
+      expect((await call(embedded, 'GET', path)).text).not.toContain(printed());
+  });
+
+  /** With headers that `fetch` does not let be set. */
+  function fetchDemoKey(
+    host: string,
+    headers: Record<string, string>,
+  ): Promise<{ status: number; text: string }> {
+    const { port } = new URL(embedded.url);
+    return new Promise((resolve, reject) => {
+      request({ host, port, path: DEMO, headers: { Host: `localhost:${port}`, ...headers } }, (response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('end', () => resolve({ status: response.statusCode!, text }));
+      })
+        .on('error', reject)
+        .end();
+    });
+  }
+});
