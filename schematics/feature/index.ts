@@ -11,7 +11,6 @@ import {
   url,
 } from '@angular-devkit/schematics';
 import pluralize from 'pluralize';
-import { format, resolveConfig } from 'prettier';
 
 interface Options {
   name: string;
@@ -93,12 +92,13 @@ function refuseTaken(tree: Tree, { files, table, code, name }: Names): void {
     throw new SchematicsException(`"${files}" cannot be added: ${why}.`);
   };
   if (tree.getDir(`src/${files}`).subfiles.length > 0) refuse(`src/${files} is there`);
-  if (tree.exists(`test/${files}.test.ts`)) refuse(`test/${files}.test.ts is there`);
   if (tree.readText(CODES).includes(`  ${code}_not_found:`)) refuse(`the code ${code}_not_found is there`);
   tree.getDir('src').visit((path) => {
     if (!path.endsWith('.entity.ts')) return;
-    if (tree.readText(path).includes(`@Entity('${table}'`)) refuse(`the table ${table} is that of ${path}`);
+    if (tree.readText(path).includes(`@Entity('${table}'`))
+      refuse(`the table ${table} is that of ${path.slice(1)}`);
   });
+  if (tree.exists(`test/${files}.test.ts`)) refuse(`test/${files}.test.ts is there`);
   if (name === 'id' || name === 'name') refuse(`every feature has a column ${name}`);
   if (!isIdentifier(name)) refuse(`"${name}" is a word of JavaScript`);
 }
@@ -137,6 +137,8 @@ function insertBefore(path: string, place: RegExp, line: string): Rule {
 /** Names are of different lengths, and so are the lines that have them. */
 async function formatChanged(tree: Tree): Promise<void> {
   const changed = new Set(tree.actions.map(({ path }) => path));
+  // Loaded only here: a name that is refused is refused at once.
+  const { format, resolveConfig } = await import('prettier');
   const options = await resolveConfig('package.json');
   for (const path of changed) {
     tree.overwrite(path, await format(tree.readText(path), { ...options, filepath: path }));
