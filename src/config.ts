@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
-import { plainToInstance, Transform } from 'class-transformer';
+import { plainToInstance } from 'class-transformer';
 import {
   IsIn,
   IsInt,
@@ -8,75 +8,25 @@ import {
   IsOptional,
   IsString,
   IsUrl,
-  Matches,
-  isURL,
   Max,
   Min,
-  ValidateBy,
   ValidateIf,
   validateSync,
 } from 'class-validator';
-
-// Hosts of a private network have no top-level domain, and those of Docker Compose may have an underscore.
-const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
-const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
-const REDIS_URL = { ...PRIVATE, protocols: ['redis', 'rediss'] };
-const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
-const WEBHOOK_URL = { ...HTTP_URL, disallow_auth: true };
-
-/** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
-const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
-
-const Decimal = () =>
-  Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
-
-/** An address that paths are appended to, so it ends without a slash. */
-const Address = () =>
-  Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
-
-const EndsIn = (suffix: string) =>
-  ValidateBy({
-    name: 'endsIn',
-    validator: {
-      validate: (value) => typeof value === 'string' && value.endsWith(suffix),
-      defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
-    },
-  });
-
-/** Addresses separated by commas. */
-const DatabaseUrls = () =>
-  ValidateBy({
-    name: 'databaseUrls',
-    validator: {
-      validate: (value) =>
-        String(value)
-          .split(',')
-          .every((one) => isURL(one, DATABASE_URL)),
-      defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
-    },
-  });
-
-const Origins = () =>
-  ValidateBy({
-    name: 'origins',
-    validator: {
-      validate: (value) =>
-        String(value)
-          .split(',')
-          .every((one) => URL.parse(one)?.origin === one),
-      defaultMessage: (args) =>
-        `${args?.property} must be origins such as https://shop.example, separated by commas`,
-    },
-  });
-
-/** A secret of the Standard Webhooks specification. */
-const WebhookSecret = () =>
-  Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
-    message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',
-  });
-
-const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config) =>
-  url !== undefined || secret !== undefined;
+import {
+  DATABASE_URL,
+  REDIS_URL,
+  HTTP_URL,
+  WEBHOOK_URL,
+  Digits,
+  Decimal,
+  Address,
+  EndsIn,
+  DatabaseUrls,
+  Origins,
+  WebhookSecret,
+  isWebhookUsed,
+} from './config-rules.js';
 
 /**
  * The environment of the service: its names, defaults and limits. Read once, at the start. Of the checks of a variable

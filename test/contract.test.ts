@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import {
   type Answer,
   call,
@@ -9,7 +10,7 @@ import {
   expectError,
   send,
 } from './support/client.js';
-import { document, operations, type Placed, seen } from './support/contract.js';
+import { document, operations, pathFrom, type Placed, seen } from './support/contract.js';
 import { Proxy } from './support/proxy.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
@@ -18,7 +19,7 @@ const OTHERS_MS = 90_000;
 
 let service: Service;
 let key: string;
-let account: Credentials;
+let account: Credentials & { id: number };
 
 beforeAll(async () => {
   service = await startService();
@@ -32,7 +33,7 @@ const withBody = all.filter(([, { operation }]) => operation.requestBody);
 
 /** A path of an operation, with its parameters filled in. */
 const pathOf = ({ path }: Placed) =>
-  `/v1${path.replace('{messageId}', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').replace(/\{\w+\}/g, '1')}`;
+  pathFrom(path.replace('{messageId}', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').replace(/\{\w+\}/g, '1'));
 
 const exampleOf = ({ operation }: Placed) => operation.requestBody?.content['application/json']!.example;
 
@@ -64,7 +65,8 @@ describe('The examples of the document', () => {
     let owner: Credentials | undefined;
     let ownKey = '';
     let messageId = '';
-    for (const one of operations.filter(({ method }) => method !== 'DELETE')) {
+    const lasting = operations.filter(({ method }) => method !== 'DELETE');
+    for (const one of lasting) {
       const { operationId, security } = one.operation;
       const access = Object.keys(security[0] ?? {})[0];
       const auth: CallOptions = access === 'basicAuth' ? { account: owner } : access ? { key: ownKey } : {};
@@ -78,7 +80,7 @@ describe('The examples of the document', () => {
     }
     await fresh.stop();
     expect(statuses.filter((line) => !/ 20[012]$/.test(line))).toEqual([]);
-    expect(statuses).toHaveLength(operations.length - 1);
+    expect(statuses).toHaveLength(lasting.length);
   });
 
   test.each(withBody)('%s has one that its own schema accepts', (_id, one) => {
@@ -103,7 +105,7 @@ describe('Every operation', () => {
   test.each(all.filter(([, { path }]) => path.includes('{')))(
     '%s refuses an id that is none',
     async (_id, one) => {
-      const path = `/v1${one.path.replace(/\{\w+\}/g, 'x')}`;
+      const path = pathFrom(one.path.replace(/\{\w+\}/g, 'x'));
       expectError(
         await call(service, one.method, path, { ...credentials(one), body: exampleOf(one) }),
         400,
@@ -153,11 +155,31 @@ describe('Every operation', () => {
 });
 
 describe('Every keyed operation', () => {
-  test.each(
-    all.filter(([, { operation }]) => operation.parameters?.some(({ name }) => name === 'Idempotency-Key')),
-  )('%s refuses an Idempotency-Key that is none', async (_id, one) => {
-    const options = { ...credentials(one), body: exampleOf(one), headers: { 'Idempotency-Key': 'a b' } };
-    expectError(await call(service, one.method, pathOf(one), options), 400, 'validation_failed');
+  const keyed = all.filter(([, { operation }]) =>
+    operation.parameters?.some(({ name }) => name === 'Idempotency-Key'),
+  );
+  const attempt = (one: Placed, idempotencyKey: string) => {
+    const headers = { 'Idempotency-Key': idempotencyKey };
+    return call(service, one.method, pathOf(one), { ...credentials(one), body: exampleOf(one), headers });
+  };
+
+  test.each(keyed)('%s refuses an Idempotency-Key that is none', async (_id, one) => {
+    expectError(await attempt(one, 'a b'), 400, 'validation_failed');
+  });
+
+  test.each(keyed)('%s refuses one that another request came with', async (id, one) => {
+    const body = { name: 'Luna', categoryId: 1, status: 'sold' };
+    await call(service, 'POST', '/v1/pets', { key, body, headers: { 'Idempotency-Key': `used-${id}` } });
+    expectError(await attempt(one, `used-${id}`), 422, 'idempotency_key_reused');
+  });
+
+  test.each(keyed)('%s refuses one whose first request still runs', async (id, one) => {
+    const database = new Client({ connectionString: service.databaseUrl });
+    await database.connect();
+    const lock = 'SELECT pg_advisory_lock(hashtextextended($1, $2::bigint))';
+    await database.query(lock, [`running-${id}`, account.id]);
+    expectError(await attempt(one, `running-${id}`), 409, 'idempotency_key_in_use');
+    await database.end();
   });
 });
 

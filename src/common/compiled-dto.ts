@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { TransformationType, type TransformFnParams } from 'class-transformer';
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
+import type { ValidationMetadata } from 'class-validator/types/metadata/ValidationMetadata.js';
 
 type Dto = Record<string, unknown>;
 
@@ -50,23 +51,26 @@ function compileField(type: Type<object>, name: string): Field | undefined {
     conditions: [],
     rules: [],
   };
-  for (const rule of getMetadataStorage().getTargetValidationMetadatas(type, '', false, false)) {
-    if (rule.propertyName !== name) continue;
-    if (rule.each || rule.validateIf || rule.groups.length > 0) return undefined;
-    if (rule.type === ValidationTypes.CONDITIONAL_VALIDATION) field.conditions.push(rule.constraints[0]);
-    else if (rule.type !== ValidationTypes.CUSTOM_VALIDATION) return undefined;
-    else {
-      for (const { instance, async } of getMetadataStorage().getTargetValidatorConstraints(
-        rule.constraintCls,
-      )) {
-        if (async) return undefined;
-        const { constraints } = rule;
-        const about = { targetName: type.name, property: name, constraints };
-        field.rules.push((value, object) => instance.validate(value, { ...about, object, value }) === true);
-      }
-    }
+  const rules = getMetadataStorage()
+    .getTargetValidationMetadatas(type, '', false, false)
+    .filter(({ propertyName }) => propertyName === name);
+  return rules.every((rule) => addRule(field, type, rule)) ? field : undefined;
+}
+
+/** @returns whether the rule is of a kind that is compiled */
+function addRule(field: Field, type: Type<object>, rule: ValidationMetadata): boolean {
+  if (rule.each || rule.validateIf || rule.groups.length > 0) return false;
+  if (rule.type === ValidationTypes.CONDITIONAL_VALIDATION) {
+    field.conditions.push(rule.constraints[0]);
+    return true;
   }
-  return field;
+  if (rule.type !== ValidationTypes.CUSTOM_VALIDATION) return false;
+  const about = { targetName: type.name, property: field.name, constraints: rule.constraints };
+  const validators = getMetadataStorage().getTargetValidatorConstraints(rule.constraintCls);
+  for (const { instance } of validators) {
+    field.rules.push((value, object) => instance.validate(value, { ...about, object, value }) === true);
+  }
+  return validators.every(({ async }) => !async);
 }
 
 function read({ name, reads }: Field, sent: Dto, dto: Dto): void {

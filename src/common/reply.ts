@@ -3,6 +3,8 @@ import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
 import type { Page } from './paging.js';
 
+const VERSION = /^\/v\d+\//;
+
 /** The headers of an answer that depend on its content: `Location` of what was created, `Link` to the next page. */
 export class ReplyHeaders {
   constructor(
@@ -30,7 +32,7 @@ export class ReplyHeaders {
   private address(): string {
     const path = this.request.path.replace(/\/+$/, '');
     const baseUrl: string | undefined = this.request.app.locals.baseUrl;
-    if (baseUrl) return baseUrl + path.replace(/^\/v1(?=\/)/, '');
+    if (baseUrl) return VERSION.test(path) ? baseUrl.replace(/\/v1$/, '') + path : baseUrl + path;
     const { localAddress = 'localhost', localPort = 80 } = this.request.socket;
     const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
     const origin = URL.parse(`${this.request.protocol}://${host}`)?.origin;

@@ -1,6 +1,7 @@
 import type { Access } from '../common/operation.js';
 import type { Config } from '../config.js';
 import type { Placed } from './operations.js';
+import { LATER_VERSION } from './versions.js';
 
 interface Sample {
   lang: string;
@@ -26,7 +27,8 @@ export function codeSamples(placed: Placed, access: Access, config: Config): Sam
   ];
 }
 
-function describeCall({ path, method, operation }: Placed, access: Access, config: Config): Call {
+function describeCall(placed: Placed, access: Access, config: Config): Call {
+  const { path, method, operation } = placed;
   const body = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
     ?.content;
   const parameters = (operation.parameters ?? []) as {
@@ -36,15 +38,19 @@ function describeCall({ path, method, operation }: Placed, access: Access, confi
   }[];
   const examples = new Map(parameters.map(({ name, schema }) => [name, String(schema?.example ?? name)]));
   const example = body?.['application/json']?.example;
-  const server = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url)) ?? config.BASE_URL;
   return {
     method: method.toUpperCase(),
-    url:
-      (server ?? `http://localhost:${config.PORT || 3000}/v1`) +
-      path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
+    url: serverOf(placed, config) + path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
     access,
     body: example === undefined ? undefined : spaced(example),
   };
+}
+
+/** The server that an operation is called at: its own, or this one, above the versions where its path has one. */
+function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
+  const own = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url));
+  const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
+  return own ?? (LATER_VERSION.test(path) ? here.replace(/\/v1$/, '') : here);
 }
 
 function curl({ method, url, access, body }: Call): string {

@@ -5,6 +5,7 @@ import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
+import { FIRST_VERSION, LATER_VERSION } from './versions.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -63,7 +64,6 @@ export function serveDocument(app: NestExpressApplication, config: Config): void
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-const VERSION = /^\/v1(?=\/)/;
 
 /** Address and description of a server. One without an address is this server, and says so: two may be the same. */
 function deployment(name: string, url?: string): [url: string, description: string] {
@@ -72,19 +72,29 @@ function deployment(name: string, url?: string): [url: string, description: stri
 
 /**
  * Paths relative to the servers, whose URLs end in `/v1`. What also stands without a version has an address of its
- * own: that of the message interface.
+ * own: that of the message interface. The path of a later version keeps it, and has the server above the versions.
  */
-function relativePaths(paths: OpenAPIObject['paths'], { API_URL }: Config): OpenAPIObject['paths'] {
+function relativePaths(
+  paths: OpenAPIObject['paths'],
+  { API_URL, BASE_URL = '' }: Config,
+): OpenAPIObject['paths'] {
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
-    if (!VERSION.test(path)) continue;
-    const bare = path.replace(VERSION, '');
-    relative[bare] = item;
-    if (!paths[bare]) continue;
-    for (const method of METHODS) {
-      const operation = item[method];
-      if (operation) operation.servers = [{ url: API_URL ?? '/v1', description: 'Messages' }];
+    const bare = path.replace(FIRST_VERSION, '');
+    if (LATER_VERSION.test(path)) {
+      relative[path] = serveAt(item, BASE_URL.replace(/\/v1$/, '') || '/', 'Later versions');
+    } else if (FIRST_VERSION.test(path)) {
+      relative[bare] = paths[bare] ? serveAt(item, API_URL ?? '/v1', 'Messages') : item;
     }
   }
   return relative;
+}
+
+/** Gives the operations of a path a server of their own. */
+function serveAt(item: OpenAPIObject['paths'][string], url: string, description: string): typeof item {
+  for (const method of METHODS) {
+    const operation = item[method];
+    if (operation) operation.servers = [{ url, description }];
+  }
+  return item;
 }

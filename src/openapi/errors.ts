@@ -48,6 +48,18 @@ export function errorResponses(operation: Operation, access: Access, own: Errors
   );
 }
 
+/** The specification's Error, exactly. */
+const ERROR = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['code', 'message', 'status'],
+  properties: {
+    code: { $ref: '#/components/schemas/ErrorCode', description: 'Machine-readable error code.' },
+    message: { type: 'string', description: 'Human-readable description.' },
+    status: { type: 'integer', description: 'The HTTP status code of the response.' },
+  },
+};
+
 /** The Error schema, its codes, and an example of each error that some operation has. */
 export function errorComponents(document: OpenAPIObject) {
   const used = new Set(JSON.stringify(document.paths).match(/(?<=#\/components\/examples\/)\w+/g));
@@ -64,16 +76,7 @@ export function errorComponents(document: OpenAPIObject) {
         enum: codes,
         'x-enumDescriptions': Object.fromEntries(meanings),
       },
-      Error: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['code', 'message', 'status'],
-        properties: {
-          code: { $ref: '#/components/schemas/ErrorCode', description: 'Machine-readable error code.' },
-          message: { type: 'string', description: 'Human-readable description.' },
-          status: { type: 'integer', description: 'The HTTP status code of the response.' },
-        },
-      },
+      Error: ERROR,
     },
   };
 }

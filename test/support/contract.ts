@@ -30,7 +30,7 @@ interface Response {
   content?: Record<string, { schema: object }>;
 }
 
-/** An operation and where it stands: its path is relative to `/v1`. */
+/** An operation and where it stands: its path is relative to `/v1`, or begins with a later version. */
 export interface Placed {
   method: string;
   path: string;
@@ -46,15 +46,18 @@ export const operations: Placed[] = Object.entries(
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
+/** The path of an operation as the service has it. */
+export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
+
 /** The operation that a request is for, if any. HEAD is the GET without its body. */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
   return operations.find((one) => {
     // What has a server of its own also stands without a version.
-    const prefix = one.operation.servers ? '(?:/v1)?' : '/v1';
-    const pattern = new RegExp(`^${prefix}${one.path.replace(/\{\w+\}/g, '[^/]+')}$`);
-    return one.method === wanted && pattern.test(bare);
+    const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
+    const isOne = (path: string) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare);
+    return one.method === wanted && paths.some(isOne);
   });
 }
 

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { document, type Placed } from './contract.js';
+import { document, pathFrom, type Placed } from './contract.js';
 
 /** The part of JSON Schema that the document uses. */
 export interface Schema {
@@ -170,7 +170,7 @@ function mapValues<T, U>(all: Record<string, T>, map: (value: T) => U): Record<s
 export function pathOf({ one, params, query }: Parts): string {
   const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
   const search = new URLSearchParams(query).toString();
-  return `/v1${path}${search && `?${search}`}`;
+  return `${pathFrom(path)}${search && `?${search}`}`;
 }
 
 /** The body of a request, if its operation and method take one. */

@@ -23,7 +23,7 @@ export function accessibility({ React }) {
 export function nameFields(root) {
   const mend = () => {
     for (const [selector, nameOf] of NAMES) {
-      for (const field of root.querySelectorAll(`:is(${selector}):not([aria-label])`)) {
+      for (const field of root.querySelectorAll(`:is(${String(selector)}):not([aria-label])`)) {
         const name = nameOf(field);
         if (name) field.setAttribute('aria-label', name);
       }

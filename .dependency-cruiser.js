@@ -1,0 +1,46 @@
+const BASE = ['common', 'database', 'observability', 'tracing'];
+const ACCESS = [...BASE, 'limits', 'auth', 'idempotency'];
+
+/** The folders of `src` that the files of a folder may import from, beside their own. */
+const BELOW = {
+  tracing: ['common'],
+  observability: ['common', 'tracing'],
+  common: ['database', 'observability', 'tracing'],
+  database: ['common', 'observability', 'tracing'],
+  health: BASE,
+  limits: BASE,
+  auth: [...BASE, 'limits'],
+  idempotency: [...BASE, 'limits', 'auth'],
+  admin: [...BASE, 'limits', 'auth'],
+  messages: ACCESS,
+  categories: ACCESS,
+  pets: [...ACCESS, 'categories'],
+  store: [...ACCESS, 'categories', 'pets'],
+};
+const NAMED = Object.keys(BELOW);
+/** A feature that stands above without being named here: nothing named may import from it. */
+const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|openapi|migrations)/` };
+
+/** Reports an import from anywhere in `src` but some folders and what all may know: the configuration, and commands. */
+function only(name, from, folders) {
+  const allowed = [`^src/(${folders.join('|')})/`, '^src/(config|command)\\.ts$'];
+  return { name, severity: 'error', from, to: { path: '^src/', pathNot: allowed } };
+}
+
+/**
+ * Imports run one way, and no feature knows one that stands above it.
+ * @type {import('dependency-cruiser').IConfiguration}
+ */
+export default {
+  forbidden: [
+    ...NAMED.map((one) => only(`imports of ${one}`, { path: `^src/${one}/` }, [one, ...BELOW[one]])),
+    only('imports of a feature', ANY_OTHER, ['$1', ...ACCESS, 'categories', 'pets', 'store', 'messages']),
+    // `write.ts` starts the service that it asks for the document.
+    only('imports of openapi', { path: '^src/openapi/', pathNot: 'write\\.ts$' }, ['openapi', 'common']),
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: 'node_modules',
+  },
+};

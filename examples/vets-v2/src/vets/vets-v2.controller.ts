@@ -1,0 +1,24 @@
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { Operation, Tag } from '../common/operation.js';
+import { PageQuery } from '../common/paging.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { NewVetV2Dto, toVetV2, VetV2Dto } from './vet-v2.dto.js';
+import { VetsService } from './vets.service.js';
+
+@Tag('vets', 'The vets of the store.')
+@Controller({ path: 'vets', version: '2' })
+export class VetsV2Controller {
+  constructor(private readonly vets: VetsService) {}
+
+  @Get()
+  @Operation({ id: 'listVetsV2', summary: 'List vets by their full names', returns: [VetV2Dto] })
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetV2Dto[]> {
+    return reply.page(await this.vets.list(query)).map(toVetV2);
+  }
+
+  @Post()
+  @Operation({ id: 'createVetV2', summary: 'Add to the vets', returns: VetV2Dto, status: 201, located: true })
+  async create(@Body() { fullName }: NewVetV2Dto, @Reply() reply: ReplyHeaders): Promise<VetV2Dto> {
+    return toVetV2(reply.created(await this.vets.create({ name: fullName })));
+  }
+}

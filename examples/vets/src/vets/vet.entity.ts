@@ -1,0 +1,13 @@
+import { Check, Column, Entity } from 'typeorm';
+import { IdColumn } from '../database/columns.js';
+
+/** One of the vets, which all accounts share. */
+@Entity('vets')
+@Check('vets_name_check', `char_length(name) BETWEEN 1 AND 255`)
+export class Vet {
+  @IdColumn('vets_pkey')
+  id!: string;
+
+  @Column('text')
+  name!: string;
+}

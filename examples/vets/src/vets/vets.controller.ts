@@ -1,0 +1,38 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Operation, Stability, Tag } from '../common/operation.js';
+import { PageQuery } from '../common/paging.js';
+import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Idempotent } from '../idempotency/idempotent.decorator.js';
+import { NewVetDto, VetDto, VetParams } from './vet.dto.js';
+import { VetsService } from './vets.service.js';
+
+@Tag('vets', 'The vets of the store.')
+@Stability('experimental')
+@Controller('vets')
+export class VetsController {
+  constructor(private readonly vets: VetsService) {}
+
+  @Get()
+  @Operation({ id: 'listVets', summary: 'List vets', returns: [VetDto] })
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetDto[]> {
+    return reply.page(await this.vets.list(query));
+  }
+
+  @Post()
+  @Idempotent()
+  @Operation({ id: 'createVet', summary: 'Add to the vets', returns: VetDto, status: 201, located: true })
+  async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
+    return reply.created(await this.vets.create(body));
+  }
+
+  @Get(':vetId')
+  @Operation({
+    id: 'getVet',
+    summary: 'Fetch one of the vets',
+    returns: VetDto,
+    errors: { vet_not_found: 404 },
+  })
+  get(@Param() { vetId }: VetParams): Promise<VetDto> {
+    return this.vets.get(vetId);
+  }
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Vet } from './vet.entity.js';
+import { VetsController } from './vets.controller.js';
+import { VetsService } from './vets.service.js';
+
+@Module({
+  imports: [TypeOrmModule.forFeature([Vet])],
+  controllers: [VetsController],
+  providers: [VetsService],
+})
+export class VetsModule {}

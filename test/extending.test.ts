@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Checkout, type Ended } from './support/checkout.js';
+import { ROOT } from './support/npm.js';
+
+const TEST_RUN = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js'];
+/** The facts of the other files that a new operation comes under, but for those that wait for time-outs. */
+const FACTS = '[Vv]et|[Mm]edical|work as they stand|what the entities say|^Every route';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const filesOf = (folder: string) =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(ROOT, folder).length + 1));
+/** Migrations are named after the time that they were made at. */
+const timeless = (text: string) => text.replace(/\d{13}/g, 'TIME');
+
+const USAGE = 'Usage: npm run new:feature <plural> [-- --singular <word>], such as: npm run new:feature vets';
+
+let checkout: Checkout;
+const generated: Ended[] = [];
+const generate = async (...args: string[]) => checkout.node('schematics/main.ts', ...args);
+
+beforeAll(async () => {
+  checkout = Checkout.copy();
+  for (const name of ['vets', 'medical-history']) generated.push(await generate(name));
+});
+afterAll(() => checkout.remove());
+
+describe('docs/extending.md', () => {
+  const listings = ['docs/extending.md', 'docs/versioning.md'].flatMap((page) =>
+    [...read(page).matchAll(/^```ts(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
+      page,
+      info,
+      code: code!,
+    })),
+  );
+  const titleOf = (info?: string) => /^ title="([^"]+)"$/.exec(info ?? '')?.[1];
+
+  test.each(listings)('shows in $page$info what stands in that file', ({ info, code }) => {
+    const title = titleOf(info);
+    expect(title).toBeDefined();
+    // A line that a feature adds to a file is there only after `new:feature`.
+    const texts = [read(title!), checkout.exists(title!) ? checkout.read(title!) : ''];
+    expect(`\n${texts.join('\n')}`).toContain(`\n${code}`);
+  });
+
+  test('shows every file of the example', () => {
+    const shown = listings.map(({ info }) => titleOf(info));
+    for (const file of filesOf('examples/vets')) expect(shown).toContain(`examples/vets/${file}`);
+  });
+});
+
+describe('npm run new:feature', () => {
+  test('writes the example that the documentation shows', () => {
+    expect(generated[0]).toMatchObject({ code: 0 });
+    const migration = /create (src\/migrations\/\d+-vets\.ts)/.exec(generated[0]!.output)![1]!;
+    for (const file of filesOf('examples/vets')) {
+      const written = checkout.read(file.startsWith('src/migrations/') ? migration : file);
+      expect(timeless(written)).toBe(timeless(read(`examples/vets/${file}`)));
+    }
+  });
+
+  test('takes the singular too, and names of several words', () => {
+    expect(generated[1]!.output).toContain('create src/medical-histories/medical-history.entity.ts');
+    expect(checkout.read('src/medical-histories/medical-history.entity.ts')).toContain(
+      "@Entity('medical_histories')",
+    );
+    expect(checkout.read('src/common/api-error.ts')).toContain('  medical_history_not_found: {');
+  });
+
+  test('adds a line to the modules and one to the error codes, and changes nothing else', () => {
+    for (const [path, line] of [
+      ['src/app.module.ts', "  import('./vets/vets.module.js'),"],
+      ['src/common/api-error.ts', "  vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },"],
+    ] as const) {
+      const lines = checkout.read(path).split('\n');
+      expect(lines).toContain(line);
+      expect(lines.filter((one) => !/vet|medical/.test(one)).join('\n')).toBe(read(path));
+    }
+  });
+
+  test('refuses in one line what cannot be a feature, and ends with 2', async () => {
+    const refused: [string[], string][] = [
+      [['vets'], '"vets" cannot be added: src/vets is there.'],
+      [['accounts'], '"accounts" cannot be added: the table accounts is that of src/auth/account.entity.ts.'],
+      [['orders'], '"orders" cannot be added: the code order_not_found is there.'],
+      [
+        ['Big Vets'],
+        '"Big Vets" is no name of a feature: take 2 to 40 small letters and digits, words joined by "-".',
+      ],
+      [['classes'], '"classes" cannot be added: "class" is a word of JavaScript.'],
+      [
+        ['tags'],
+        '"tags" cannot be added: its class would hide the Tag that src/tags/tags.controller.ts imports.',
+      ],
+      [['news'], 'One and many "news" are the same word: add --singular and another one.'],
+      [[], USAGE],
+      [['vets', '--force'], USAGE],
+    ];
+    const answers = await Promise.all(refused.map(([args]) => generate(...args)));
+    expect(answers).toEqual(refused.map(([, message]) => ({ code: 2, output: `${message}\n` })));
+  });
+});
+
+describe('A service with new features, one of them in two versions', () => {
+  test('passes the linters, the compiler, its own tests, and the facts that hold for every operation', async () => {
+    checkout.add('examples/vets-v2');
+    const files = ['vets', 'vets-v2', 'medical-histories'].map((name) => `test/${name}.test.ts`);
+    const include = ['src', 'ormconfig.ts', ...files];
+    checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
+    const sources = ['src', 'test'].map((folder) => `${folder}/**/{vet,medical}*`);
+    const passed = [
+      await checkout.node(
+        'node_modules/oxlint/bin/oxlint',
+        '--type-aware',
+        '--deny-warnings',
+        'src',
+        ...files,
+      ),
+      await checkout.depcruise(),
+      await checkout.node(
+        'node_modules/prettier/bin/prettier.cjs',
+        '--check',
+        ...sources,
+        'src/app.module.ts',
+      ),
+      await checkout.node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json'),
+      await checkout.node('dist/src/openapi/write.js'),
+      await checkout.node(...TEST_RUN, 'vets', 'medical', 'contract', 'openapi', 'house', '-t', FACTS),
+    ];
+    for (const ended of passed) expect(ended).toMatchObject({ code: 0 });
+    expect(passed.at(-1)!.output).toMatch(/^Test Suites: 6 passed, 6 total$/m);
+  }, 120_000);
+});

@@ -1,0 +1,195 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { call } from './support/client.js';
+import { document, operations, pathFrom } from './support/contract.js';
+import { Checkout } from './support/checkout.js';
+import { type Service, startService } from './support/service.js';
+
+const run = promisify(execFile);
+
+describe('Every route', () => {
+  let service: Service;
+  let routes: string[];
+
+  beforeAll(async () => {
+    service = await startService();
+    const lister = fileURLToPath(new URL('./support/list-routes.js', import.meta.url));
+    const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
+    routes = JSON.parse((await run(process.execPath, [lister], { env })).stdout);
+  });
+  afterAll(() => service.stop());
+
+  test('with a version is an operation of the document, or the other address of one', () => {
+    const told = operations.flatMap(({ method, path, operation }) => {
+      const expressPath = path.replace(/\{(\w+)\}/g, ':$1');
+      const addresses = [pathFrom(expressPath), ...(operation.servers ? [expressPath] : [])];
+      return addresses.map((address) => `${method} ${address}`);
+    });
+    const unversioned = /^GET \/(?:$|(?:assets|docs|health|metrics|openapi)\b)/;
+    expect(routes.filter((route) => !unversioned.test(route)).toSorted()).toEqual(
+      [...new Set(told)].toSorted(),
+    );
+  });
+
+  test('is closed, but for health, the documents, Swagger UI and the creation of an account', async () => {
+    const open: string[] = [];
+    for (const route of routes) {
+      const [method, path] = route.split(' ') as [string, string];
+      const { status } = await call(service, method, path.replace(/:\w+/g, '1'));
+      if (status !== 401) open.push(route);
+    }
+    expect(open.toSorted()).toEqual([
+      'GET /',
+      'GET /assets/:name',
+      'GET /docs',
+      'GET /docs/demo-key',
+      'GET /health/live',
+      'GET /health/ready',
+      'GET /metrics',
+      'GET /openapi.json',
+      'GET /openapi.yaml',
+      'POST /v1/accounts',
+    ]);
+  });
+});
+
+describe('Every operation', () => {
+  const all = operations.map((one) => [one.operation.operationId, one] as const);
+  const mediaOf = (owner?: { content?: Record<string, { schema: object }> }) =>
+    Object.values(owner?.content ?? {});
+
+  test('has a name of its own, which begins with a verb', () => {
+    const names = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[a-z]+(?:[A-Z][a-z0-9]+)+$/);
+  });
+
+  test.each(all)(
+    '%s has a summary, one tag with a line on it, and code samples',
+    (_id, { operation: { summary, tags, ...rest } }) => {
+      expect(summary).toMatch(/^[A-Z]/);
+      expect(tags).toHaveLength(1);
+      const tag = document.tags.find(({ name }: { name: string }) => name === tags[0]);
+      expect(tag.description).toMatch(/\.$/);
+      const samples = rest['x-codeSamples'] as { lang: string; source: string }[];
+      expect(samples.map(({ lang }) => lang)).toEqual(['Shell', 'TypeScript', 'Python']);
+    },
+  );
+
+  test.each(all)(
+    '%s says how stable it is: in its summary too, unless it is stable',
+    (_id, { operation }) => {
+      const { 'x-stability': stability, summary } = operation;
+      expect([undefined, 'beta', 'experimental']).toContain(stability);
+      expect(/ \((beta|experimental)\)/.exec(summary)?.[1]).toBe(stability);
+    },
+  );
+
+  test.each(all)(
+    '%s has one success, whose body is a schema with a name',
+    (_id, { operation: { responses } }) => {
+      const successes = Object.entries(responses).filter(([status]) => status < '300');
+      expect(successes).toHaveLength(1);
+      const [status, success] = successes[0]!;
+      const schemas = mediaOf(success).map(({ schema }) => schema);
+      const named = { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) };
+      expect(schemas).toEqual(status === '204' ? [] : [named]);
+    },
+  );
+
+  test.each(
+    all.filter(([, { method, path }]) =>
+      operations.some((one) => method === 'POST' && one.method === 'GET' && one.path.startsWith(`${path}/{`)),
+    ),
+  )('%s says where to find what it has made', (_id, { operation: { responses } }) => {
+    expect(Object.values(responses)[0]!.headers).toHaveProperty('Location');
+  });
+
+  test.each(all)(
+    '%s tells of the errors that follow from its shape, all in one',
+    (_id, { path, operation }) => {
+      const { responses, security, requestBody, parameters = [] } = operation;
+      const expected = ['400', '408', '417', '429', '431', '500', '503'];
+      if (security.length > 0) expected.push('401');
+      if (path.includes('{')) expected.push('404');
+      if (requestBody) expected.push('413', '415');
+      if (parameters.some(({ name }) => name === 'Idempotency-Key')) expected.push('409', '422');
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
+      for (const [status, response] of Object.entries(responses)) {
+        if (status < '400') continue;
+        expect(mediaOf(response)[0]!.schema).toEqual({ $ref: '#/components/schemas/Error' });
+      }
+    },
+  );
+
+  test.each(all)('%s has an example of every body, and a line on every parameter', (_id, { operation }) => {
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)].flatMap(mediaOf);
+    for (const media of bodies) expect('example' in media || 'examples' in media).toBe(true);
+    for (const parameter of operation.parameters ?? []) expect(parameter).toHaveProperty('description');
+  });
+
+  test.each(all.filter(([, { operation }]) => operation.operationId.startsWith('list')))(
+    '%s comes in pages',
+    (_id, { operation: { parameters = [], responses } }) => {
+      const byName = new Map(parameters.map((one) => [one.name, one]));
+      expect(byName.get('limit')!.schema).toMatchObject({ minimum: 1, maximum: 100, default: 20 });
+      expect(byName.has('cursor')).toBe(true);
+      expect(responses[200]!.headers).toHaveProperty('Link');
+    },
+  );
+});
+
+describe('The linters', () => {
+  let checkout: Checkout;
+  beforeAll(() => (checkout = Checkout.copy()));
+  afterAll(() => checkout.remove());
+
+  test('refuse imports that run upwards, of the features that are there and of new ones', async () => {
+    const wrong = [
+      ['common', 'pets/pet.entity'],
+      ['database', 'auth/account.entity'],
+      ['limits', 'auth/auth.guard'],
+      ['auth', 'idempotency/idempotency.service'],
+      ['idempotency', 'pets/pets.service'],
+      ['categories', 'pets/pets.service'],
+      ['pets', 'store/order.entity'],
+      ['messages', 'store/orders.service'],
+      ['store', 'messages/message.entity'],
+      ['openapi', 'pets/pets.module'],
+      ['admin', 'categories/categories.service'],
+      ['health', 'vets/vets.service'],
+      ['vets', 'app.module'],
+    ] as const;
+    checkout.write('src/vets/vets.service.ts', 'export const none = 0;\n');
+    for (const [folder, target] of wrong) {
+      checkout.write(`src/${folder}/wrong.ts`, `export * from '../${target}.js';\n`);
+    }
+    const { code, output } = await checkout.depcruise();
+    for (const [folder] of wrong) checkout.removeFile(`src/${folder}/wrong.ts`);
+    const reported = [...output.matchAll(/error .*?: src\/(\w+)\/wrong\.ts → src\/(.+)\.ts/g)];
+    expect(reported.map(([, ...pair]) => pair.join(' ')).toSorted()).toEqual(
+      wrong.map((pair) => pair.join(' ')).toSorted(),
+    );
+    expect(code).toBe(wrong.length);
+  });
+
+  test('let a new feature import from those below it', async () => {
+    checkout.write(
+      'src/vets/right.ts',
+      "export * from '../pets/pets.service.js';\nexport * from '../config.js';\n",
+    );
+    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
+  });
+
+  test.each([
+    ['a file of 151 lines', 'max-lines', '// one\n'.repeat(150) + 'export const none = 0;\n'],
+    ['a function of 26 lines', 'max-lines-per-function', `export function f() {${'\n'.repeat(25)}}\n`],
+    ['a look at the environment', 'no-process-env', 'export const port = process.env.PORT;\n'],
+  ])('refuse %s', async (_what, rule, text) => {
+    checkout.write('src/pets/wrong.ts', text);
+    const { code, output } = await checkout.node('node_modules/oxlint/bin/oxlint', 'src/pets/wrong.ts');
+    checkout.removeFile('src/pets/wrong.ts');
+    expect([code, output]).toEqual([1, expect.stringContaining(`(${rule})`)]);
+  });
+});

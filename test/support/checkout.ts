@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { ROOT } from './npm.js';
+
+const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'data', 'coverage', '.git', '.env']);
+
+/** What a command has ended with, and all it wrote. */
+export interface Ended {
+  code: number;
+  output: string;
+}
+
+/** A copy of this checkout's sources, with the same packages, to change and build. */
+export class Checkout {
+  private constructor(readonly path: string) {}
+
+  static copy(): Checkout {
+    const checkout = new Checkout(mkdtempSync(join(tmpdir(), 'petstore-checkout-')));
+    cpSync(ROOT, checkout.path, { recursive: true, filter: (from) => !LEFT_OUT.has(basename(from)) });
+    symlinkSync(join(ROOT, 'node_modules'), join(checkout.path, 'node_modules'));
+    return checkout;
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.path, path), 'utf8');
+  }
+
+  exists(path: string): boolean {
+    return existsSync(join(this.path, path));
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(dirname(join(this.path, path)), { recursive: true });
+    writeFileSync(join(this.path, path), text);
+  }
+
+  /** Lays a folder of this checkout over the copy. */
+  add(folder: string): void {
+    cpSync(join(ROOT, folder), this.path, { recursive: true });
+  }
+
+  removeFile(path: string): void {
+    rmSync(join(this.path, path));
+  }
+
+  /** Runs a program of Node in the copy, without what this process has in its environment. */
+  node(...args: string[]): Promise<Ended> {
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+    return new Promise((resolve) => {
+      execFile(process.execPath, args, { cwd: this.path, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
+      );
+    });
+  }
+
+  /** Whether every import in `src` runs the right way. */
+  depcruise(): Promise<Ended> {
+    const program = 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs';
+    return this.node(program, 'src', '--output-type', 'err', '--config', '.dependency-cruiser.js');
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

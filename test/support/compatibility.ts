@@ -1,0 +1,196 @@
+/** As much of an OpenAPI document as clients rely on. */
+export interface Api {
+  info: { version: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+interface Operation {
+  operationId: string;
+  'x-stability'?: 'beta' | 'experimental';
+  'x-deprecated-sunset'?: string;
+  security: unknown[];
+  parameters?: Parameter[];
+  requestBody?: Content & { required?: boolean };
+  responses: Record<string, Content & { headers?: object }>;
+}
+
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  schema: Schema;
+}
+
+interface Content {
+  content?: Record<string, { schema: Schema }>;
+}
+
+interface Schema {
+  $ref?: string;
+  enum?: string[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  [keyword: string]: unknown;
+}
+
+/** Something that a client of the earlier document may rely on and the later one does not keep. */
+export interface Break {
+  /** The stability that its operation was released with. */
+  stability: 'stable' | 'beta' | 'experimental';
+  what: string;
+}
+
+/** Which way a schema goes: what a request may hold can only grow, what an answer may hold can only shrink. */
+type Direction = 'request' | 'answer';
+
+const ERROR_CODE = '#/components/schemas/ErrorCode';
+const LOWER_LIMITS = ['minimum', 'minLength', 'minItems'];
+const UPPER_LIMITS = ['maximum', 'maxLength', 'maxItems'];
+
+/** Everything in which a later document breaks clients of an earlier one, whatever its version says. */
+export function findBreaks(before: Api, after: Api, today = new Date()): Break[] {
+  return Object.entries(before.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]) => {
+      const isOver = new Date(operation['x-deprecated-sunset'] ?? '9999-12-31') <= today;
+      const stability = operation['x-stability'] ?? 'stable';
+      const found = new Comparison(before, after).operations(operation, after.paths[path]?.[method]);
+      return isOver ? [] : found.map((what) => ({ stability, what: `${operation.operationId}: ${what}` }));
+    }),
+  );
+}
+
+/** The breaks that a later document may not have under its version: experimental ones it may always have. */
+export function findForbidden(before: Api, after: Api, today = new Date()): string[] {
+  const [was, is] = [before, after].map(({ info }) => info.version.split('.').map(Number)) as [
+    number[],
+    number[],
+  ];
+  const isMajor = is[0]! > was[0]!;
+  const isMinor = isMajor || (is[0] === was[0] && is[1]! > was[1]!);
+  const allowed = { stable: isMajor, beta: isMinor, experimental: true };
+  return findBreaks(before, after, today).flatMap(({ stability, what }) =>
+    allowed[stability] ? [] : [what],
+  );
+}
+
+class Comparison {
+  private readonly compared = new Set<string>();
+
+  constructor(
+    private readonly before: Api,
+    private readonly after: Api,
+  ) {}
+
+  operations(was: Operation, is?: Operation): string[] {
+    if (!is) return ['is gone'];
+    const breaks: string[] = [];
+    if (is.operationId !== was.operationId) breaks.push(`is named ${is.operationId}`);
+    if (rank(is) > rank(was)) breaks.push(`is ${is['x-stability']} now`);
+    if (JSON.stringify(is.security) !== JSON.stringify(was.security))
+      breaks.push('asks for other credentials');
+    return [...breaks, ...this.parameters(was, is), ...this.bodies(was, is), ...this.answers(was, is)];
+  }
+
+  private parameters(was: Operation, is: Operation): string[] {
+    const [old, present] = [was, is].map(
+      ({ parameters = [] }) => new Map(parameters.map((one) => [one.name, one])),
+    );
+    const names = [...new Set([...old!.keys(), ...present!.keys()])];
+    return names.flatMap((name) => {
+      const [before, after] = [old!.get(name), present!.get(name)];
+      const where = `parameter ${name}`;
+      if (!after) return [`${where} is gone`];
+      const isAsked = after.required && !before?.required ? [`${where} is required`] : [];
+      return before ? [...isAsked, ...this.schemas(before.schema, after.schema, 'request', where)] : isAsked;
+    });
+  }
+
+  private bodies(was: Operation, is: Operation): string[] {
+    const [before, after] = [schemaOf(was.requestBody), schemaOf(is.requestBody)];
+    if (before && after) return this.schemas(before, after, 'request', 'body');
+    return before === after ? [] : [before ? 'the body is gone' : 'a body is required'];
+  }
+
+  private answers(was: Operation, is: Operation): string[] {
+    return Object.entries(was.responses).flatMap(([status, before]) => {
+      const after = is.responses[status];
+      // A failure that no longer comes is none that a client waits for.
+      if (!after) return status < '400' ? [`status ${status} is gone`] : [];
+      const lost = Object.keys(before.headers ?? {}).filter((name) => !(name in (after.headers ?? {})));
+      const headers = lost.map((name) => `header ${name} of ${status} is gone`);
+      const [old, present] = [schemaOf(before), schemaOf(after)];
+      if (!old) return headers;
+      if (!present) return [...headers, `the body of ${status} is gone`];
+      return [...headers, ...this.schemas(old, present, 'answer', status)];
+    });
+  }
+
+  private schemas(was: Schema, is: Schema, direction: Direction, where: string): string[] {
+    const pair = JSON.stringify([was, is, direction]);
+    if (this.compared.has(pair)) return [];
+    if (was.$ref) this.compared.add(pair);
+    const [before, after] = [resolve(this.before, was), resolve(this.after, is)];
+    const breaks = ['type', 'format', 'const'].flatMap((keyword) =>
+      before[keyword] === after[keyword] ? [] : [`${keyword} of ${where} is ${String(after[keyword])}`],
+    );
+    breaks.push(...values(before, after, direction === 'answer' && was.$ref !== ERROR_CODE, where));
+    if (direction === 'request') breaks.push(...narrowed(before, after, where));
+    if (before.items && after.items)
+      breaks.push(...this.schemas(before.items, after.items, direction, `${where}[]`));
+    return [...breaks, ...this.properties(before, after, direction, where)];
+  }
+
+  private properties(was: Schema, is: Schema, direction: Direction, where: string): string[] {
+    const [old, present] = [was.properties ?? {}, is.properties ?? {}];
+    const [always, asked] = [new Set(was.required), new Set(is.required)];
+    const breaks = Object.entries(old).flatMap(([name, before]) => {
+      const after = present[name];
+      return after
+        ? this.schemas(before, after, direction, `${where}.${name}`)
+        : [`${where}.${name} is gone`];
+    });
+    const [changed, word] =
+      direction === 'request'
+        ? [asked.difference(always), 'is required']
+        : [always.difference(asked).intersection(new Set(Object.keys(present))), 'may be left out'];
+    return [...breaks, ...[...changed].map((name) => `${where}.${name} ${word}`)];
+  }
+}
+
+function rank({ 'x-stability': stability }: Operation): number {
+  return [undefined, 'beta', 'experimental'].indexOf(stability);
+}
+
+function schemaOf(owner?: Content): Schema | undefined {
+  return owner?.content?.['application/json']?.schema;
+}
+
+function resolve({ components }: Api, schema: Schema): Schema {
+  return schema.$ref
+    ? resolve({ components } as Api, components.schemas[schema.$ref.split('/').pop()!]!)
+    : schema;
+}
+
+/** A value that is gone, and in an answer one that is new: clients switch on them. */
+function values(was: Schema, is: Schema, isClosed: boolean, where: string): string[] {
+  const [old, present] = [new Set(was.enum), new Set(is.enum)];
+  if (!was.enum) return is.enum ? [`${where} takes some values only`] : [];
+  const gone = [...old.difference(present)].map((value) => `value ${value} of ${where} is gone`);
+  const added = [...present.difference(old)].map((value) => `value ${value} of ${where} is new`);
+  return isClosed ? [...gone, ...added] : gone;
+}
+
+function narrowed(was: Schema, is: Schema, where: string): string[] {
+  const stricter = (keyword: string, sign: 1 | -1) => {
+    const [old = -sign * Infinity, present = -sign * Infinity] = [was[keyword], is[keyword]] as number[];
+    return sign * (present - old) > 0;
+  };
+  const limits = [
+    ...LOWER_LIMITS.filter((keyword) => stricter(keyword, 1)),
+    ...UPPER_LIMITS.filter((keyword) => stricter(keyword, -1)),
+  ];
+  const others = ['pattern', 'default'].filter((keyword) => was[keyword] !== is[keyword]);
+  return [...limits, ...others].map((keyword) => `${keyword} of ${where} is ${String(is[keyword])}`);
+}

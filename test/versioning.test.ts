@@ -1,0 +1,179 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Api, findBreaks, findForbidden } from './support/compatibility.js';
+import { document } from './support/contract.js';
+import { ROOT } from './support/npm.js';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const inOrder = new Intl.Collator('en', { numeric: true });
+const latest = readdirSync(join(ROOT, 'released')).toSorted(inOrder.compare).at(-1)!;
+const released: Api = JSON.parse(read(`released/${latest}`));
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type Change = (api: any) => unknown;
+
+/** The released document with a change. */
+function changed(change: Change, version = released.info.version): Api {
+  const api = structuredClone(released);
+  change(api);
+  api.info.version = version;
+  return api;
+}
+
+describe('The interface', () => {
+  test('breaks no client of the last release', () => {
+    expect(findForbidden(released, document)).toEqual([]);
+  });
+
+  test('has the version of the package and of the changelog', () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect(document.info.version).toBe(version);
+    expect(/^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
+  });
+
+  test('has kept the document of each release under its version', () => {
+    for (const file of readdirSync(join(ROOT, 'released'))) {
+      expect(file).toBe(`openapi-${JSON.parse(read(`released/${file}`)).info.version}.json`);
+    }
+  });
+});
+
+describe('A break is', () => {
+  const listPets = (api: Api) => api.paths['/pets']!.get!;
+  const limitOf = (api: Api) => listPets(api).parameters!.find(({ name }) => name === 'limit')!;
+
+  test.each<[string, Change, string]>([
+    ['an operation that is gone', (api) => delete api.paths['/pets'].get, 'listPets: is gone'],
+    ['a path that is gone', (api) => delete api.paths['/pets/{petId}'], 'getPet: is gone'],
+    ['another name', (api) => (listPets(api).operationId = 'pets'), 'listPets: is named pets'],
+    ['less stability', (api) => (listPets(api)['x-stability'] = 'beta'), 'listPets: is beta now'],
+    ['other credentials', (api) => (listPets(api).security = []), 'listPets: asks for other credentials'],
+    [
+      'a parameter that is gone',
+      (api) => listPets(api).parameters!.shift(),
+      'listPets: parameter limit is gone',
+    ],
+    [
+      'a parameter that is required',
+      (api) => listPets(api).parameters!.push({ name: 'x', in: 'query', required: true, schema: {} }),
+      'listPets: parameter x is required',
+    ],
+    [
+      'a lower maximum',
+      (api) => (limitOf(api).schema.maximum = 50),
+      'listPets: maximum of parameter limit is 50',
+    ],
+    [
+      'a higher minimum',
+      (api) => (limitOf(api).schema.minimum = 2),
+      'listPets: minimum of parameter limit is 2',
+    ],
+    [
+      'another default',
+      (api) => (limitOf(api).schema.default = 10),
+      'listPets: default of parameter limit is 10',
+    ],
+    [
+      'a length that was free',
+      (api) => (api.components.schemas.NewPet.properties.categoryId.maxLength = 9),
+      'createPet: maxLength of body.categoryId is 9',
+    ],
+    [
+      'a field of a request that is gone',
+      (api) => delete api.components.schemas.NewPet.properties.status,
+      'createPet: body.status is gone',
+    ],
+    [
+      'a field that is required',
+      (api) => api.components.schemas.NewPet.required.push('status'),
+      'createPet: body.status is required',
+    ],
+    [
+      'a new field that is required',
+      (api) => {
+        api.components.schemas.NewPet.properties.tag = { type: 'string' };
+        api.components.schemas.NewPet.required.push('tag');
+      },
+      'createPet: body.tag is required',
+    ],
+    [
+      'a success that is gone',
+      (api) => delete api.paths['/pets'].post.responses[201],
+      'createPet: status 201 is gone',
+    ],
+    [
+      'a header that is gone',
+      (api) => delete api.paths['/pets'].post.responses[201].headers.Location,
+      'createPet: header Location of 201 is gone',
+    ],
+    [
+      'a field of an answer that is gone',
+      (api) => delete api.components.schemas.Pet.properties.name,
+      'getPet: 200.name is gone',
+    ],
+    [
+      'a field of an answer that may be left out',
+      (api) => api.components.schemas.Pet.required.splice(1, 1),
+      'getPet: 200.name may be left out',
+    ],
+    [
+      'another type',
+      (api) => (api.components.schemas.Pet.properties.id.type = 'string'),
+      'getPet: type of 200.id is string',
+    ],
+    [
+      'another format',
+      (api) => (api.components.schemas.Pet.properties.id.format = 'int32'),
+      'listPets: format of 200[].id is int32',
+    ],
+    [
+      'a value that is gone',
+      (api) => api.components.schemas.PetStatus.enum.pop(),
+      'createPet: value sold of body.status is gone',
+    ],
+    [
+      'a value that is new in an answer',
+      (api) => api.components.schemas.PetStatus.enum.push('lost'),
+      'getPet: value lost of 200.status is new',
+    ],
+    [
+      'an error code that is gone',
+      (api) => api.components.schemas.ErrorCode.enum.shift(),
+      'getPet: value bad_request of 400.code is gone',
+    ],
+  ])('%s', (_what, change, found) => {
+    expect(findForbidden(released, changed(change))).toContain(found);
+  });
+
+  test.each<[string, Change]>([
+    ['a new operation', (api) => (api.paths['/vets'] = api.paths['/pets'])],
+    [
+      'a new optional parameter',
+      (api) => listPets(api).parameters!.push({ name: 'x', in: 'query', schema: {} }),
+    ],
+    ['a new field of an answer', (api) => (api.components.schemas.Pet.properties.tag = { type: 'string' })],
+    ['a new optional field', (api) => (api.components.schemas.NewPet.properties.tag = { type: 'string' })],
+    ['a wider limit', (api) => (limitOf(api).schema.maximum = 1000)],
+    ['a new error code', (api) => api.components.schemas.ErrorCode.enum.push('vet_not_found')],
+    ['a failure that no longer comes', (api) => delete api.paths['/pets'].get.responses[417]],
+  ])('not %s', (_what, change) => {
+    expect(findBreaks(released, changed(change))).toEqual([]);
+  });
+
+  test('for a new major version alone where its operation is stable, for a minor one where it is beta', () => {
+    const stable: Change = (api) => delete api.paths['/pets'].post;
+    const beta: Change = (api) => delete api.paths['/messages'].post;
+    const experimental: Change = (api) => delete api.paths['/categories'].post;
+    const forbidden = (change: Change, version?: string) =>
+      findForbidden(released, changed(change, version)).length;
+    expect([forbidden(stable), forbidden(stable, '1.1.0'), forbidden(stable, '2.0.0')]).toEqual([1, 1, 0]);
+    expect([forbidden(beta), forbidden(beta, '1.0.1'), forbidden(beta, '1.1.0')]).toEqual([1, 1, 0]);
+    expect(forbidden(experimental)).toBe(0);
+  });
+
+  test('none once the day of an operation has come', () => {
+    const without = changed((api) => delete api.paths['/pets/{petId}']);
+    expect(findForbidden(released, without, new Date('2030-12-04T23:59:59Z'))).toEqual(['getPet: is gone']);
+    expect(findForbidden(released, without, new Date('2030-12-05T00:00:00Z'))).toEqual([]);
+  });
+});
