@@ -167,7 +167,7 @@ describe('The OpenAPI document', () => {
 });
 
 describe('Routes', () => {
-  test('are closed, but for health, the documents, Swagger UI and the creation of an account', async () => {
+  test('are closed, but for health, metrics, the documents, Swagger UI and the creation of an account', async () => {
     const lister = fileURLToPath(new URL('./support/list-routes.js', import.meta.url));
     const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
     const { stdout } = await run(process.execPath, [lister], { env });
@@ -188,6 +188,7 @@ describe('Routes', () => {
       'GET /docs/swagger-ui-init.js',
       'GET /health/live',
       'GET /health/ready',
+      'GET /metrics',
       'GET /openapi.json',
       'GET /openapi.yaml',
       'POST /v1/accounts',
