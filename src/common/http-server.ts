@@ -1,4 +1,4 @@
-import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -69,15 +69,9 @@ export class HttpServer extends ExpressAdapter {
       take,
     );
     this.doors = new Doors(this.httpServer);
-    this.httpServer.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-      this.tell(refuse(error, socket as Socket)),
-    );
-    this.httpServer.on('checkExpectation', (request, response) =>
-      this.tell(refuseExpectation(request, response)),
-    );
     // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
     this.httpServer.on('checkContinue', take);
-    this.httpServer.on('connect', (_request, socket) => this.tell(refuseTunnel(socket as Socket)));
+    this.refuseWhatIsNone();
   }
 
   /** Past Express's own `json`, which looks at an answer from sides that none here has, for 8 µs. */
@@ -127,6 +121,14 @@ export class HttpServer extends ExpressAdapter {
       this.observer?.closed(request, response, performance.now() - from);
     });
     this.getInstance()(request, response);
+  }
+
+  /** Answers what is no request that Express can take. */
+  private refuseWhatIsNone(): void {
+    const server = this.httpServer as Server;
+    server.on('clientError', (error, socket) => this.tell(refuse(error, socket as Socket)));
+    server.on('checkExpectation', (request, response) => this.tell(refuseExpectation(request, response)));
+    server.on('connect', (_request, socket) => this.tell(refuseTunnel(socket as Socket)));
   }
 
   private tell(reason: Refusal | undefined): void {

@@ -29,7 +29,10 @@ const LINGER_MS = 1_000;
  * Answers what is no HTTP request, or not one in time, straight on its socket, and closes that.
  * @returns the code of the answer, where there was still somebody to answer
  */
-export function refuse(failure: { code?: string }, socket: Socket): ErrorCode | undefined {
+export function refuse(
+  failure: NodeJS.ErrnoException | { code?: string },
+  socket: Socket,
+): ErrorCode | undefined {
   // Refused already: to close now, with bytes unread, could take the answer from the client.
   if (socket.writableEnded && !socket.destroyed) return undefined;
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
