@@ -36,8 +36,8 @@ export class CompiledDataSource extends DataSource {
 
   override async initialize(): Promise<this> {
     await super.initialize();
-    const { replicaPools } = this.options;
-    if (replicaPools.length > 0) this.replicas = new Replicas(this.primary, [...replicaPools]);
+    const { replicaPools: pools, preparesStatements } = this.options;
+    if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);
     return this;
   }
 

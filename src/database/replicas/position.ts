@@ -21,14 +21,17 @@ const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WH
 const CLUSTER = 'SELECT system_identifier, current_database() FROM pg_control_system()';
 
 /** The position of a primary. A server that has replayed up to there shows all that was acknowledged before the call. */
-export async function currentPosition(primary: Pool): Promise<WalPosition> {
-  const [file, bytes] = (await first(primary, PRIMARY)) as [string, string];
+export async function currentPosition(primary: Pool, prepares: boolean): Promise<WalPosition> {
+  const [file, bytes] = (await first(primary, PRIMARY, prepares ? 'wal_position' : undefined)) as [
+    string,
+    string,
+  ];
   return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
 }
 
 /** Up to where the next statement on the connection to a replica sees at least. */
-export async function replayedBytes(replica: PoolClient): Promise<bigint> {
-  const [bytes] = await first(replica, REPLICA);
+export async function replayedBytes(replica: PoolClient, prepares: boolean): Promise<bigint> {
+  const [bytes] = await first(replica, REPLICA, prepares ? 'wal_replayed' : undefined);
   return BigInt((bytes ?? -1) as string | number);
 }
 
@@ -43,7 +46,8 @@ export async function clusterOf(connection: Pool | PoolClient): Promise<string> 
   return (await first(connection, CLUSTER)).join(' ');
 }
 
-async function first(connection: Pool | PoolClient, text: string): Promise<unknown[]> {
-  const { rows } = await connection.query<unknown[]>({ text, rowMode: 'array' });
+/** @param name under which the connection is to keep the statement */
+async function first(connection: Pool | PoolClient, text: string, name?: string): Promise<unknown[]> {
+  const { rows } = await connection.query<unknown[]>({ name, text, rowMode: 'array' });
   return rows[0] ?? [];
 }

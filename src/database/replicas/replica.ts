@@ -12,6 +12,8 @@ const LONGEST_PAUSE_MS = 2_000;
 
 /** What a replica is held against. */
 export interface Primary {
+  /** Whether connections keep the statements that they have parsed. */
+  prepares: boolean;
   position(): Promise<WalPosition>;
   cluster(): Promise<string>;
 }
@@ -67,7 +69,10 @@ export class Replica {
   private async attempt<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     try {
-      const [wanted, replayed] = await Promise.all([this.primary.position(), replayedBytes(client)]);
+      const [wanted, replayed] = await Promise.all([
+        this.primary.position(),
+        replayedBytes(client, this.primary.prepares),
+      ]);
       await this.catchUp(client, wanted, replayed);
       const result = await work(client);
       client.release();
@@ -83,7 +88,11 @@ export class Replica {
     // After a failover a position says nothing of a replica that went on with the old primary.
     if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    for (let reached = replayed; reached < wanted.bytes; reached = await replayedBytes(client)) {
+    for (
+      let reached = replayed;
+      reached < wanted.bytes;
+      reached = await replayedBytes(client, this.primary.prepares)
+    ) {
       if (performance.now() > deadline) throw new Behind('it lags');
       await sleep(LOOK_MS);
     }

@@ -14,14 +14,19 @@ export class Replicas {
   private readonly positions: Lane<undefined, WalPosition>;
   private turn = 0;
 
-  /** @param pools the pool of each replica */
+  /**
+   * @param pools the pool of each replica
+   * @param prepares whether connections keep the statements that they have parsed
+   */
   constructor(
     private readonly primary: Pool,
-    pools: PoolConfig[],
+    pools: readonly PoolConfig[],
+    prepares: boolean,
   ) {
-    this.positions = new Lane({ asked: 0, sent: 0 }, () => currentPosition(primary));
-    const sight = { position: () => this.positions.ask(undefined), cluster: () => clusterOf(primary) };
-    this.replicas = pools.map((options) => new Replica(options, sight));
+    this.positions = new Lane({ asked: 0, sent: 0 }, () => currentPosition(primary, prepares));
+    const position = () => this.positions.ask(undefined);
+    const model = { prepares, position, cluster: () => clusterOf(primary) };
+    this.replicas = pools.map((options) => new Replica(options, model));
   }
 
   /** Reads from a replica; from the primary where none is usable, and what a replica has failed to answer. */
