@@ -225,8 +225,12 @@ describe('Pages', () => {
     await compiled.database
       .transaction(async (transaction) => {
         await transaction.update(Pet, { id: '3' }, { status: PetStatus.Pending });
-        const slice = await readSlice(transaction.getRepository(Pet), { status: PetStatus.Pending }, 20);
-        expect(slice).toMatchObject({ items: [{ id: '3', status: 'pending' }], hasMore: false });
+        const pending = (manager: EntityManager) =>
+          readSlice(manager.getRepository(Pet), { status: PetStatus.Pending }, 20);
+        const none = { items: [], hasMore: false };
+        expect(await pending(compiled.database.manager)).toEqual(none);
+        expect(await pending(transaction)).toMatchObject({ items: [{ id: '3', status: 'pending' }] });
+        expect(await pending(compiled.database.manager)).toEqual(none);
         throw new RangeError('undone');
       })
       .catch((error: unknown) => expect(error).toBeInstanceOf(RangeError));
