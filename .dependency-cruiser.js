@@ -36,5 +36,9 @@ export default {
     // `write.ts` starts the service that it asks for the document.
     only('imports of openapi', { path: '^src/openapi/', pathNot: 'write\\.ts$' }, ['openapi', 'common']),
   ],
-  options: { tsPreCompilationDeps: true, tsConfig: { fileName: 'tsconfig.json' }, doNotFollow: 'node_modules' },
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: 'node_modules',
+  },
 };
