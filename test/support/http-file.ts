@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findOperation } from './contract.js';
+import { ROOT } from './npm.js';
+
+/** What a request of a file was answered with. */
+interface Answered {
+  operationId?: string;
+  status: number;
+  text: string;
+}
+
+/**
+ * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
+ * `{{name}}`, `{{$timestamp}}`, `# @name` and `{{name.response.body.field}}`.
+ * @param given values in place of those that the file has
+ */
+export async function runHttpFile(path: string, given: Record<string, string>): Promise<Answered[]> {
+  const values = new Map<string, string>([['$timestamp', String(Date.now())]]);
+  const fill = (text: string) =>
+    text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
+      if (!values.has(name)) throw new Error(`${path} has no value for ${name}`);
+      return values.get(name)!;
+    });
+  const [head, ...requests] = readFileSync(join(ROOT, path), 'utf8').split(/^###.*\n/m);
+  for (const [, name, value] of head!.matchAll(/^@(\w+) = (.+)$/gm))
+    values.set(name!, given[name!] ?? fill(value!));
+  const answers: Answered[] = [];
+  for (const text of requests) {
+    const name = /^# @name (\w+)$/m.exec(text)?.[1];
+    const { status, body, operationId } = await sendText(fill(text.replace(/^#.*\n/gm, '')));
+    answers.push({ operationId, status, text: body });
+    const fields = name ? Object.entries(JSON.parse(body) as object) : [];
+    for (const [field, value] of fields) values.set(`${name}.response.body.${field}`, String(value));
+  }
+  return answers;
+}
+
+async function sendText(text: string): Promise<{ status: number; body: string; operationId?: string }> {
+  const [head, body] = text.trim().split(/\n\n([^]+)/);
+  const [line, ...lines] = head!.split('\n');
+  const [method, url] = line!.split(' ') as [string, string];
+  const headers = new Headers(lines.map((one) => one.split(/: (.+)/).slice(0, 2) as [string, string]));
+  const basic = /^Basic (.+:.+)$/.exec(headers.get('Authorization') ?? '')?.[1];
+  if (basic) headers.set('Authorization', `Basic ${btoa(basic)}`);
+  const response = await fetch(url, { method, headers, body });
+  const { operationId } = findOperation(method, new URL(url).pathname)?.operation ?? {};
+  return { status: response.status, body: await response.text(), operationId };
+}
