@@ -73,6 +73,8 @@ export class Config {
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_URL?: string;
   /** A connection past a pooler such as PgBouncer, for what needs a session of its own (migrations). */
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
+  /** Processes that serve requests. */
+  @Digits() @Min(1) @Max(64) @IsInt() WORKERS = 1;
   /** Connections per process. */
   @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */

@@ -1,12 +1,11 @@
-import { NestFactory } from '@nestjs/core';
 import { QueryFailedError } from 'typeorm';
 import { AccountsService } from '../auth/accounts.service.js';
 import { ApiKeysService } from '../auth/api-keys.service.js';
 import { ApiError } from '../common/api-error.js';
 import { runCommand } from '../command.js';
-import { type Config, StartupError } from '../config.js';
+import { StartupError } from '../config.js';
 import { isUnavailable } from '../database/unavailable.js';
-import { AdminModule } from './admin.module.js';
+import { withContext } from './context.js';
 
 /** SQLSTATE `undefined_table` and `undefined_column`. */
 const NO_SUCH_SCHEMA = new Set(['42P01', '42703']);
@@ -20,20 +19,12 @@ export interface Services {
 /** Runs a command on the services, without HTTP; the process ends with 1 where it has failed, and says why in one line. */
 export function withServices(work: (services: Services) => Promise<void>): Promise<void> {
   return runCommand(({ config }) =>
-    connect(config, work).catch((error: unknown) => {
+    withContext(config, (app) =>
+      work({ accounts: app.get(AccountsService), apiKeys: app.get(ApiKeysService) }),
+    ).catch((error: unknown) => {
       throw explained(error);
     }),
   );
-}
-
-async function connect(config: Config, work: (services: Services) => Promise<void>): Promise<void> {
-  const options = { abortOnError: false, logger: false } as const;
-  const app = await NestFactory.createApplicationContext(AdminModule.with(config), options);
-  try {
-    await work({ accounts: app.get(AccountsService), apiKeys: app.get(ApiKeysService) });
-  } finally {
-    await app.close();
-  }
 }
 
 /** The error as an operator reads it; one that nobody has thought of stays as it is. */

@@ -3,17 +3,23 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, type PageQuery, paginate } from '../common/paging.js';
+import { hearSiblings, tellSiblings } from '../common/siblings.js';
 import type { NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
 import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
+
+/** What the other workers of this machine are told. */
+const REVOKED = 'key revoked';
 
 /** The API keys of each account, and the look-up of the account behind a key. */
 @Injectable()
 export class ApiKeysService {
   private readonly cache = new KeyCache((key) => this.lookUp(key));
 
-  constructor(@InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>) {}
+  constructor(@InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>) {
+    hearSiblings(REVOKED, () => this.cache.clear());
+  }
 
   list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
     return paginate(this.apiKeys, { accountId }, page);
@@ -42,12 +48,14 @@ export class ApiKeysService {
   }
 
   /**
-   * Deletes a key. This instance refuses it at once, every other within a second.
+   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon
+   * as they hear of it, every other instance within a second.
    * @throws ApiError `api_key_not_found`
    */
   async revoke(accountId: string, id: string): Promise<void> {
     const { affected } = await this.apiKeys.delete({ id, accountId });
     this.cache.clear();
+    tellSiblings(REVOKED);
     if (!affected) throw new ApiError('api_key_not_found');
   }
 
