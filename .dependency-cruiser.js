@@ -19,7 +19,7 @@ const BELOW = {
 };
 const NAMED = Object.keys(BELOW);
 /** A feature that stands above without being named here: nothing named may import from it. */
-const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|openapi|migrations)/` };
+const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|openapi|migrations|cluster)/` };
 
 /** Reports an import from anywhere in `src` but some folders and what all may know: the configuration, and commands. */
 function only(name, from, folders) {

@@ -45,6 +45,8 @@ export class Config {
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
   /** Whether statements are prepared; `off` is for a PgBouncer older than 1.21. */
   @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
+  /** Processes that serve requests. */
+  @Digits() @Min(1) @Max(64) @IsInt() WORKERS = 1;
   /** Connections per process, to the primary and to each replica. */
   @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */

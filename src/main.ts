@@ -1,42 +1,62 @@
-import type { RunningService } from './boot.js';
+import cluster from 'node:cluster';
 import { warnOfStaleBuild } from './build-age.js';
 import { fail } from './command.js';
 import { type Config, loadConfig } from './config.js';
+import type { RunningService } from './serve.js';
 
 /** How long a stop may take in all beyond the requests' own grace, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
 /** How often to look whether npm is still there, in milliseconds. */
 const NPM_WATCH_MS = 250;
 
-let isStopping = false;
+const stopping = new AbortController();
 
-warnOfStaleBuild();
+if (cluster.isPrimary) warnOfStaleBuild();
 try {
   const config = loadConfig();
-  // Before the rest is loaded, which it then watches.
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT) (await import('./tracing/start.js')).startTracing(config);
-  const { boot } = await import('./boot.js');
-  const starting = boot(config);
+  const starting = start(config);
   stopOnSignal(starting, config);
   const service = await starting;
-  if (!isStopping) announce(service);
+  if (cluster.isPrimary && !stopping.signal.aborted) announce(service, config);
+  void service.failure?.then((failure) => endAfter(failure, service));
 } catch (error) {
-  fail(error);
+  if (!stopping.signal.aborted) fail(error);
+}
+
+/** Each of the three loads only what it needs. */
+async function start(config: Config): Promise<RunningService> {
+  if (cluster.isPrimary && config.WORKERS > 1) {
+    return (await import('./cluster/primary.js')).bootPrimary(config, stopping.signal);
+  }
+  // Before the rest is loaded, which it then watches.
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT) (await import('./tracing/start.js')).startTracing(config);
+  if (cluster.isWorker) return (await import('./cluster/worker.js')).bootWorker(config);
+  return (await import('./boot.js')).boot(config);
 }
 
 /** Stops cleanly, once, at SIGTERM or SIGINT; also at SIGHUP, and when the npm that started this process is gone. */
 function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
   const stop = async () => {
-    if (isStopping) return;
-    isStopping = true;
+    if (stopping.signal.aborted) return;
+    stopping.abort();
     setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
     // A start on another's database may wait long for its turn, and leaves nothing behind when it is cut off.
-    const service = await (config.DATABASE_URL ? Promise.race([starting, Promise.resolve()]) : starting);
+    const started = config.DATABASE_URL ? Promise.race([starting, Promise.resolve()]) : starting;
+    // A start that fails has cleaned up after itself.
+    const service = await started.catch(() => undefined);
     await service?.stop();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop());
-  watchNpm(() => void stop());
+  if (cluster.isPrimary) watchNpm(() => void stop());
+}
+
+/** Ends with 1 what cannot go on, unless it is being stopped anyway. */
+async function endAfter(failure: Error, service: RunningService): Promise<void> {
+  if (stopping.signal.aborted) return;
+  stopping.abort();
+  await service.stop();
+  fail(failure);
 }
 
 /**
@@ -49,17 +69,19 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce({ url, servesApi, metricsUrl, dataPath, demoKey, messages }: RunningService): void {
+function announce(service: RunningService, { ROLE, WORKERS }: Config): void {
+  const { url, metricsUrl, dataPath, demoKey, messages } = service;
   const api = [
     ['API', `${url}/v1`],
     ['Swagger UI', `${url}/docs`],
   ];
   const rows = [
-    ...(servesApi ? api : [['Health', `${url}/health/ready`]]),
+    ...(ROLE !== 'worker' ? api : [['Health', `${url}/health/ready`]]),
     ...(metricsUrl ? [['Metrics', metricsUrl]] : []),
     ['Data', dataPath ?? 'the server of DATABASE_URL'],
     ...(demoKey ? [['Demo key', demoKey]] : []),
     ['Messages', messages],
+    ...(WORKERS > 1 ? [['Workers', String(WORKERS)]] : []),
   ];
   const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
   console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));

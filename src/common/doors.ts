@@ -13,6 +13,22 @@ const BACKLOG = 4_096;
  */
 const DOORS = 32;
 
+/** Whether sockets can share a port. */
+const IS_SHARED = process.platform === 'linux';
+
+/**
+ * Makes sure that nothing listens on a port, and gives its number, which 0 leaves to the system. One socket alone takes
+ * it for a moment: sockets that share a port would also share it with those of another service.
+ * @throws what `net.Server.listen` emits, as EADDRINUSE
+ */
+export async function claimPort(port: number, host?: string): Promise<number> {
+  const claim = createServer();
+  await listen(claim, { port, host });
+  const { port: claimed } = claim.address() as AddressInfo;
+  await closed(claim);
+  return claimed;
+}
+
 /** The listening sockets of one HTTP server, all on its port (SO_REUSEPORT; Linux alone, elsewhere there is one). */
 export class Doors {
   private readonly others: Server[] = [];
@@ -20,23 +36,28 @@ export class Doors {
   constructor(private readonly server: HttpServer) {}
 
   /**
-   * Listens. The port is first taken by one socket alone: sockets that share a port would also share it with those of
-   * another service.
+   * Listens on a port of this process alone.
    * @throws what `net.Server.listen` emits, as EADDRINUSE
    */
   async open(port: number, host?: string): Promise<void> {
-    const listening = { port, host, backlog: BACKLOG };
+    if (IS_SHARED) return this.share(await claimPort(port, host), host);
+    await listen(this.server, { port, host, backlog: BACKLOG });
+  }
+
+  /**
+   * Listens on a port that was claimed, beside the other workers of a cluster. Sockets that share a port are past the
+   * cluster's primary, so the kernel spreads the connections; elsewhere the primary hands them out in turn.
+   */
+  async share(port: number, host?: string): Promise<void> {
+    const listening = { port, host, backlog: BACKLOG, reusePort: IS_SHARED };
     await listen(this.server, listening);
-    if (process.platform !== 'linux') return;
-    listening.port = (this.server.address() as AddressInfo).port;
-    await closed(this.server);
-    await listen(this.server, { ...listening, reusePort: true });
+    if (!IS_SHARED) return;
     for (let i = 1; i < DOORS; i++) {
       // As an HTTP server makes its own sockets.
       const options = { allowHalfOpen: true, noDelay: true };
       const other = createServer(options, (socket) => this.server.emit('connection', socket));
       this.others.push(other);
-      await listen(other, { ...listening, reusePort: true });
+      await listen(other, listening);
     }
   }
 

@@ -97,6 +97,11 @@ export class HttpServer extends ExpressAdapter {
     return this.doors.open(port, host);
   }
 
+  /** Listens on a port that other processes of the service listen on too. */
+  share(port: number, host?: string): Promise<void> {
+    return this.doors.share(port, host);
+  }
+
   /** Stops to listen, and waits for the requests under way; after a while, a connection with none is closed. */
   override async close(): Promise<void> {
     const closed = this.doors.close();

@@ -1,8 +1,10 @@
+import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { Redis } from 'ioredis';
 import {
   type RateLimiterAbstract,
+  RateLimiterCluster,
   RateLimiterMemory,
   RateLimiterRedis,
   RateLimiterRes,
@@ -10,13 +12,17 @@ import {
 import { ApiError } from '../common/api-error.js';
 
 const WINDOW_SECONDS = 60;
+/** Milliseconds after which a count is made without the primary of the workers. */
+const ANSWER_MS = 250;
 
 /**
- * Counts what a subject (an address, an account, a key) does within a minute. The counts are this process's own, or
- * shared through Redis; where Redis is away, each process goes on counting by itself.
+ * Counts what a subject (an address, an account, a key) does within a minute. The counts are shared through Redis, or
+ * else those of the workers of one service; where the shared counts are away, each process goes on counting by itself.
  */
 export class Limiter {
   private readonly counts?: RateLimiterAbstract;
+  /** What counts while the shared counts are away. */
+  private readonly own?: RateLimiterMemory;
 
   /** @param perMinute 0 turns the limit off */
   constructor(
@@ -26,10 +32,10 @@ export class Limiter {
   ) {
     if (perMinute === 0) return;
     const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
-    const memory = new RateLimiterMemory(options);
-    this.counts = redis
-      ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: memory })
-      : memory;
+    this.own = new RateLimiterMemory(options);
+    this.counts = this.own;
+    if (redis) this.counts = new RateLimiterRedis({ ...options, storeClient: redis });
+    else if (cluster.isWorker) this.counts = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
   }
 
   get isOn(): boolean {
@@ -42,12 +48,21 @@ export class Limiter {
    * @throws ApiError `rate_limited` where a subject had no more left
    */
   async take(subjects: string[], response: Response): Promise<void> {
-    const { counts } = this;
-    if (!counts) return;
-    const states = await Promise.all(subjects.map((subject) => consume(counts, subject)));
+    if (!this.isOn) return;
+    const states = await Promise.all(
+      subjects.map((subject) => this.ask((counts) => consume(counts, subject))),
+    );
     const tightest = states.reduce((a, b) => (b.consumedPoints > a.consumedPoints ? b : a));
     this.tell(tightest, response);
     if (tightest.consumedPoints > this.perMinute) this.refuse(tightest, response);
+  }
+
+  private async ask<Answer>(question: (counts: RateLimiterAbstract) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await question(this.counts!);
+    } catch {
+      return question(this.own!);
+    }
   }
 
   private refuse(state: RateLimiterRes, response: Response): never {
@@ -69,9 +84,10 @@ export class Limiter {
    * @throws ApiError `rate_limited`
    */
   async check(subjects: string[], response: Response): Promise<void> {
-    const { counts } = this;
-    if (!counts) return;
-    const states = await Promise.all(subjects.map((subject) => counts.get(hashed(subject))));
+    if (!this.isOn) return;
+    const states = await Promise.all(
+      subjects.map((subject) => this.ask((counts) => counts.get(hashed(subject)))),
+    );
     const full = states.find((state) => state && state.consumedPoints >= this.perMinute);
     if (full) this.refuse(full, response);
   }

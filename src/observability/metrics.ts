@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { DurationHistogram } from './duration-histogram.js';
@@ -18,6 +19,8 @@ export class Metrics {
   private readonly logger = new Logger(Metrics.name);
 
   constructor() {
+    // Of several processes on one port any may answer, so each tells its figures under its own number.
+    if (cluster.isWorker) this.registry.setDefaultLabels({ worker: String(cluster.worker!.id) });
     collectDefaultMetrics({ register: this.registry });
   }
 

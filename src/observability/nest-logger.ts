@@ -1,5 +1,6 @@
-import type { LoggerService } from '@nestjs/common';
-import type { Log } from './log.js';
+import { Logger, type LoggerService } from '@nestjs/common';
+import type { Config } from '../config.js';
+import { type Log, openLog } from './log.js';
 
 type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
@@ -11,6 +12,13 @@ const SET_UP = new Set<unknown>([
   'RouterExplorer',
   'NestApplication',
 ]);
+
+/** Opens the log of this process, for Nest's `Logger` too. */
+export async function takeOverLog(config: Config): Promise<Log> {
+  const log = await openLog(config);
+  Logger.overrideLogger(new NestLogger(log));
+  return log;
+}
 
 /**
  * Nest's `Logger` on the log of this process. A message may be an object, whose properties are then those of the line.

@@ -1,0 +1,41 @@
+import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
+import type { Config } from '../config.js';
+import { startOnDatabase } from '../database/start.js';
+import { installQueue } from '../messages/delivery/queue.js';
+import { takeOverLog } from '../observability/nest-logger.js';
+import type { RunningService } from '../serve.js';
+import { Workers } from './workers.js';
+
+/**
+ * Makes the database ready, and has workers serve on it. This process itself serves nothing.
+ * @param stopping ends the start, and the replacing of workers
+ * @throws StartupError whose message says in one line what is wrong
+ */
+export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  await takeOverLog(config);
+  return startOnDatabase(config, installQueue, async (database) => {
+    const demoKey = database.path === undefined ? undefined : await newDemoKey(database.config);
+    shareLimits();
+    const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
+    try {
+      const serving = await workers.start();
+      const stop = () => workers.stop();
+      return { ...serving, dataPath: database.path, demoKey, failure: workers.failure, stop };
+    } catch (error) {
+      await workers.stop();
+      throw error;
+    }
+  });
+}
+
+/** Counts for all workers, for as long as this process runs. */
+function shareLimits(): RateLimiterClusterMaster {
+  return new RateLimiterClusterMaster();
+}
+
+/** What it takes to make the key is loaded for that alone, and where there is one. */
+async function newDemoKey(config: Config): Promise<string> {
+  const { withContext } = await import('../admin/context.js');
+  const { DemoKey } = await import('../auth/demo-key.js');
+  return withContext(config, (app) => app.get(DemoKey).create());
+}

@@ -1,0 +1,96 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createApplication } from './application.js';
+import { cannotListen } from './common/cannot-listen.js';
+import type { Clock } from './common/clock.js';
+import type { HttpServer } from './common/http-server.js';
+import type { Config } from './config.js';
+import { startLine } from './messages/delivery/start-line.js';
+import { Transport } from './messages/transport.js';
+import type { Log } from './observability/log.js';
+import { MetricsServer } from './observability/metrics-server.js';
+import { tracing } from './tracing/tracing.js';
+
+/** A service that listens. */
+export interface RunningService {
+  /** Where it listens, e.g. `http://localhost:3000`. */
+  url: string;
+  /** Where its metrics are, where they have a port of their own. */
+  metricsUrl?: string;
+  /** What becomes of messages. */
+  messages: string;
+  /** Folder of the embedded PostgreSQL, where there is one. */
+  dataPath?: string;
+  /** A key for the first steps, where the database is the embedded one. */
+  demoKey?: string;
+  /** Resolves, where the service cannot go on, to what is wrong. */
+  failure?: Promise<Error>;
+  /** Lets accepted requests finish, then closes everything. */
+  stop(): Promise<void>;
+}
+
+interface ServeOptions {
+  /** The time of another date, for tests. */
+  clock?: Clock;
+  /** Gives the port where another process has made sure that it is free. */
+  claimed?: () => Promise<number>;
+}
+
+/**
+ * Serves HTTP on a migrated database.
+ * @throws StartupError where it cannot listen
+ */
+export async function serve(
+  config: Config,
+  log: Log,
+  { clock, claimed }: ServeOptions = {},
+): Promise<RunningService & { app: NestExpressApplication }> {
+  const app = await createApplication(config, log, clock);
+  await listen(app, config, claimed);
+  return {
+    app,
+    url: addressOf(app),
+    metricsUrl: metricsUrl(app),
+    messages: startLine(config, app.get(Transport)),
+    stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
+  };
+}
+
+async function listen(
+  app: NestExpressApplication,
+  { PORT, HOST }: Config,
+  claimed?: () => Promise<number>,
+): Promise<void> {
+  const server = app.getHttpAdapter() as HttpServer;
+  try {
+    if (claimed) await server.share(await claimed(), HOST);
+    else await server.open(PORT, HOST);
+  } catch (error) {
+    await app.close();
+    throw cannotListen(PORT, error);
+  }
+}
+
+/** Closes within the grace period: what then still runs is cut off. */
+async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
+  const server: Server = app.getHttpServer();
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await app.close();
+  clearTimeout(cut);
+}
+
+function metricsUrl(app: NestExpressApplication): string | undefined {
+  const { port } = app.get(MetricsServer);
+  return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
+}
+
+/** The address under which the service is found on one of its ports. */
+function addressOf(
+  app: NestExpressApplication,
+  port = (app.getHttpServer().address() as AddressInfo).port,
+): string {
+  const { address, family } = app.getHttpServer().address() as AddressInfo;
+  if (address === '::' || address === '0.0.0.0') return `http://localhost:${port}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,228 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call, createAccount, createKey } from './support/client.js';
+import {
+  endRuns,
+  eventually,
+  isServed,
+  newFolder,
+  nodeStart,
+  npmStart,
+  removeFolders,
+} from './support/npm.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
+
+const WORKERS = '2';
+const CONNECTIONS = 48;
+/** A platform whose sockets share no port, as far as the service can tell. */
+const ELSEWHERE = `--import=data:text/javascript,Object.defineProperty(process,'platform',{value:'other'})`;
+
+afterEach(endRuns);
+afterAll(removeFolders);
+
+function workersOf(primary: number): number[] {
+  const all = execFileSync('ps', ['-eo', 'ppid=,pid=,args='], { encoding: 'utf8' }).split('\n');
+  const children = all
+    .map((line) => /^ *(\d+) +(\d+) .*main\.js/.exec(line))
+    .filter((found) => found !== null);
+  return children.filter(([, parent]) => Number(parent) === primary).map(([, , pid]) => Number(pid));
+}
+
+function isThere(pid: number): boolean {
+  // A process that has ended and that nobody has waited for is `Z`.
+  try {
+    return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z');
+  } catch {
+    return false;
+  }
+}
+
+/** Sends the same request on many connections at a time. */
+function everywhere<T>(send: () => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: CONNECTIONS }, send));
+}
+
+const listPets = (service: Service, key: string) => call(service, 'GET', '/v1/pets', { key });
+const statusesOf = (answers: { status: number }[]) => new Set(answers.map(({ status }) => status));
+
+/** A request whose head is accepted and whose body is still to come. */
+async function acceptedPost({ url }: Service, key: string): Promise<ClientRequest> {
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    Expect: '100-continue',
+  };
+  const post = request(`${url}/v1/pets`, { method: 'POST', headers, agent: false });
+  post.flushHeaders();
+  await once(post, 'continue');
+  return post;
+}
+
+async function finish(post: ClientRequest): Promise<number> {
+  post.end(JSON.stringify({ name: 'Luna', categoryId: 1 }));
+  const [response] = (await once(post, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode!;
+}
+
+test('serve on one port and one embedded database, which is told once', async () => {
+  const run = npmStart({ DATA_DIR: newFolder(), WORKERS });
+  const told = await run.ready();
+  expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
+  expect(run.stdout).toMatch(/^ {2}Workers +2$/m);
+  expect(run.stdout.match(/Demo key/g)).toHaveLength(1);
+  expect(statusesOf(await everywhere(() => told.listPets()))).toEqual(new Set([200]));
+  await run.stop();
+  expect(await isServed(told.api)).toBe(false);
+  expect(run.stderr).toBe('');
+});
+
+describe.each([
+  ['where sockets share a port', ''],
+  ['where they do not', ELSEWHERE],
+])('%s', (_name, NODE_OPTIONS) => {
+  let service: Service;
+  let key: string;
+  beforeAll(async () => {
+    service = await startService({ WORKERS, NODE_OPTIONS });
+    key = await createKey(service);
+  });
+  afterAll(() => service.stop());
+
+  test('the connections spread over the workers', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+    let answers = 0;
+    const ask = async () => {
+      const get = request(`${service.url}/health/live`, { agent }).end();
+      const [response] = (await once(get, 'response')) as [IncomingMessage];
+      await once(response.resume(), 'end');
+      answers++;
+    };
+    await everywhere(ask);
+    const [stopped] = workersOf(service.process.pid!);
+    process.kill(stopped!, 'SIGSTOP');
+    answers = 0;
+    const all = everywhere(ask);
+    await sleep(500);
+    const byTheOther = answers;
+    process.kill(stopped!, 'SIGCONT');
+    await all;
+    agent.destroy();
+    expect(byTheOther).toBeGreaterThan(CONNECTIONS / 8);
+    expect(byTheOther).toBeLessThan((CONNECTIONS * 7) / 8);
+  });
+
+  test('a worker that is killed under load is replaced, and no acknowledged write is lost', async () => {
+    const before = workersOf(service.process.pid!);
+    const acknowledged: string[] = [];
+    const load = { isOver: false };
+    const create = async (client: number) => {
+      for (let i = 0; !load.isOver; i++) {
+        const body = { name: `Pet ${client}-${i}`, categoryId: 1, status: 'sold' };
+        const { status } = await call(service, 'POST', '/v1/pets', { key, body }).catch(() => ({
+          status: 0,
+        }));
+        if (status === 201) acknowledged.push(body.name);
+      }
+    };
+    const clients = Array.from({ length: 8 }, (_none, client) => create(client));
+    await eventually(() => acknowledged.length > 50);
+    process.kill(before[0]!, 'SIGKILL');
+    const at = acknowledged.length;
+    await eventually(() => /A worker has ended with SIGKILL/.test(service.output()));
+    await eventually(() => workersOf(service.process.pid!).length === 2 && acknowledged.length > at + 50);
+    load.isOver = true;
+    await Promise.all(clients);
+    expect(workersOf(service.process.pid!)).toContain(before[1]);
+    const rows = await query<{ name: string }>(
+      service.databaseUrl,
+      `SELECT name FROM pets WHERE name LIKE 'Pet %'`,
+    );
+    const stored = new Set(rows.map(({ name }) => name));
+    expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
+  });
+
+  test('SIGTERM lets every worker finish what it has accepted, and ends with 0', async () => {
+    const posts = await Promise.all(Array.from({ length: 8 }, () => acceptedPost(service, key)));
+    const workers = workersOf(service.process.pid!);
+    const stopped = service.stop();
+    await eventually(async () => !(await isServed(`${service.url}/health/live`)));
+    expect(await Promise.all(posts.map(finish))).toEqual(Array(8).fill(201));
+    expect(await stopped).toBe(0);
+    expect(workers.filter(isThere)).toEqual([]);
+  });
+});
+
+describe('as one service', () => {
+  test('they refuse a revoked key at once, whoever of them was told', async () => {
+    const service = await startService({ WORKERS });
+    const account = await createAccount(service);
+    const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
+    const { id, key } = body as { id: number; key: string };
+    expect(statusesOf(await everywhere(() => listPets(service, key)))).toEqual(new Set([200]));
+    expect((await call(service, 'DELETE', `/v1/api-keys/${id}`, { account })).status).toBe(204);
+    await sleep(50);
+    expect(statusesOf(await everywhere(() => listPets(service, key)))).toEqual(new Set([401]));
+    await service.stop();
+  });
+
+  test('they count the requests of a key together', async () => {
+    const service = await startService({ WORKERS, KEY_LIMIT_PER_MINUTE: '20' });
+    const key = await createKey(service);
+    const answers = await everywhere(() => listPets(service, key));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(CONNECTIONS - 20);
+    await service.stop();
+  });
+
+  test('they migrate once, and end with a primary that is killed', async () => {
+    const service = await startService({ WORKERS: '3' });
+    const rows = await query<{ name: string }>(service.databaseUrl, 'SELECT name FROM migrations');
+    expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length);
+    const workers = workersOf(service.process.pid!);
+    expect(workers).toHaveLength(3);
+    service.process.kill('SIGKILL');
+    await eventually(() => !workers.some(isThere), 3_000);
+    expect(await isServed(service.url)).toBe(false);
+  });
+
+  test('they stop once at Ctrl-C, which each of them gets, with 0 and without a word', async () => {
+    const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS });
+    await run.ready();
+    run.signalGroup('SIGINT');
+    expect(await run.end).toBe(0);
+    expect(run.stderr).toBe('');
+    expect(run.stdout).not.toContain('ended');
+  });
+});
+
+describe('a start', () => {
+  const crash = `--import=data:text/javascript,import'node:cluster';import{isWorker}from'node:cluster';if(isWorker)process.exit(7)`;
+
+  test('whose workers end at once is given up with 1 and a line that says so', async () => {
+    const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS, NODE_OPTIONS: crash });
+    const said = await run.failure();
+    expect(said).toMatch(
+      /^petstore: The workers end as soon as they start: \d+ in a row, the last with exit code 7\.$/m,
+    );
+    expect(run.stdout).not.toContain('running');
+  });
+
+  test('on a taken port is refused in one line', async () => {
+    const taken = createServer().listen(0);
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS, PORT: String(port) });
+    expect(await run.failure()).toMatch(/^petstore: Port \d+ is taken\.[^\n]+\n$/);
+    taken.close();
+  });
+
+  test.each(['0', '65', 'two', '-1'])('with %s workers is refused', async (workers) => {
+    expect(await nodeStart({ WORKERS: workers }).failure()).toMatch(
+      /^petstore: Invalid environment: WORKERS /,
+    );
+  });
+});
