@@ -91,7 +91,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Fetch an animal (until 2030-12-05)
+         * Fetch an animal
          * @deprecated
          * @description Will be removed on 2030-12-05. Use `GET /pets` in its place: with `ids` for known animals, or with the `status` filter.
          */
@@ -111,10 +111,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List categories (experimental) */
+        /** List categories */
         get: operations["listCategories"];
         put?: never;
-        /** Add a category (experimental) */
+        /** Add a category */
         post: operations["createCategory"];
         delete?: never;
         options?: never;
@@ -129,7 +129,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch a category (experimental) */
+        /** Fetch a category */
         get: operations["getCategory"];
         put?: never;
         post?: never;
@@ -146,11 +146,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your orders (beta) */
+        /** List your orders */
         get: operations["listOrders"];
         put?: never;
         /**
-         * Order an animal (beta)
+         * Order an animal
          * @description Takes an available animal, which is pending from then on.
          */
         post: operations["placeOrder"];
@@ -167,7 +167,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch one of your orders (beta) */
+        /** Fetch one of your orders */
         get: operations["getOrder"];
         put?: never;
         post?: never;
@@ -175,7 +175,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Approve, deliver or cancel an order (beta)
+         * Approve, deliver or cancel an order
          * @description `delivered` makes the animal sold, `cancelled` makes it available again.
          */
         patch: operations["updateOrder"];
@@ -191,7 +191,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Submit a message (beta)
+         * Submit a message
          * @description The message is stored when the answer comes; its `status` tells when it has been delivered.
          */
         post: operations["submitMessage"];
@@ -208,7 +208,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch one of your messages (beta) */
+        /** Fetch one of your messages */
         get: operations["getMessage"];
         put?: never;
         post?: never;
@@ -477,7 +477,41 @@ export interface components {
         Categories: components["schemas"]["Category"][];
         /** @description One page, in the order of ascending ids. */
         Orders: components["schemas"]["Order"][];
-        /** @enum {string} */
+        /**
+         * @description | Status | Code | Meaning |
+         *     | --- | --- | --- |
+         *     | 400 | `bad_request` | The request is not valid HTTP. |
+         *     | 400 | `invalid_json` | The request body is not valid JSON in UTF-8. |
+         *     | 400 | `invalid_content_type` | The request needs the header Content-Type: application/json. |
+         *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
+         *     | 400 | `invalid_cursor` | The cursor does not come from a Link header of this list. |
+         *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
+         *     | 401 | `invalid_api_key` | The API key is not valid. |
+         *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
+         *     | 404 | `pet_not_found` | The animal cannot be found. |
+         *     | 404 | `category_not_found` | The category cannot be found. |
+         *     | 404 | `order_not_found` | The order cannot be found. |
+         *     | 404 | `message_not_found` | The message cannot be found. |
+         *     | 404 | `api_key_not_found` | The API key cannot be found. |
+         *     | 404 | `route_not_found` | There is nothing at this address. |
+         *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
+         *     | 408 | `request_timeout` | The request did not arrive in time. |
+         *     | 409 | `account_exists` | An account with this email already exists. |
+         *     | 409 | `category_exists` | A category with this name already exists. |
+         *     | 409 | `pet_not_available` | The animal is not available. |
+         *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
+         *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
+         *     | 410 | `operation_removed` | The operation has been removed. |
+         *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
+         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported. |
+         *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
+         *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
+         *     | 429 | `rate_limited` | Too many requests. |
+         *     | 431 | `headers_too_large` | The request headers are larger than 16 kB. |
+         *     | 500 | `internal_error` | Something went wrong on our side. |
+         *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
+         * @enum {string}
+         */
         ErrorCode: "bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable";
         Error: {
             /** @description Machine-readable error code. */
