@@ -1,4 +1,3 @@
-import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../config.js';
 import { startOnDatabase } from '../database/start.js';
 import { installQueue } from '../messages/delivery/queue.js';
@@ -13,8 +12,6 @@ import { Workers } from './workers.js';
 export function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   return startOnDatabase(config, installQueue, async (database) => {
     const demoKey = database.path === undefined ? undefined : await newDemoKey(database.config);
-    // Counts for all of them.
-    new RateLimiterClusterMaster();
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const { url, messages } = await workers.start();
