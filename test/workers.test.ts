@@ -118,9 +118,9 @@ describe.each([
   test('a worker that is killed under load is replaced, and no acknowledged write is lost', async () => {
     const before = workersOf(service.process.pid!);
     const acknowledged: string[] = [];
-    const load = { isOver: false };
+    const over = new AbortController();
     const create = async (client: number) => {
-      for (let i = 0; !load.isOver; i++) {
+      for (let i = 0; !over.signal.aborted; i++) {
         const body = { name: `Pet ${client}-${i}`, categoryId: 1, status: 'sold' };
         const { status } = await call(service, 'POST', '/v1/pets', { key, body }).catch(() => ({
           status: 0,
@@ -134,7 +134,7 @@ describe.each([
     const at = acknowledged.length;
     await eventually(() => /A worker has ended with SIGKILL/.test(service.output()));
     await eventually(() => workersOf(service.process.pid!).length === 2 && acknowledged.length > at + 50);
-    load.isOver = true;
+    over.abort();
     await Promise.all(clients);
     expect(workersOf(service.process.pid!)).toContain(before[1]);
     const rows = await query<{ name: string }>(

@@ -1,4 +1,3 @@
-import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../config.js';
 import { startOnDatabase } from '../database/start.js';
 import { installQueue } from '../messages/delivery/queue.js';
@@ -15,7 +14,6 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
   await takeOverLog(config);
   return startOnDatabase(config, installQueue, async (database) => {
     const demoKey = database.path === undefined ? undefined : await newDemoKey(database.config);
-    shareLimits();
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();
@@ -26,11 +24,6 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
       throw error;
     }
   });
-}
-
-/** Counts for all workers, for as long as this process runs. */
-function shareLimits(): RateLimiterClusterMaster {
-  return new RateLimiterClusterMaster();
 }
 
 /** What it takes to make the key is loaded for that alone, and where there is one. */

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import { claimPort } from '../common/doors.js';
 import type { Tale } from '../common/siblings.js';
 import { type Config, StartupError } from '../config.js';
@@ -22,6 +23,8 @@ const PAUSE_MS = { first: 100, last: 5_000 };
 export class Workers {
   /** Resolves, where they cannot go on, to what is wrong. */
   readonly failure: Promise<Error>;
+  /** The limits' counts, which the workers ask for. */
+  readonly counts = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
   /** Since when each serves, by `performance.now()`. */
   private readonly serving = new Map<Worker, number>();

@@ -45,8 +45,8 @@ export class Doors {
   }
 
   /**
-   * Listens on a port that was claimed, beside the other workers of a cluster. Sockets that share a port are past the
-   * cluster's primary, so the kernel spreads the connections; elsewhere the primary hands them out in turn.
+   * Listens on a port that was claimed, beside the other workers of a cluster. The kernel spreads the connections: sockets
+   * that share a port are past the cluster's primary, and elsewhere the workers accept on one that the primary has opened.
    */
   async share(port: number, host?: string): Promise<void> {
     const listening = { port, host, backlog: BACKLOG, reusePort: IS_SHARED };

@@ -1,7 +1,6 @@
 import { Global, Inject, Module, type OnApplicationShutdown, Optional } from '@nestjs/common';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { Config } from '../config.js';
-import { connectRedis } from './redis.js';
 import { AuthLimiter, KeyLimiter } from './limiters.js';
 
 const REDIS = Symbol('redis');
@@ -13,7 +12,9 @@ const REDIS = Symbol('redis');
     {
       provide: REDIS,
       inject: [Config],
-      useFactory: ({ REDIS_URL }: Config) => REDIS_URL && connectRedis(REDIS_URL),
+      // The client takes 24 MB, and most services have no Redis.
+      useFactory: async ({ REDIS_URL }: Config) =>
+        REDIS_URL && (await import('./redis.js')).connectRedis(REDIS_URL),
     },
     {
       provide: AuthLimiter,
