@@ -6,7 +6,7 @@ const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 /** The durations under one set of labels. */
 export class Durations {
   /** How many were in each bucket alone; the last is for those above all bounds. */
-  readonly counts = new Array<number>(BOUNDS.length + 1).fill(0);
+  readonly counts = Array.from({ length: BOUNDS.length + 1 }, () => 0);
   sum = 0;
 
   constructor(readonly labels: Record<string, string>) {}
