@@ -11,6 +11,7 @@ import {
   send,
 } from './support/client.js';
 import { document, operations, pathFrom, type Placed, seen } from './support/contract.js';
+import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
@@ -215,7 +216,7 @@ describe('A failing database', () => {
       const message = expectError(answer, 500, 'internal_error');
       expect(message).toBe('Something went wrong on our side.');
     }
-    expect(other.output()).toContain('relation "api_keys" does not exist');
+    await eventually(() => other.output().includes('relation \\"api_keys\\" does not exist'), 2_000);
     const sent = operations.flatMap((one) =>
       Object.values((exampleOf(one) ?? {}) as Record<string, unknown>),
     );

@@ -13,6 +13,7 @@ import { JsonText } from './serializer.js';
 import { withPrototype } from './with-prototype.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
 import { toPath } from './target.js';
+import { withPrototype } from './with-prototype.js';
 
 const LIMITS = {
   /** A request, headers and body, that is not there after this many milliseconds is answered 408. */

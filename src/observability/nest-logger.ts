@@ -52,11 +52,9 @@ export class NestLogger implements LoggerService {
     this.write('trace', message, rest);
   }
 
-  /** What is worth a warning is written at once. */
   private write(level: Level, message: unknown, rest: unknown[], stack?: unknown): void {
     const fields = typeof message === 'string' ? { msg: message } : { err: message };
     const line = typeof message === 'object' && !(message instanceof Error) ? message : fields;
     this.out[level]({ context: rest.at(-1), ...line, stack });
-    if (this.out.isLevelEnabled('warn') && level !== 'debug' && level !== 'info') this.out.flush();
   }
 }
