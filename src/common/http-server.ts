@@ -10,7 +10,6 @@ import { parseQuery } from './query.js';
 import { timesSent } from './raw-headers.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
 import { JsonText } from './serializer.js';
-import { withPrototype } from './with-prototype.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
 import { toPath } from './target.js';
 import { withPrototype } from './with-prototype.js';
