@@ -25,7 +25,7 @@ LABEL org.opencontainers.image.title="Pet store" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}" \
   org.opencontainers.image.base.name="docker.io/library/node:26.10.0-trixie-slim"
-ENV NODE_ENV=production
+ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
@@ -37,4 +37,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without an init: the service takes SIGTERM itself, and starts no process that could be left to it.
 ENTRYPOINT ["node"]
-CMD ["dist/src/main.js"]
+# As `npm start`: less memory for young objects, and one arena of malloc for all threads.
+CMD ["--max-semi-space-size=4", "dist/src/main.js"]

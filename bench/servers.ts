@@ -13,6 +13,9 @@ export const SERVERS = {
   nest: { title: 'Nest as usual', main: root('dist-bench/bench/peers/nest/main.js') },
 };
 
+/** How `npm start` starts the service. */
+const START = { flags: ['--max-semi-space-size=4'], env: { MALLOC_ARENA_MAX: '1' } };
+
 export type ServerName = keyof typeof SERVERS;
 
 /** A server in a process of its own, listening. */
@@ -29,8 +32,8 @@ const children = new Set<ChildProcess>();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Starts a server with default settings on a database. What it writes to its standard error is shown, but for the
- * lines that it logs of each request.
+ * Starts a server with default settings on a database, the service as `npm start` does. What it writes to its standard
+ * error is shown, but for the lines that it logs of each request.
  * @param flags options for Node
  */
 export async function startServer(
@@ -38,8 +41,9 @@ export async function startServer(
   databaseUrl: string,
   flags: string[] = [],
 ): Promise<RunningServer> {
-  const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
-    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
+  const start = name === 'service' ? START : { flags: [], env: {} };
+  const child = spawn(process.execPath, [...start.flags, ...flags, SERVERS[name].main], {
+    env: { ...start.env, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
