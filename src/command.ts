@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { Command, type CommanderError } from 'commander';
 import { QueryFailedError } from 'typeorm';
 import { ApiError } from './common/api-error.js';
@@ -36,7 +37,11 @@ export async function runCommand(
   // The first process of a container gets no signal that it does not ask for, and an embedded database has to end too.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   try {
-    const database = await open(loadConfig());
+    const config = loadConfig();
+    Logger.overrideLogger(
+      config.LOG_LEVEL === 'debug' ? ['fatal', 'error', 'warn', 'debug'] : ['fatal', 'error', 'warn'],
+    );
+    const database = await open(config);
     try {
       await work(database);
     } finally {

@@ -69,7 +69,7 @@ async function finish(post: ClientRequest): Promise<number> {
 }
 
 test('serve on one port and one embedded database, which is told once', async () => {
-  const run = npmStart({ DATA_DIR: newFolder(), WORKERS });
+  const run = npmStart({ DATA_DIR: newFolder(), WORKERS, LOG_LEVEL: 'warn' });
   const told = await run.ready();
   expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
   expect(run.stdout).toMatch(/^ {2}Workers +2$/m);

@@ -6,6 +6,7 @@ import {
 } from '@nestjs/common';
 import { type EntityManager, LessThan } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
+import { Lane } from '../database/compiled/lane.js';
 import { Transactions } from '../database/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -35,6 +36,11 @@ export interface GivenAnswer extends StoredAnswer {
 export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(IdempotencyService.name);
   private readonly running = new Set<string>();
+  /** What is stored under keys: a thousand retries at once take one query, not all connections. */
+  private readonly rows = new Lane<KeyedRequest, Map<string, IdempotencyKey>>(
+    { asked: 0, sent: 0 },
+    (requests) => this.findAll(requests),
+  );
   private sweeper?: NodeJS.Timeout;
   private sweeping?: Promise<void>;
 
@@ -47,9 +53,9 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
    */
   async once(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
     // Retries that come to the same process are turned away without the database; `lock` is for those to others.
-    const name = `${request.accountId} ${request.key}`;
+    const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
-    const stored = await find(this.transactions.manager, request);
+    const stored = answerOf((await this.rows.ask(request)).get(name), request);
     if (stored) return { ...stored, replayed: true };
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     this.running.add(name);
@@ -60,14 +66,26 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     }
   }
 
+  private async findAll(requests: KeyedRequest[]): Promise<Map<string, IdempotencyKey>> {
+    const distinct = [...new Map(requests.map((request) => [nameOf(request), request])).values()];
+    const where = distinct.map(({ accountId, key }) => ({ accountId, key }));
+    const { manager } = this.transactions;
+    const [only] = where;
+    const found =
+      where.length === 1
+        ? [await manager.findOneBy(IdempotencyKey, only!)]
+        : await manager.find(IdempotencyKey, { where });
+    return new Map(found.flatMap((row) => (row ? [[nameOf(row), row]] : [])));
+  }
+
   private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
     return this.transactions.run(async (transaction) => {
       const isFirst = await lock(transaction, request);
-      const stored = await find(transaction, request);
+      const { accountId, key, requestHash } = request;
+      const stored = answerOf(await transaction.findOneBy(IdempotencyKey, { accountId, key }), request);
       if (stored) return { ...stored, replayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
-      const { accountId, key, requestHash } = request;
       // Only a row that has expired can be in the way.
       await transaction.upsert(
         IdempotencyKey,
@@ -110,9 +128,15 @@ async function lock(transaction: EntityManager, { accountId, key }: KeyedRequest
   return locked;
 }
 
-async function find(transaction: EntityManager, request: KeyedRequest): Promise<StoredAnswer | undefined> {
-  const { accountId, key, requestHash } = request;
-  const stored = await transaction.findOneBy(IdempotencyKey, { accountId, key });
+function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {
+  return `${accountId} ${key}`;
+}
+
+/** @throws ApiError `idempotency_key_reused` where it is the answer to another request */
+function answerOf(
+  stored: IdempotencyKey | null | undefined,
+  { requestHash }: KeyedRequest,
+): StoredAnswer | undefined {
   if (!stored || stored.createdAt <= expiry()) return undefined;
   if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
   return { body: stored.body, location: stored.location };
