@@ -45,9 +45,9 @@ export class Checkout {
     writeFileSync(join(this.path, path), text);
   }
 
-  /** Lays a folder of this checkout over the copy. */
-  add(folder: string): void {
-    cpSync(join(ROOT, folder), this.path, { recursive: true });
+  /** Lays a folder of this checkout over the copy, or over a folder in it. */
+  add(folder: string, over = ''): void {
+    cpSync(join(ROOT, folder), join(this.path, over), { recursive: true });
   }
 
   removeFile(path: string): void {
