@@ -14,7 +14,7 @@ export const SERVERS = {
 };
 
 /** How `npm start` starts the service. */
-const START = { flags: ['--max-semi-space-size=4'], env: { MALLOC_ARENA_MAX: '1' } };
+const START = { MALLOC_ARENA_MAX: '1' };
 
 export type ServerName = keyof typeof SERVERS;
 
@@ -41,9 +41,9 @@ export async function startServer(
   databaseUrl: string,
   flags: string[] = [],
 ): Promise<RunningServer> {
-  const start = name === 'service' ? START : { flags: [], env: {} };
-  const child = spawn(process.execPath, [...start.flags, ...flags, SERVERS[name].main], {
-    env: { ...start.env, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
+  const environment = name === 'service' ? START : {};
+  const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
+    env: { ...environment, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
