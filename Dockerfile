@@ -37,5 +37,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without an init: the service takes SIGTERM itself, and starts no process that could be left to it.
 ENTRYPOINT ["node"]
-# As `npm start`: less memory for young objects, and one arena of malloc for all threads.
+# As `npm start`: one arena of malloc for all threads.
 CMD ["dist/src/main.js"]
