@@ -8,5 +8,7 @@ export default {
   globalSetup: '<rootDir>/test/faults/support/global-setup.js',
   globalTeardown: '<rootDir>/test/faults/support/global-teardown.js',
   testSequencer: '@jest/test-sequencer',
+  // One at a time: each needs the machine for itself.
+  maxWorkers: 1,
   testTimeout: 60_000,
 };

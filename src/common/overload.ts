@@ -6,7 +6,7 @@ const LIMITS = {
   /** Requests under way in this process. At a few ms each, more than these would wait longer than a client does. */
   requests: 2_000,
   /** Milliseconds that the event loop may take for one turn. Beyond it, what still comes in that turn is too much. */
-  lagMs: 1_000,
+  lagMs: 400,
 };
 const TICK_MS = 20;
 
