@@ -41,7 +41,7 @@ export class AuthGuard implements CanActivate {
     return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
   }
 
-  /** How an operation is opened. Looked up once, as it costs 1 µs; a method can be inherited by several classes. */
+  /** How an operation is opened. Looked up once; a method can be inherited by several classes. */
   private accessOf(context: ExecutionContext): Access {
     const [method, controller] = [context.getHandler(), context.getClass()];
     let accesses = this.accesses.get(controller);

@@ -21,7 +21,7 @@ export type CompiledDto = (sent: Dto) => object | undefined;
 
 /**
  * What class-transformer and class-validator do with a class, looked up once in place of at every request: the query
- * of a list takes 2 µs instead of 30. The rules are those that stand on the class. It tells only whether they accept:
+ * of a list takes 0.2 µs instead of 4. The rules are those that stand on the class. It tells only whether they accept:
  * what they refuse goes the ordinary way, which has the words for it.
  * @returns undefined for a class that says more than `@Transform`, `@ValidateIf` and rules of single values
  */

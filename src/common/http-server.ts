@@ -74,7 +74,7 @@ export class HttpServer extends ExpressAdapter {
     this.refuseWhatIsNone();
   }
 
-  /** Past Express's own `json`, which looks at an answer from sides that none here has, for 8 µs. */
+  /** Past Express's own `json`, which looks at an answer from sides that none here has. */
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (!(body instanceof JsonText)) return super.reply(response, body, status);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');

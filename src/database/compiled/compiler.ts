@@ -15,7 +15,8 @@ type Source = QueryBuilder<ObjectLiteral> | { text: string; parameters: readonly
 
 /**
  * Keeps the statements of each entity, each made once, with TypeORM's query builder: the entities stay the one place
- * that names tables and columns. To build a query costs TypeORM 60 to 150 µs a call; to look one up costs less than 1.
+ * that names tables and columns. With the rest of
+ * TypeORM's own way that build was two thirds of what a get by id cost: 166 µs of CPU time, then 65.
  */
 export class Compiler {
   private readonly statements = new Map<EntityMetadata, Map<string, Statement>>();
