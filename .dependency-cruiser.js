@@ -1,11 +1,12 @@
-const BASE = ['common', 'database', 'observability', 'tracing'];
+const BASE = ['common', 'database', 'http', 'observability', 'tracing'];
 const ACCESS = [...BASE, 'limits', 'auth', 'idempotency'];
 
 /** The folders of `src` that the files of a folder may import from, beside their own. */
 const BELOW = {
+  common: ['database'],
   tracing: ['common'],
-  observability: ['common', 'tracing'],
-  common: ['database', 'observability', 'tracing'],
+  http: ['common', 'database'],
+  observability: ['common', 'http', 'tracing'],
   database: ['common', 'observability', 'tracing'],
   health: BASE,
   limits: BASE,
@@ -23,7 +24,7 @@ const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|op
 
 /** Reports an import from anywhere in `src` but some folders and what all may know: the configuration, and commands. */
 function only(name, from, folders) {
-  const allowed = [`^src/(${folders.join('|')})/`, '^src/(config|command)\\.ts$'];
+  const allowed = [`^src/(${folders.join('|')})/`, '^src/(config|command|operator-error)\\.ts$'];
   return { name, severity: 'error', from, to: { path: '^src/', pathNot: allowed } };
 }
 

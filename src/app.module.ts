@@ -1,10 +1,10 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
-import { BodyGuard } from './common/body.guard.js';
+import { BodyGuard } from './http/body.guard.js';
 import { Clock } from './common/clock.js';
 import { CommonModule } from './common/common.module.js';
-import { ErrorFilter } from './common/error.filter.js';
+import { ErrorFilter } from './http/error.filter.js';
 import { ValidationPipe } from './common/validation.pipe.js';
 import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';

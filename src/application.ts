@@ -4,8 +4,8 @@ import { VersioningType } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module.js';
 import type { Clock } from './common/clock.js';
-import { HttpServer } from './common/http-server.js';
-import { onlyHealth } from './common/only-health.js';
+import { HttpAdapter } from './http/http-adapter.js';
+import { onlyProbes } from './http/only-probes.js';
 import type { Config } from './config.js';
 import type { Log } from './observability/log.js';
 import { NestLogger } from './observability/nest-logger.js';
@@ -33,7 +33,7 @@ export async function createApplication(
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, log, clock),
-    new HttpServer(),
+    new HttpAdapter(),
     {
       abortOnError: false,
       bodyParser: false,
@@ -44,7 +44,7 @@ export async function createApplication(
   app.setLocal('baseUrl', config.BASE_URL);
   app.set('trust proxy', config.TRUST_PROXY);
   if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
-  if (config.ROLE === 'worker') app.use(onlyHealth);
+  if (config.ROLE === 'worker') app.use(onlyProbes);
   else serveDocument(app, config);
   await app.init();
   return app;

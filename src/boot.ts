@@ -9,7 +9,7 @@ import { type RunningService, serve } from './serve.js';
 /**
  * Starts the service in this process: database, schema, HTTP, in this order. What was started is stopped again where a
  * later part fails.
- * @throws StartupError whose message says in one line what is wrong
+ * @throws OperatorError whose message says in one line what is wrong
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
   const log = await takeOverLog(config);

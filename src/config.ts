@@ -27,10 +27,11 @@ import {
   WebhookSecret,
   isWebhookUsed,
 } from './config-rules.js';
+import { OperatorError } from './operator-error.js';
 
 /**
- * The environment of the service: its names, defaults and limits. Read once, at the start. Of the checks of a variable
- * the last is the first made, and the first that fails is the one told.
+ * The environment of the service: its names, defaults and limits. Read once, at the start. The decorators of a variable
+ * are checked from right to left, and only its first failure is reported.
  */
 export class Config {
   /** TCP port; 0 takes any free one. */
@@ -39,7 +40,7 @@ export class Config {
   @IsOptional() @IsString() HOST?: string;
   /** A PostgreSQL server, 15 or newer. Left out, the service starts its own in DATA_DIR. */
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_URL?: string;
-  /** A connection past a pooler such as PgBouncer, for what needs a session of its own (migrations). */
+  /** A connection past a pooler such as PgBouncer, for what needs a session of its own: migrations and the message queue. */
   @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
   /** Replicas of DATABASE_URL's server, separated by commas, that lists are read from. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
@@ -51,7 +52,7 @@ export class Config {
   @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';
-  /** Address of production; also heads `Link` and `Location`, which else follow the request. */
+  /** Address of production; also the base of `Link` and `Location`, which otherwise follow the request. */
   @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) BASE_URL?: string;
   /** Address of staging. */
   @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) STAGING_URL?: string;
@@ -75,7 +76,7 @@ export class Config {
   @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
   /** Seconds between two tries of a message at the most; the first ones come sooner. */
   @Digits() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
-  /** The least that is worth a line: `info` has one for each request, `warn` for those that fail here, with the reason. */
+  /** Lowest level that is logged: `info` has a line for each request, `warn` for each that the service failed to serve. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port for the metrics alone; left out, they are on that of the API. */
   @IsOptional() @Digits() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
@@ -87,12 +88,9 @@ export class Config {
   @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }
 
-/** A start that cannot go on. Its message is the one line that the operator reads. */
-export class StartupError extends Error {}
-
 /**
  * The environment of this process, with what a file `.env` adds to it.
- * @throws StartupError as `readConfig` does
+ * @throws OperatorError as `readConfig` does
  */
 export function loadConfig(): Config {
   if (existsSync('.env')) process.loadEnvFile();
@@ -101,15 +99,16 @@ export function loadConfig(): Config {
 
 /**
  * Reads the environment; an empty value counts as left out.
- * @throws StartupError that names every invalid variable at once, without its value, which may be a secret
+ * @throws OperatorError that names every invalid variable at once, without its value, which may be a secret
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
-  const known = Object.keys(plainToInstance(Config, {}, { exposeDefaultValues: true }));
+  // Every field is a property of a new object, also one without a value (`useDefineForClassFields`).
+  const known = Object.keys(new Config());
   const given = known.filter((name) => environment[name]).map((name) => [name, environment[name]]);
   const config = plainToInstance(Config, Object.fromEntries(given), { exposeDefaultValues: true });
   const problems = validateSync(config, { stopAtFirstError: true }).flatMap((error) =>
     Object.values(error.constraints ?? {}),
   );
-  if (problems.length > 0) throw new StartupError(`Invalid environment: ${problems.join('; ')}.`);
+  if (problems.length > 0) throw new OperatorError(`Invalid environment: ${problems.join('; ')}.`);
   return config;
 }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { warnOfStaleBuild } from './build-age.js';
-import { fail } from './command.js';
 import { type Config, loadConfig } from './config.js';
+import { fail } from './operator-error.js';
 import type { RunningService } from './serve.js';
 
 /** How long a stop may take in all beyond the requests' own grace, in milliseconds. */

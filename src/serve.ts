@@ -2,9 +2,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
-import { cannotListen } from './common/cannot-listen.js';
+import { cannotListen } from './http/cannot-listen.js';
 import type { Clock } from './common/clock.js';
-import type { HttpServer } from './common/http-server.js';
+import type { HttpAdapter } from './http/http-adapter.js';
 import type { Config } from './config.js';
 import { startLine } from './messages/delivery/start-line.js';
 import { Transport } from './messages/transport.js';
@@ -39,7 +39,7 @@ interface ServeOptions {
 
 /**
  * Serves HTTP on a migrated database.
- * @throws StartupError where it cannot listen
+ * @throws OperatorError where it cannot listen
  */
 export async function serve(
   config: Config,
@@ -62,13 +62,13 @@ async function listen(
   { PORT, HOST }: Config,
   claimed?: () => Promise<number>,
 ): Promise<void> {
-  const server = app.getHttpAdapter() as HttpServer;
+  const server = app.getHttpAdapter() as HttpAdapter;
   try {
     if (claimed) await server.share(await claimed(), HOST);
     else await server.open(PORT, HOST);
   } catch (error) {
     await app.close();
-    throw cannotListen(PORT, error);
+    throw cannotListen('PORT', PORT, error);
   }
 }
 

@@ -133,7 +133,7 @@ describe('What fails', () => {
     const failures: [number, string[], RegExp][] = [
       [2, ['pets'], /unknown command 'pets'/],
       [2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
-      [2, ['keys', 'revoke', 'a@b.example', '1e3'], /An id is an integer/],
+      [2, ['keys', 'revoke', 'a@b.example', '1e3'], /Must be a 64-bit integer/],
       [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
       [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
       [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on the standard/],

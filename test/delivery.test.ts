@@ -167,7 +167,7 @@ describe('The operator', () => {
     expect(await operate(env(), 'retry', id)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${id} is no message that has failed.\n`,
+      stderr: `${id} is not a failed message.\n`,
     });
     expect(await statusOf(id)).toBe('delivered');
   });
@@ -196,7 +196,7 @@ describe('The operator', () => {
     const empty = await operate({ DATABASE_URL: await createDatabase() }, 'list');
     expect([empty.code, empty.stderr]).toEqual([
       1,
-      expect.stringMatching(/^petstore: .*start the service once\.\n$/),
+      expect.stringMatching(/^petstore: .*Run `npm run migration:run` first\.\n$/),
     ]);
     const folder = await operate({ DATA_DIR: newFolder() }, 'list');
     expect([folder.code, folder.stderr]).toEqual([

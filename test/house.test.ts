@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { call } from './support/client.js';
@@ -188,3 +189,20 @@ describe('The linters', () => {
     expect([code, output]).toEqual([1, expect.stringContaining(`(${rule})`)]);
   });
 });
+
+test.each(globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.md']))(
+  '%s names no file that is not there',
+  (page) => {
+    const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
+    const named = [...text.matchAll(/`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|md|json|ya?ml|js|conf))`/g)].map(
+      ([, name]) => name!,
+    );
+    const places = ['', 'src/', 'test/', 'docs/', 'deploy/'];
+    // A name with a colon behind it heads the listing of a file that the reader is to make.
+    const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
+    const missing = named.filter(
+      (name) => !isMade(name) && !places.some((place) => existsSync(place + name)),
+    );
+    expect(missing).toEqual([]);
+  },
+);

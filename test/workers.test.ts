@@ -48,6 +48,12 @@ function everywhere<T>(send: () => Promise<T>): Promise<T[]> {
 const listPets = (service: Service, key: string) => call(service, 'GET', '/v1/pets', { key });
 const statusesOf = (answers: { status: number }[]) => new Set(answers.map(({ status }) => status));
 
+/** The value of a metric, of one operation where it is named. */
+function sampleOf(metrics: string, name: string, operation?: string): number {
+  const lines = metrics.split('\n').filter((line) => line.startsWith(name) && line.includes(operation ?? ''));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
 /** A request whose head is accepted and whose body is still to come. */
 async function acceptedPost({ url }: Service, key: string): Promise<ClientRequest> {
   const headers = {
@@ -166,6 +172,21 @@ describe('as one service', () => {
     expect((await call(service, 'DELETE', `/v1/api-keys/${id}`, { account })).status).toBe(204);
     await sleep(50);
     expect(statusesOf(await everywhere(() => listPets(service, key)))).toEqual(new Set([401]));
+    await service.stop();
+  });
+
+  test('they tell of their metrics together, whichever of them is asked', async () => {
+    const service = await startService({ WORKERS, LOG_LEVEL: 'error' });
+    const key = await createKey(service);
+    await everywhere(() => listPets(service, key));
+    const scrapes = await everywhere(() => call(service, 'GET', '/metrics'));
+    const counts = scrapes.map(({ text }) =>
+      sampleOf(text, 'http_server_request_duration_seconds_count', 'listPets'),
+    );
+    expect(new Set(counts)).toEqual(new Set([CONNECTIONS]));
+    const { text } = scrapes[0]!;
+    expect(sampleOf(text, 'petstore_database_connections_max')).toBe(2 * 10);
+    expect(sampleOf(text, 'petstore_messages_queued')).toBe(0);
     await service.stop();
   });
 

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode } from '../../src/common/api-error.js';
 import { int64FromJson } from '../../src/common/int64.js';
-import { parseJson } from '../../src/common/json.js';
+import { parseJson } from '../../src/http/json.js';
 import { isPlainText } from '../../src/common/text.js';
 import * as schema from './fastify-schemas.js';
 import {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { ApiError } from '../../src/common/api-error.js';
-import { parseJson } from '../../src/common/json.js';
-import { parseQuery } from '../../src/common/query.js';
+import { parseJson } from '../../src/http/json.js';
+import { parseQuery } from '../../src/http/query.js';
 import {
   announce,
   authenticate,

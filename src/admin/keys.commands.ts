@@ -63,6 +63,6 @@ function revoke(email: string, id: string): Promise<void> {
 }
 
 function keyId(text: string): string {
-  if (!isInt64Text(text)) throw new InvalidArgumentError('An id is an integer.');
+  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
   return text;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { read } from 'read';
-import { StartupError } from '../config.js';
+import { OperatorError } from '../operator-error.js';
 
 /** A new password of 192 random bits. */
 export function generatePassword(): string {
@@ -15,6 +15,6 @@ export function generatePassword(): string {
 export async function readPassword(): Promise<string> {
   if (process.stdin.isTTY) return read({ prompt: 'Password:', silent: true, output: process.stderr });
   const [line] = (await text(process.stdin)).split(/\r?\n/, 1);
-  if (!line) throw new StartupError('There is no password on the standard input.');
+  if (!line) throw new OperatorError('There is no password on the standard input.');
   return line;
 }

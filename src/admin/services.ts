@@ -1,7 +1,7 @@
 import { AccountsService } from '../auth/accounts.service.js';
 import { ApiKeysService } from '../auth/api-keys.service.js';
 import { runCommand } from '../command.js';
-import { StartupError } from '../config.js';
+import { OperatorError } from '../operator-error.js';
 import { withContext } from './context.js';
 
 /** The services that a command works with. */
@@ -21,10 +21,10 @@ export function withServices(work: (services: Services) => Promise<void>): Promi
 
 /**
  * The id of the account with an email.
- * @throws StartupError where there is none
+ * @throws OperatorError where there is none
  */
 export async function accountId({ accounts }: Services, email: string): Promise<string> {
   const id = await accounts.findIdByEmail(email);
-  if (id === null) throw new StartupError(`There is no account ${JSON.stringify(email)}.`);
+  if (id === null) throw new OperatorError(`There is no account ${JSON.stringify(email)}.`);
   return id;
 }

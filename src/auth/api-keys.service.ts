@@ -3,14 +3,14 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, type PageQuery, paginate } from '../common/paging.js';
-import { hearSiblings, tellSiblings } from '../common/siblings.js';
+import { broadcast, onBroadcast } from '../common/worker-channel.js';
 import { Metrics } from '../observability/metrics.js';
 import type { NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
 import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
 
-/** What the other workers of this machine are told. */
+/** The event that the other workers of this service are told of. */
 const REVOKED = 'key revoked';
 
 /** The API keys of each account, and the look-up of the account behind a key. */
@@ -22,7 +22,7 @@ export class ApiKeysService {
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     metrics: Metrics,
   ) {
-    hearSiblings(REVOKED, () => this.cache.clear());
+    onBroadcast(REVOKED, () => this.cache.clear());
     metrics.counter('petstore_key_lookups_total', 'API keys that were looked up, in memory or not.', () => [
       { labels: { result: 'hit' }, value: this.cache.hits },
       { labels: { result: 'miss' }, value: this.cache.misses },
@@ -56,14 +56,14 @@ export class ApiKeysService {
   }
 
   /**
-   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon
-   * as they hear of it, every other instance within a second.
+   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon as they hear of it, every
+   * other instance within a second.
    * @throws ApiError `api_key_not_found`
    */
   async revoke(accountId: string, id: string): Promise<void> {
     const { affected } = await this.apiKeys.delete({ id, accountId });
     this.cache.clear();
-    tellSiblings(REVOKED);
+    broadcast(REVOKED);
     if (!affected) throw new ApiError('api_key_not_found');
   }
 

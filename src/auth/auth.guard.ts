@@ -4,18 +4,16 @@ import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
 import { ApiError } from '../common/api-error.js';
 import { ACCESS, type Access } from '../common/operation.js';
-import { timesSent } from '../common/raw-headers.js';
+import { timesSent } from '../http/raw-headers.js';
 import { AuthLimiter, KeyLimiter } from '../limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { limitSubjects } from './limit-subjects.js';
 
-/** A request past the guard: whose it is, and by which key. */
+/** A request past the guard, with the account that it is of. */
 export interface AuthenticatedRequest extends Request {
   accountId: string;
-  /** Left out where the account came with its password. */
-  keyId?: string;
 }
 
 const BEARER = /^bearer +(?=\S)/i;
@@ -62,7 +60,7 @@ export class AuthGuard implements CanActivate {
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const key = header.slice(scheme.length);
     const known = this.keyLimiter.isOn ? undefined : this.apiKeys.peekOwner(key);
-    if (known) return admit(request, known);
+    if (known) return admit(request, known.accountId);
     return this.checkByPassport(request, response, key);
   }
 
@@ -74,28 +72,27 @@ export class AuthGuard implements CanActivate {
     const owner = await this.bearer.findOwner(`Bearer ${key}`);
     if (!owner) throw unauthorized('invalid_api_key');
     await this.keyLimiter.take([owner.keyId], response);
-    return admit(request, owner);
+    return admit(request, owner.accountId);
   }
 
-  /** Log-ins that fail are counted. Of a burst some are looked at before the count is full; what fails then is 429 too. */
+  /**
+   * Failed log-ins are counted. Several of a burst may be checked before the limit is reached; those that fail then are
+   * answered 429 as well.
+   */
   private async checkPassword(request: AuthenticatedRequest, response: Response): Promise<true> {
     const credentials = parseBasic(request.headers.authorization ?? '');
     if (!credentials || hasTwoAuthorizations(request)) throw unauthorized('invalid_credentials');
     const subjects = limitSubjects('log-in', request, credentials.name);
     await this.authLimiter.check(subjects, response);
     const accountId = await this.accounts.findIdByPassword(credentials.name, credentials.pass);
-    if (accountId) return admit(request, { accountId });
+    if (accountId) return admit(request, accountId);
     await this.authLimiter.take(subjects, response);
     throw unauthorized('invalid_credentials');
   }
 }
 
-function admit(
-  request: AuthenticatedRequest,
-  { accountId, keyId }: { accountId: string; keyId?: string },
-): true {
+function admit(request: AuthenticatedRequest, accountId: string): true {
   request.accountId = accountId;
-  request.keyId = keyId;
   return true;
 }
 
@@ -104,7 +101,7 @@ function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
 }
 
-/** RFC 9110, 11.6.1: a 401 names the scheme that is asked for; RFC 6750, 3.1: and that a key was not valid. */
+/** RFC 9110, 11.6.1: a 401 names the scheme to use. RFC 6750, 3.1: `invalid_token` for a key that is not valid. */
 function unauthorized(code: 'missing_api_key' | 'invalid_api_key' | 'invalid_credentials'): ApiError {
   const challenges = {
     missing_api_key: 'Bearer realm="petstore"',

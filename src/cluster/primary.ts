@@ -8,7 +8,7 @@ import { Workers } from './workers.js';
 /**
  * Makes the database ready, and has workers serve on it. This process itself serves nothing.
  * @param stopping ends the start, and the replacing of workers
- * @throws StartupError whose message says in one line what is wrong
+ * @throws OperatorError whose message says in one line what is wrong
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   await takeOverLog(config);

@@ -3,18 +3,17 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
-import { claimPort } from '../common/doors.js';
-import type { Tale } from '../common/siblings.js';
-import { type Config, StartupError } from '../config.js';
-import { cannotListen } from '../common/cannot-listen.js';
-import type { ClaimedPort, FromWorker } from './worker.js';
+import { claimPort } from '../common/claim-port.js';
+import { answerWorkers } from '../common/worker-channel.js';
+import type { Config } from '../config.js';
+import { OperatorError } from '../operator-error.js';
+import { cannotListen } from '../http/cannot-listen.js';
+import { collectMetrics } from '../observability/cluster-metrics.js';
+import type { Serving } from './worker.js';
 
-type Message = FromWorker | Tale | null;
-type Serving = Extract<FromWorker, object>['serves'];
-
-/** A worker that has served for so many milliseconds started well, and what ends it later is another matter. */
+/** A worker that has served for so many milliseconds started well; what ends it later is another matter. */
 const STEADY_MS = 5_000;
-/** So many workers that end in a row before that are a fault that another one has too. */
+/** After this many early ends in a row, another worker would fail as well. */
 const MAX_FAILURES = 5;
 /** Milliseconds before a worker that ended early is replaced; twice as many after each further one, up to the last. */
 const PAUSE_MS = { first: 100, last: 5_000 };
@@ -23,8 +22,8 @@ const PAUSE_MS = { first: 100, last: 5_000 };
 export class Workers {
   /** Resolves, where they cannot go on, to what is wrong. */
   readonly failure: Promise<Error>;
-  /** The limits' counts, which the workers ask for. */
-  readonly counts = new RateLimiterClusterMaster();
+  /** Keeps the counts of the limits for the workers; it only has to be there. */
+  protected readonly limits = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
   /** Since when each serves, by `performance.now()`. */
   private readonly serving = new Map<Worker, number>();
@@ -45,14 +44,15 @@ export class Workers {
 
   /**
    * Starts them all; resolves once they serve.
-   * @throws StartupError where they do not, or are stopped before
+   * @throws OperatorError where they do not, or are stopped before
    */
   async start(): Promise<Serving> {
     const begun = new Promise<Serving>((resolve) => (this.begun = resolve));
-    this.stopping.addEventListener('abort', () => this.fail(new StartupError('The service was stopped.')));
-    // Elsewhere than on Linux, where they need no primary to listen: a connection that the primary has handed to a worker
-    // that dies before it takes it would stay open without an answer.
+    this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
+    // Matters where sockets cannot share a port: a connection that the primary has handed to a worker that dies would
+    // stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
+    answerWorkers({ port: () => this.claimPort(), metrics: collectMetrics() });
     for (let i = 0; i < this.config.WORKERS; i++) this.fork();
     const first = await Promise.race([begun, this.failure]);
     if (first instanceof Error) throw first;
@@ -76,26 +76,21 @@ export class Workers {
     const worker = cluster.fork(this.environment);
     // A message to a worker that has just ended; its end is heard of below.
     worker.on('error', () => {});
-    worker.on('message', (message: Message) => void this.hear(worker, message));
+    worker.on('message', (message: Serving | { type?: undefined } | null) => {
+      if (message?.type === 'serving') this.note(worker, message);
+    });
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
   }
 
-  private async hear(worker: Worker, message: Message): Promise<void> {
-    if (message === 'which port?') return this.tellPort(worker);
-    if (!message || typeof message !== 'object') return;
-    if ('serves' in message) this.note(worker, message.serves);
-    if (!('tells' in message)) return;
-    for (const other of all()) if (other !== worker && other.isConnected()) other.send(message);
-  }
-
   /** All listen on one port, which is claimed when the first is ready to. */
-  private async tellPort(worker: Worker): Promise<void> {
+  private async claimPort(): Promise<number> {
     const { PORT, HOST } = this.config;
     try {
-      const port = await (this.port ??= claimPort(PORT, HOST));
-      if (worker.isConnected()) worker.send({ port } satisfies ClaimedPort);
+      return await (this.port ??= claimPort(PORT, HOST));
     } catch (error) {
-      this.fail(cannotListen(PORT, error));
+      this.fail(cannotListen('PORT', PORT, error));
+      // The workers are about to be stopped, and have nothing to add.
+      return new Promise(() => {});
     }
   }
 
@@ -111,7 +106,7 @@ export class Workers {
     this.failures = wasSteady ? 0 : this.failures + 1;
     if (this.failures >= MAX_FAILURES && !all().some((other) => this.isSteady(other))) {
       this.fail(
-        new StartupError(
+        new OperatorError(
           `The workers end as soon as they start: ${this.failures} in a row, the last with ${how}.`,
         ),
       );

@@ -1,5 +1,5 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { isEmail, isISO8601 } from 'class-validator';
+import { isEmail, isISO8601, isUUID } from 'class-validator';
 import { field, type FieldOptions, UNREADABLE } from './field.js';
 import { int64FromJson, isInt64Text } from './int64.js';
 import { isPlainText, lengthInCodePoints } from './text.js';
@@ -39,7 +39,7 @@ export function EmailField(options: FieldOptions) {
 export function Int64Field(options: FieldOptions) {
   return field(options, {
     schema: { type: 'integer', format: 'int64' },
-    must: 'an integer of 64 bits',
+    must: 'a 64-bit integer',
     accepts: isInt64Text,
     read: (value) => int64FromJson(value) ?? UNREADABLE,
     write: (digits) => digits as string,
@@ -48,8 +48,7 @@ export function Int64Field(options: FieldOptions) {
 
 /** A UUID (RFC 9562). */
 export function UuidField(options: FieldOptions) {
-  const accepts = (value: unknown) =>
-    typeof value === 'string' && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
+  const accepts = (value: unknown) => isUUID(value, 'loose');
   const write = (uuid: unknown) => `"${uuid as string}"`;
   return field(options, { schema: { type: 'string', format: 'uuid' }, must: 'a UUID', accepts, write });
 }

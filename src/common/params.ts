@@ -5,7 +5,7 @@ import { isInt64Text } from './int64.js';
 export function Int64Param(options: FieldOptions) {
   return field(options, {
     schema: { type: 'integer', format: 'int64' },
-    must: 'an integer of 64 bits in plain decimal digits',
+    must: 'a 64-bit integer in plain decimal digits',
     accepts: isInt64Text,
   });
 }
@@ -19,7 +19,7 @@ export function Int64ListParam(options: FieldOptions & { max: number }) {
       minItems: 1,
       maxItems: options.max,
     },
-    must: `1 to ${options.max} comma-separated integers of 64 bits in plain decimal digits`,
+    must: `1 to ${options.max} comma-separated 64-bit integers in plain decimal digits`,
     accepts: (value) => Array.isArray(value) && value.length <= options.max && value.every(isInt64Text),
     read: (value) => (typeof value === 'string' ? value.split(',') : UNREADABLE),
   });

@@ -4,7 +4,7 @@ import { Config } from '../config.js';
 import { MetricsModule } from '../observability/metrics.module.js';
 import { CompiledDataSource, type CompiledDataSourceOptions } from './compiled/compiled-data-source.js';
 import { DatabaseMetrics } from './database-metrics.js';
-import { poolOptions } from './data-source.js';
+import { poolOptions } from './connection-options.js';
 import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { SchemaCheck } from './schema-check.js';
 import { Transactions } from './transactions.js';

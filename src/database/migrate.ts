@@ -1,8 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { type Config, StartupError } from '../config.js';
-import { sessionOptions } from './data-source.js';
+import type { Config } from '../config.js';
+import { sessionOptions } from './connection-options.js';
+import { explain } from './explain.js';
 import { loadMigrations } from './migrations.js';
 
 /** Any number; the same in every instance of this service. */
@@ -15,14 +16,12 @@ export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
  * migration twice: an advisory lock lets one do it while the others wait.
  * @returns the names of the migrations that were run
- * @throws StartupError where the database cannot be reached
+ * @throws OperatorError where the database cannot be reached
  */
 export async function migrate(config: Config, install: Install): Promise<string[]> {
   const database = new DataSource({ ...sessionOptions(config), migrations: await loadMigrations() });
-  await database.initialize().catch((error: Error) => {
-    throw new StartupError(
-      `The database cannot be reached: ${error.message || (error as { code?: string }).code}.`,
-    );
+  await database.initialize().catch((error: unknown) => {
+    throw explain(error);
   });
   const session = database.createQueryRunner();
   try {
@@ -40,11 +39,9 @@ export async function migrate(config: Config, install: Install): Promise<string[
 
 /** What a crash of the server or its machine can take back while one of these is off: writes that were acknowledged. */
 async function warnOfDataLoss(session: QueryRunner): Promise<void> {
-  const off = (await session.query(`
+  const off = await session.manager.query<{ name: string }[]>(`
     SELECT name FROM pg_settings
-    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'`)) as {
-    name: string;
-  }[];
+    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'`);
   if (off.length === 0) return;
   const names = off.map(({ name }) => name).join(', ');
   new Logger('Database').warn(

@@ -6,7 +6,7 @@ import { type OpenDatabase, openDatabase } from './open.js';
  * Opens and migrates the database, then starts what stands on it. The database is closed after that has stopped, and
  * where it does not start.
  * @param install what else the database holds, as `migrate` takes it
- * @throws StartupError whose message says in one line what is wrong
+ * @throws OperatorError whose message says in one line what is wrong
  */
 export async function startOnDatabase<Started extends { stop(): Promise<void> }>(
   config: Config,

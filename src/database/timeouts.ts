@@ -2,7 +2,7 @@
  * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, by a 503 if need
  * be. At the worst it waits for a connection and a statement twice, once for its key and once for what it asks for, and
  * only the last statement can meet silence. What goes together with others waits 25 ms more for those under way
- * (compiled/lane.ts), and a list may have tried a replica before: 2 × connect + replica + 25 + statement + silence stays
+ * (batcher.ts), and a list may have tried a replica before: 2 × connect + replica + 25 + statement + silence stays
  * below. A write whose group was refused for a lock goes once more by itself: connect + lock more, where its key was
  * known and the group had a connection at once.
  */

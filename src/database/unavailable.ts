@@ -17,7 +17,7 @@ const NOT_NOW = [
   '2200H', // a sequence has reached its end
 ];
 
-const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT)/;
+const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/;
 
 // Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early where its connection breaks
 // between two statements of a transaction.
@@ -27,10 +27,15 @@ const BY_MESSAGE =
 /** Whether an error means that the database is away, too slow or too busy, and a later try can succeed. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const { code, driverError } = error as { code?: unknown; driverError?: unknown };
+  const { code, driverError, syscall } = error as {
+    code?: unknown;
+    driverError?: unknown;
+    syscall?: unknown;
+  };
   if (driverError instanceof Error && isUnavailable(driverError)) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;
-  return NETWORK.test(code);
+  // The socket file of a server that does not run; a file that is missing elsewhere is a bug.
+  return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }

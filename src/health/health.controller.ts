@@ -2,7 +2,7 @@ import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { ApiError } from '../common/api-error.js';
-import type { HttpServer } from '../common/http-server.js';
+import type { HttpAdapter } from '../http/http-adapter.js';
 import { Public } from '../common/operation.js';
 import { SchemaCheck } from '../database/schema-check.js';
 
@@ -13,7 +13,7 @@ import { SchemaCheck } from '../database/schema-check.js';
 export class HealthController {
   constructor(
     private readonly schema: SchemaCheck,
-    private readonly host: HttpAdapterHost<HttpServer>,
+    private readonly host: HttpAdapterHost<HttpAdapter>,
   ) {}
 
   @Get('live')

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import { type EntityManager, LessThan } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
-import { Lane } from '../database/compiled/lane.js';
+import { Batcher } from '../database/batcher.js';
 import { Transactions } from '../database/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -37,7 +37,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   private readonly logger = new Logger(IdempotencyService.name);
   private readonly running = new Set<string>();
   /** What is stored under keys: a thousand retries at once take one query, not all connections. */
-  private readonly rows = new Lane<KeyedRequest, Map<string, IdempotencyKey>>(
+  private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>(
     { asked: 0, sent: 0 },
     (requests) => this.findAll(requests),
   );
@@ -55,7 +55,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     // Retries that come to the same process are turned away without the database; `lock` is for those to others.
     const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
-    const stored = answerOf((await this.rows.ask(request)).get(name), request);
+    const stored = answerOf((await this.rows.add(request)).get(name), request);
     if (stored) return { ...stored, replayed: true };
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     this.running.add(name);

@@ -3,11 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiError } from '../common/api-error.js';
-import { asResponse } from '../common/refusals.js';
-import { Config, StartupError } from '../config.js';
+import { cannotListen } from '../http/cannot-listen.js';
+import { asResponse } from '../http/refusals.js';
+import { Config } from '../config.js';
 import { Metrics } from './metrics.js';
-
-const NOT_FOUND = new ApiError('route_not_found');
 
 /** The metrics on a port of their own, which need not be open to clients, nor wait behind their requests. */
 @Injectable()
@@ -24,7 +23,7 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     return (this.server?.address() as AddressInfo | null | undefined)?.port;
   }
 
-  /** @throws StartupError where the port cannot be had */
+  /** @throws OperatorError where the port cannot be had */
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT: port, HOST: host } = this.config;
     if (port === undefined) return;
@@ -32,7 +31,7 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     try {
       await once(this.server.listen({ port, host }), 'listening');
     } catch (error) {
-      throw new StartupError(`The metrics cannot listen on port ${port}: ${(error as Error).message}.`);
+      throw cannotListen('METRICS_PORT', port, error);
     }
   }
 
@@ -42,12 +41,15 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async answer({ method = '', url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (/^\/metrics(?:\?|$)/.test(url) && ['GET', 'HEAD'].includes(method)) {
+    try {
+      if (!/^\/metrics(?:\?|$)/.test(url) || !['GET', 'HEAD'].includes(method))
+        throw new ApiError('route_not_found');
       const text = await this.metrics.text();
       response.writeHead(200, { 'Content-Type': this.metrics.contentType }).end(text);
-      return;
+    } catch (error) {
+      const failure = error instanceof ApiError ? error : new ApiError('internal_error');
+      const { headers, body } = asResponse(failure);
+      response.writeHead(failure.status, headers).end(body);
     }
-    const { headers, body } = asResponse(NOT_FOUND);
-    response.writeHead(NOT_FOUND.status, headers).end(body);
   }
 }

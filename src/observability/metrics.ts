@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { clusterMetrics, offerMetrics } from './cluster-metrics.js';
 import { DurationHistogram } from './duration-histogram.js';
 
 /** A figure, or one for each set of labels. */
@@ -8,20 +9,19 @@ type Figures = number | { labels: Record<string, string>; value: number }[];
 type Read = () => Figures | Promise<Figures>;
 
 interface Options {
-  /** What becomes of the figures of several processes; `sum` when left out. */
-  aggregator?: 'sum' | 'max' | 'first';
+  /** What the figures of several workers become; `sum` when left out. */
+  aggregator?: 'max';
 }
 
-/** The metrics of this process, for Prometheus. A feature adds its own, which are read when somebody asks for them. */
+/** The metrics of the service, for Prometheus. A feature adds its own, which are read when somebody asks for them. */
 @Injectable()
 export class Metrics {
   private readonly registry = new Registry();
   private readonly logger = new Logger(Metrics.name);
 
   constructor() {
-    // Of several processes on one port any may answer, so each tells its figures under its own number.
-    if (cluster.isWorker) this.registry.setDefaultLabels({ worker: String(cluster.worker!.id) });
     collectDefaultMetrics({ register: this.registry });
+    if (cluster.isWorker) offerMetrics(this.registry);
   }
 
   /** The type of what `text` gives. */
@@ -46,9 +46,12 @@ export class Metrics {
     return histogram;
   }
 
-  /** All metrics, in the text format of Prometheus. One that cannot be read has no value, and does not hide the others. */
+  /**
+   * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not hide
+   * the others.
+   */
   text(): Promise<string> {
-    return this.registry.metrics();
+    return cluster.isWorker ? clusterMetrics() : this.registry.metrics();
   }
 
   private add(type: 'counter' | 'gauge', name: string, help: string, read: Read, options: Options): void {

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { Refusal } from '../common/request-observer.js';
+import type { Refusal } from '../http/request-observer.js';
 import { LOG, type Log } from './log.js';
 import { Metrics } from './metrics.js';
 

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { HttpServer } from '../common/http-server.js';
+import type { HttpAdapter } from '../http/http-adapter.js';
 import { PROBES } from '../common/probes.js';
-import { requestIdOf } from '../common/request-id.js';
-import type { ObservedRequest, Refusal, RequestObserver } from '../common/request-observer.js';
+import { requestIdOf } from '../http/request-id.js';
+import type { ObservedRequest, Refusal, RequestObserver } from '../http/request-observer.js';
 import { AccountCounts } from './account-counts.js';
 import type { DurationHistogram, Durations } from './duration-histogram.js';
 import { LOG, type Log } from './log.js';
@@ -36,7 +36,7 @@ export class RequestRecorder implements RequestObserver, OnApplicationBootstrap 
     metrics: Metrics,
     private readonly refusals: RefusalCounts,
     private readonly names: Routes,
-    private readonly host: HttpAdapterHost<HttpServer>,
+    private readonly host: HttpAdapterHost<HttpAdapter>,
     @Inject(LOG) private readonly log: Log,
   ) {
     const { httpAdapter } = host;

@@ -3,7 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner, Reflector } from '@nestjs/core';
 import { OPERATION_ID } from '../common/operation.js';
 import { DEPRECATED } from '../common/sunset.js';
-import type { HttpServer } from '../common/http-server.js';
+import type { HttpAdapter } from '../http/http-adapter.js';
 
 /** What is told of the requests to one route. */
 export interface RouteName {
@@ -25,7 +25,7 @@ const VERSION = /^\/v\d+(?=\/)/;
 @Injectable()
 export class Routes {
   constructor(
-    private readonly host: HttpAdapterHost<HttpServer>,
+    private readonly host: HttpAdapterHost<HttpAdapter>,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,

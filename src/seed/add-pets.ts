@@ -1,6 +1,7 @@
 import { DataSource, type EntityManager } from 'typeorm';
-import { StartupError, type Config } from '../config.js';
-import { sessionOptions } from '../database/data-source.js';
+import type { Config } from '../config.js';
+import { OperatorError } from '../operator-error.js';
+import { sessionOptions } from '../database/connection-options.js';
 import { type StatusMix, statusOf } from './status-mixes.js';
 
 /** Rows of one statement and commit: enough that commits cost nothing, few enough that progress shows. */
@@ -18,7 +19,7 @@ interface Seeding {
 /**
  * Adds animals to what is there, spread over all categories, and refreshes what the planner knows of the table. Every
  * chunk is committed: what an interrupted run has added stays, and another run adds more.
- * @throws StartupError where there is no category
+ * @throws OperatorError where there is no category
  */
 export async function addPets(config: Config, { count, mix, onProgress }: Seeding): Promise<void> {
   const database = await new DataSource(sessionOptions(config)).initialize();
@@ -38,7 +39,7 @@ export async function addPets(config: Config, { count, mix, onProgress }: Seedin
 
 async function readCategoryIds(manager: EntityManager): Promise<string[]> {
   const rows = await manager.query<{ id: string }[]>('SELECT id FROM categories ORDER BY id');
-  if (rows.length === 0) throw new StartupError('There is no category. Animals need one.');
+  if (rows.length === 0) throw new OperatorError('There is no category. Animals need one.');
   return rows.map(({ id }) => id);
 }
 

@@ -36,6 +36,6 @@ function seed({ pets, mix }: { pets: number; mix: StatusMixName }): Promise<void
 
 function petCount(text: string): number {
   const count = /^[1-9]\d*$/.test(text) ? Number(text) : NaN;
-  if (!(count <= MOST)) throw new InvalidArgumentError(`It is an integer from 1 to ${MOST}.`);
+  if (!(count <= MOST)) throw new InvalidArgumentError(`Must be an integer from 1 to ${MOST}.`);
   return count;
 }

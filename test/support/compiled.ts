@@ -4,7 +4,7 @@ import { ApiKey } from '../../src/auth/api-key.entity.js';
 import { Category } from '../../src/categories/category.entity.js';
 import { Config } from '../../src/config.js';
 import { CompiledDataSource } from '../../src/database/compiled/compiled-data-source.js';
-import { poolOptions } from '../../src/database/data-source.js';
+import { poolOptions } from '../../src/database/connection-options.js';
 import { DeadlineClient } from '../../src/database/deadline-client.js';
 import { IdempotencyKey } from '../../src/idempotency/idempotency-key.entity.js';
 import { Message } from '../../src/messages/message.entity.js';

@@ -6,7 +6,7 @@ import { Replicas } from '../replicas/replicas.js';
 import { CompiledEntityManager } from './compiled-entity-manager.js';
 import { Compiler } from './compiler.js';
 import { GroupedInserts } from './grouped-inserts.js';
-import type { LaneCounts } from './lane.js';
+import type { BatchCounts } from '../batcher.js';
 import { SharedReads } from './shared-reads.js';
 
 /** TypeORM's options, and what it has none for. */
@@ -26,7 +26,7 @@ export class CompiledDataSource extends DataSource {
   readonly compiler = new Compiler(new EntityManager(this));
   readonly reads = new SharedReads();
   /** Of the writes that are made together. */
-  readonly writeCounts: LaneCounts = { asked: 0, sent: 0 };
+  readonly writeCounts: BatchCounts = { asked: 0, sent: 0 };
   readonly inserts = new GroupedInserts(this.writeCounts);
   private replicas?: Replicas;
 

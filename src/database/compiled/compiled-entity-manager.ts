@@ -14,10 +14,10 @@ import { isInt64Text } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { byTheirNames, soughtName } from './compiler.js';
 import { hydrate, plainKeys } from './plain-entity.js';
-import { find, findAll } from './read-statements.js';
+import { findAllStatement, findStatement } from './read-statements.js';
 import { run } from './run.js';
 import type { Statement } from './statement.js';
-import { insert, update } from './write-statements.js';
+import { insertStatement, updateStatement } from './write-statements.js';
 
 type Values = Record<string, unknown>;
 
@@ -48,7 +48,9 @@ export class CompiledEntityManager extends EntityManager {
     const keys = soughtKeys(entity, where);
     const values = where as Values;
     const isShared = keys && this.canShare(entity, keys, values);
-    const statement = isShared ? findAll(compiler, entity, keys[0]!) : keys && find(compiler, entity, keys);
+    const statement = isShared
+      ? findAllStatement(compiler, entity, keys[0]!)
+      : keys && findStatement(compiler, entity, keys);
     if (!statement) return super.findOneBy(target, where);
     const row = isShared
       ? await reads.one(statement, values[keys[0]!] as string, this)
@@ -63,7 +65,7 @@ export class CompiledEntityManager extends EntityManager {
     const entity = this.dataSource.getMetadata(target);
     const keys = plainKeys(entity, item);
     const { compiler, inserts } = this.dataSource;
-    const statement = keys && insert(compiler, entity, keys);
+    const statement = keys && insertStatement(compiler, entity, keys);
     if (!statement) return super.insert(target, item);
     const row = this.canGroup(entity, keys)
       ? await inserts.add(this, entity, keys, item as Values)
@@ -86,7 +88,7 @@ export class CompiledEntityManager extends EntityManager {
     const sought = soughtKeys(entity, criteria);
     const keys = plainKeys(entity, changes);
     const isPlain = sought && keys?.length && !options;
-    const statement = isPlain ? update(this.dataSource.compiler, entity, keys, sought) : undefined;
+    const statement = isPlain ? updateStatement(this.dataSource.compiler, entity, keys, sought) : undefined;
     if (!statement) return super.update(target, criteria, changes, options);
     const values: Values = { ...changes };
     for (const key of sought!) values[soughtName(key)] = (criteria as Values)[key];

@@ -2,10 +2,10 @@ import type { EntityManager, EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { GroupedWrites } from './grouped-writes.js';
-import type { LaneCounts } from './lane.js';
+import type { BatchCounts } from '../batcher.js';
 import { run } from './run.js';
 import type { Statement } from './statement.js';
-import { insert, insertAll } from './write-statements.js';
+import { insertAllStatement, insertStatement } from './write-statements.js';
 
 type Row = unknown[];
 type Values = Record<string, unknown>;
@@ -14,7 +14,7 @@ type Values = Record<string, unknown>;
 export class GroupedInserts {
   private readonly groups = new Map<Statement, GroupedWrites<Values, Row>>();
 
-  constructor(private readonly counts: LaneCounts) {}
+  constructor(private readonly counts: BatchCounts) {}
 
   /**
    * Inserts a row into a table that numbers its rows; resolves to what the table has made of it.
@@ -22,10 +22,10 @@ export class GroupedInserts {
    */
   add(manager: EntityManager, entity: EntityMetadata, keys: readonly string[], values: Values): Promise<Row> {
     const { compiler } = manager.dataSource as CompiledDataSource;
-    const one = insert(compiler, entity, keys)!;
+    const one = insertStatement(compiler, entity, keys)!;
     let group = this.groups.get(one);
     if (!group) {
-      const all = insertAll(compiler, entity, keys)!;
+      const all = insertAllStatement(compiler, entity, keys)!;
       const number = one.columns.indexOf(entity.primaryColumns[0]!.propertyName);
       group = new GroupedWrites<Values, Row>(this.counts, async (items) => {
         if (items.length === 1) return (await run(manager, one, items[0]!)).rows;

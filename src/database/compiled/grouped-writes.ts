@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { Lane, type LaneCounts } from './lane.js';
+import { Batcher, type BatchCounts } from '../batcher.js';
 
 /**
  * SQLSTATE classes of a statement that PostgreSQL has refused for what is in it, or for a lock. It has written nothing.
@@ -13,19 +13,19 @@ const REFUSED = /^(?:22|23|40|55)/;
  * each write is made by itself, and has its own error.
  */
 export class GroupedWrites<Item, Result> {
-  private readonly lane: Lane<Item, Map<Item, PromiseSettledResult<Result>>>;
+  private readonly batcher: Batcher<Item, Map<Item, PromiseSettledResult<Result>>>;
 
   /** @param write makes all writes or none, and gives their results in the same order */
   constructor(
-    counts: LaneCounts,
+    counts: BatchCounts,
     private readonly write: (items: Item[]) => Promise<Result[]>,
   ) {
-    this.lane = new Lane(counts, (items) => this.writeAll(items));
+    this.batcher = new Batcher(counts, (items) => this.writeAll(items));
   }
 
   /** @param item an object of this one write */
   async add(item: Item): Promise<Result> {
-    const settled = (await this.lane.ask(item)).get(item)!;
+    const settled = (await this.batcher.add(item)).get(item)!;
     if (settled.status === 'rejected') throw settled.reason;
     return settled.value;
   }

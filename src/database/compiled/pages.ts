@@ -1,7 +1,7 @@
 import { And, type FindOptionsOrder, type FindOptionsWhere, In, MoreThan, type Repository } from 'typeorm';
 import type { CompiledDataSource } from './compiled-data-source.js';
 import { hydrate, plainKeys } from './plain-entity.js';
-import { page, pageOfIds } from './read-statements.js';
+import { pageOfIdsStatement, pageStatement } from './read-statements.js';
 import { run } from './run.js';
 import type { Slice } from './shared-pages.js';
 
@@ -23,7 +23,7 @@ export async function readSlice<Entity extends { id: string }>(
   const keys = plainKeys(metadata, equal);
   const size = Math.ceil(limit / STEP) * STEP + 1;
   const shape = keys && { keys, size, isFirst: after === undefined };
-  const statement = shape && (ids ? pageOfIds : page)(compiler, metadata, shape);
+  const statement = shape && (ids ? pageOfIdsStatement : pageStatement)(compiler, metadata, shape);
   if (!statement) return cut(await manager.find(target, plainOptions(filter, limit, after)), limit);
   const values = { ...filter, id: after };
   if (!manager.queryRunner) {

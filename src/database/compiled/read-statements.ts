@@ -6,7 +6,7 @@ import type { Statement } from './statement.js';
 const ROW = 'row';
 
 /** One row by the values of some properties. */
-export function find(
+export function findStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   keys: readonly string[],
@@ -19,7 +19,11 @@ export function find(
 }
 
 /** The rows whose `key` is in a list. */
-export function findAll(compiler: Compiler, entity: EntityMetadata, key: string): Statement | undefined {
+export function findAllStatement(
+  compiler: Compiler,
+  entity: EntityMetadata,
+  key: string,
+): Statement | undefined {
   return compiler.once(entity, `find all by ${key}`, () =>
     select(compiler, entity).where(`${ROW}.${key} = ANY(:${key})`),
   );
@@ -41,7 +45,7 @@ const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
  * the whole primary key, in search of a value that is rare. A comparison of two columns, with values that it does not
  * see, it takes to leave a ninth of the rows: too much to sort for one page, whatever its statistics say.
  */
-export function page(
+export function pageStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   { keys, size, isFirst }: PageShape,
@@ -64,7 +68,7 @@ export function page(
 }
 
 /** One page of the rows whose ids are in a list `ids`: these are few, so they are filtered and sorted as they come. */
-export function pageOfIds(
+export function pageOfIdsStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   { keys, size, isFirst }: PageShape,
@@ -84,7 +88,7 @@ export function pageOfIds(
 const VALUE = /\(SELECT CAST\(\$(\d+) AS [^)]+\)\)|\$(\d+)/g;
 
 /** Several pages of one shape, from lists of the values that one page takes. Each row ends with the number of its page. */
-export function pages(compiler: Compiler, entity: EntityMetadata, one: Statement): Statement {
+export function pagesStatement(compiler: Compiler, entity: EntityMetadata, one: Statement): Statement {
   const { driver } = compiler.manager.dataSource;
   const columnOf = (name: string) => entity.findColumnWithPropertyName(name)!;
   const lists = one.parameters.map((name, i) => `$${i + 1}::${driver.normalizeType(columnOf(name))}[]`);

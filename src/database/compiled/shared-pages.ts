@@ -1,9 +1,9 @@
 import type { EntityManager, EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
-import { Lane, type LaneCounts } from './lane.js';
+import { Batcher, type BatchCounts } from '../batcher.js';
 import { hydrate } from './plain-entity.js';
-import { pages } from './read-statements.js';
+import { pagesStatement } from './read-statements.js';
 import { runList } from './run.js';
 import type { Statement } from './statement.js';
 
@@ -24,21 +24,21 @@ export interface Wanted {
 
 /** The pages of one shape: those that are asked for at the same time are read by one statement, equal ones once. */
 export class SharedPages {
-  private readonly lane: Lane<Wanted & { name: string }, Slices>;
+  private readonly batcher: Batcher<Wanted & { name: string }, Slices>;
   private several?: Statement;
 
   constructor(
-    counts: LaneCounts,
+    counts: BatchCounts,
     private readonly manager: EntityManager,
     private readonly entity: EntityMetadata,
     private readonly statement: Statement,
   ) {
-    this.lane = new Lane(counts, (wanted) => this.readAll(wanted));
+    this.batcher = new Batcher(counts, (wanted) => this.readAll(wanted));
   }
 
   async get({ values, limit }: Wanted): Promise<Slice<unknown>> {
     const name = JSON.stringify([limit, values]);
-    return (await this.lane.ask({ name, values, limit })).get(name)!;
+    return (await this.batcher.add({ name, values, limit })).get(name)!;
   }
 
   private async readAll(wanted: (Wanted & { name: string })[]): Promise<Slices> {
@@ -55,7 +55,7 @@ export class SharedPages {
       return (await Promise.all(all)).map(({ rows }) => rows);
     }
     const { compiler } = this.manager.dataSource as CompiledDataSource;
-    this.several ??= pages(compiler, this.entity, this.statement);
+    this.several ??= pagesStatement(compiler, this.entity, this.statement);
     const lists = parameters.map((name) => [name, distinct.map(({ values }) => values[name])]);
     const found: Row[][] = distinct.map(() => []);
     const { rows } = await runList(this.manager, this.several, Object.fromEntries(lists));

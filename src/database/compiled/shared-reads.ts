@@ -1,5 +1,5 @@
 import type { EntityManager, EntityMetadata } from 'typeorm';
-import { Lane, type LaneCounts } from './lane.js';
+import { Batcher, type BatchCounts } from '../batcher.js';
 import { run } from './run.js';
 import { SharedPages, type Slice, type Wanted } from './shared-pages.js';
 import type { Statement } from './statement.js';
@@ -8,21 +8,21 @@ type Row = unknown[];
 
 /** Reads outside of transactions, of which those that come at the same time are answered together. */
 export class SharedReads {
-  readonly counts: LaneCounts = { asked: 0, sent: 0 };
-  private readonly lists = new Map<Statement, Lane<string, Map<unknown, Row>>>();
+  readonly counts: BatchCounts = { asked: 0, sent: 0 };
+  private readonly lists = new Map<Statement, Batcher<string, Map<unknown, Row>>>();
   private readonly pages = new Map<Statement, SharedPages>();
 
   /** The row that has `value` in its first column. `statement` finds the rows of a list of such values. */
   async one(statement: Statement, value: string, manager: EntityManager): Promise<Row | undefined> {
-    let lane = this.lists.get(statement);
-    if (!lane) {
-      lane = new Lane(this.counts, async (values) => {
+    let batcher = this.lists.get(statement);
+    if (!batcher) {
+      batcher = new Batcher(this.counts, async (values) => {
         const { rows } = await run(manager, statement, { [statement.parameters[0]!]: values });
         return new Map(rows.map((row) => [row[0], row]));
       });
-      this.lists.set(statement, lane);
+      this.lists.set(statement, batcher);
     }
-    return (await lane.ask(value)).get(value);
+    return (await batcher.add(value)).get(value);
   }
 
   /** One page; `statement` reads it. */

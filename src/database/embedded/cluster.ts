@@ -1,5 +1,13 @@
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
-import { renameSync, rmSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type Binaries, run } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
@@ -14,7 +22,7 @@ const UNFINISHED = 'postgres.new-';
 /**
  * Makes the cluster of a data folder ready to be served: makes one where there is none, and stops the server that a
  * killed service may have left on it.
- * @throws StartupError where PostgreSQL cannot make one
+ * @throws OperatorError where PostgreSQL cannot make one
  */
 export async function prepareCluster(folder: DataFolder, binaries: Binaries): Promise<void> {
   if (existsSync(join(folder.cluster, 'PG_VERSION'))) await stopOrphan(folder, binaries);

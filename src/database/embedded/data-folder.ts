@@ -2,10 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StartupError } from '../../config.js';
+import { OperatorError } from '../../operator-error.js';
+
+/** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
+const SQLITE_BUSY = 5;
 
 /** Another process runs on the folder. */
-export class FolderInUse extends StartupError {}
+export class FolderInUse extends OperatorError {}
 
 /** The folder that the embedded PostgreSQL keeps, and the lock that gives it to one service at a time. */
 export class DataFolder {
@@ -25,7 +28,7 @@ export class DataFolder {
   /**
    * Takes the folder for this process. Node has no file locks, but its SQLite has: the operating system frees this
    * one when the process ends, however it ends.
-   * @throws StartupError where another service has it, or the folder cannot be written
+   * @throws OperatorError where another service has it, or the folder cannot be written
    */
   take(): void {
     try {
@@ -33,7 +36,7 @@ export class DataFolder {
       this.lock = new DatabaseSync(join(this.path, 'lock'));
       this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     } catch (error) {
-      throw this.refusal(error as Error);
+      throw this.explain(error as Error);
     }
   }
 
@@ -53,17 +56,17 @@ export class DataFolder {
   }
 
   /** The last lines that PostgreSQL wrote. */
-  lastWords(): string {
+  logTail(): string {
     const lines = readFileSync(this.log, 'utf8').trim().split('\n');
     return `${lines.slice(-3).join(' ')} (${this.log})`;
   }
 
   /** What to tell the operator where the folder does not work out. */
-  refusal(error: Error): StartupError {
+  explain(error: Error): OperatorError {
     const instead = 'Stop it, or choose another folder with DATA_DIR.';
-    if (/locked/.test(error.message))
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY)
       return new FolderInUse(`Another service is running on the data in ${this.path}. ${instead}`);
-    return new StartupError(`The data folder ${this.path} cannot be used: ${error.message}.`);
+    return new OperatorError(`The data folder ${this.path} cannot be used: ${error.message}.`);
   }
 }
 

@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type DatabaseError } from 'pg';
-import { StartupError } from '../../config.js';
+import { claimPort } from '../../common/claim-port.js';
+import { OperatorError } from '../../operator-error.js';
 import { type Binaries, loadBinaries } from './binaries.js';
 import { prepareCluster, USER } from './cluster.js';
 import { DataFolder } from './data-folder.js';
@@ -44,7 +45,7 @@ export class EmbeddedPostgres {
   /**
    * Starts the server, on a new cluster where the folder holds none, and on 127.0.0.1 alone.
    * @returns it, and the URL of its database
-   * @throws StartupError where the folder is in use, or PostgreSQL does not start
+   * @throws OperatorError where the folder is in use, or PostgreSQL does not start
    */
   static async start(dataDir: string): Promise<{ postgres: EmbeddedPostgres; url: string }> {
     const postgres = new EmbeddedPostgres(dataDir, await loadBinaries());
@@ -53,7 +54,7 @@ export class EmbeddedPostgres {
       return { postgres, url: await postgres.open() };
     } catch (error) {
       await postgres.stop();
-      throw error instanceof StartupError ? error : postgres.folder.refusal(error as Error);
+      throw error instanceof OperatorError ? error : postgres.folder.explain(error as Error);
     }
   }
 
@@ -74,14 +75,14 @@ export class EmbeddedPostgres {
     // However this process ends, as long as it can still do anything, its server ends too.
     process.on('exit', this.kill);
     for (let tries = 1; ; tries++) {
-      const port = await freePort();
+      const port = await claimPort(0, '127.0.0.1');
       this.serve(port);
-      const url = embeddedUrl(password, port);
+      const url = databaseUrl(password, port);
       try {
         await this.createDatabase(url);
         return url;
       } catch (error) {
-        if (tries === TRIES || !PASSING.test(this.folder.lastWords())) throw error;
+        if (tries === TRIES || !PASSING.test(this.folder.logTail())) throw error;
         await sleep(RETRY_MS);
       }
     }
@@ -126,20 +127,17 @@ export class EmbeddedPostgres {
         await sleep(20);
       }
     }
-    throw new StartupError(`The embedded PostgreSQL did not start: ${this.folder.lastWords()}`);
+    throw new OperatorError(`The embedded PostgreSQL did not start: ${this.folder.logTail()}`);
   }
 }
 
-/** Address of the database of an embedded server. */
-export function embeddedUrl(password: string, port: number): string {
-  return `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+/** Address of the database of the server that another process runs on a folder. */
+export function runningUrl(folder: DataFolder): string {
+  // The port is the fourth line of the file.
+  const [, , , port] = readFileSync(join(folder.cluster, 'postmaster.pid'), 'utf8').split('\n');
+  return databaseUrl(folder.password(), Number(port));
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
+function databaseUrl(password: string, port: number): string {
+  return `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }

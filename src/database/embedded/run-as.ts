@@ -1,6 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { delimiter } from 'node:path';
+import { delimiter, dirname } from 'node:path';
 
 /** How to start a program as another user: the program and arguments to spawn, and spawn's own options. */
 interface Command {
@@ -13,8 +12,8 @@ interface Command {
 export const NOBODY = { uid: 65_534, gid: 65_534 };
 
 /**
- * How to start a program of PostgreSQL: as it is, or as `nobody` where this process is root. Where `nobody` cannot get
- * at the program or the data, as inside `/root`, it keeps the right to pass closed folders (`capabilities(7)`).
+ * How to start a program of PostgreSQL: as it is, or as `nobody` where this process is root. Where `nobody` cannot reach
+ * the program or the data, such as under `/root`, it keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
  */
 export function unprivileged(file: string, args: string[], data: string): Command {
   if (process.getuid?.() !== 0) return { file, args, options: {} };

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg';
-import { Lane } from '../compiled/lane.js';
+import { Batcher } from '../batcher.js';
 import { clusterOf, currentPosition, type WalPosition } from './position.js';
 import { Replica } from './replica.js';
 
@@ -11,7 +11,7 @@ import { Replica } from './replica.js';
  */
 export class Replicas {
   private readonly replicas: Replica[];
-  private readonly positions: Lane<undefined, WalPosition>;
+  private readonly positions: Batcher<undefined, WalPosition>;
   private turn = 0;
 
   /**
@@ -23,8 +23,8 @@ export class Replicas {
     pools: readonly PoolConfig[],
     prepares: boolean,
   ) {
-    this.positions = new Lane({ asked: 0, sent: 0 }, () => currentPosition(primary, prepares));
-    const position = () => this.positions.ask(undefined);
+    this.positions = new Batcher({ asked: 0, sent: 0 }, () => currentPosition(primary, prepares));
+    const position = () => this.positions.add(undefined);
     const model = { prepares, position, cluster: () => clusterOf(primary) };
     this.replicas = pools.map((options) => new Replica(options, model));
   }

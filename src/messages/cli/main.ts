@@ -1,8 +1,8 @@
+import { isUUID } from 'class-validator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { commandLine, runCommand } from '../../command.js';
-import { StartupError } from '../../config.js';
 import { JobsDatabase } from '../delivery/jobs-database.js';
-import { FailedMessages, type Undelivered } from './failed-messages.js';
+import { UndeliveredMessages, type Undelivered } from './undelivered-messages.js';
 
 /** Exit status where what was asked for could not be done. */
 const FAILURE = 1;
@@ -24,7 +24,7 @@ program
 program
   .command('retry')
   .description('queues failed messages anew')
-  .argument('[ids...]', 'which', parseIds)
+  .argument('[ids...]', 'ids of the messages', parseIds)
   .option('--all', 'all that have failed')
   .action((ids: string[] | undefined, { all = false }: { all?: boolean }, command: Command) => {
     if (all === Boolean(ids?.length)) command.error('error: name messages by their ids, or all with --all');
@@ -33,28 +33,26 @@ program
 
 await program.parseAsync();
 
-function withMessages(work: (messages: FailedMessages) => Promise<void>): Promise<void> {
+function withMessages(work: (messages: UndeliveredMessages) => Promise<void>): Promise<void> {
   return runCommand(async ({ config }) => {
     const database = new JobsDatabase(config);
     try {
-      await work(new FailedMessages(database)).catch((error: Error) => {
-        throw new StartupError(meaningOf(error));
-      });
+      await work(new UndeliveredMessages(database));
     } finally {
       await database.close();
     }
   });
 }
 
-async function retryAll(messages: FailedMessages): Promise<void> {
+async function retryAll(messages: UndeliveredMessages): Promise<void> {
   console.log(`${await messages.retryAll()} messages are queued again.`);
 }
 
-async function retry(messages: FailedMessages, ids: string[]): Promise<void> {
+async function retry(messages: UndeliveredMessages, ids: string[]): Promise<void> {
   const retried = new Set(await messages.retry(ids));
   for (const id of ids) {
     if (retried.has(id)) console.log(`${id} is queued again.`);
-    else console.error(`${id} is no message that has failed.`);
+    else console.error(`${id} is not a failed message.`);
   }
   if (retried.size < new Set(ids).size) process.exitCode = FAILURE;
 }
@@ -65,21 +63,11 @@ function lineOf({ id, createdAt, tries, reason }: Undelivered): string {
 }
 
 function parseIds(text: string, before: string[] = []): string[] {
-  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
-    throw new InvalidArgumentError('It is no UUID.');
-  }
+  if (!isUUID(text, 'loose')) throw new InvalidArgumentError('Not a UUID.');
   return [...before, text.toLowerCase()];
 }
 
 function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('Must be an integer from 1 to 999999.');
   return Number(text);
-}
-
-/** SQLSTATE of a schema or table that is not there. */
-function meaningOf({ message, ...error }: Error): string {
-  const { code } = error as { code?: string };
-  if (code === '42P01' || code === '3F000')
-    return 'The database has no messages yet: start the service once.';
-  return `The database cannot be used: ${message || code}.`;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ErrorCode } from './api-error.js';
+import type { ErrorCode } from '../common/api-error.js';
 
 /** A request as it is when its answer is out. */
 export interface ObservedRequest extends IncomingMessage {

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
-import { ApiError, type ErrorCode } from './api-error.js';
+import { ApiError, type ErrorCode } from '../common/api-error.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
@@ -35,7 +35,7 @@ async function read(request: Request & { rawBody?: Buffer }, response: Response)
   if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
   await new Promise<void>((resolve, reject) => {
     refuseAtLimit(request, reject);
-    readBytes(request, response, (failure?: unknown) => (failure ? reject(refusal(failure)) : resolve()));
+    readBytes(request, response, (failure?: unknown) => (failure ? reject(toApiError(failure)) : resolve()));
   });
   request.rawBody = request.body as Buffer | undefined;
   request.body = parse(request.rawBody);
@@ -51,9 +51,10 @@ function refuseAtLimit(request: Request, reject: (error: ApiError) => void): voi
   });
 }
 
-function refusal(failure: unknown): ApiError {
-  const type = (failure as { type?: string }).type ?? '';
-  return new ApiError(CODES[type] ?? 'bad_request', undefined, { cause: failure });
+function toApiError(failure: unknown): ApiError {
+  const { type = '', code = '' } = failure as { type?: string; code?: string };
+  const message = code.startsWith('Z_') ? 'The request body cannot be decompressed.' : undefined;
+  return new ApiError(CODES[type] ?? 'bad_request', message, { cause: failure });
 }
 
 function parse(bytes: Buffer | undefined): unknown {

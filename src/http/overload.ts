@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError } from './api-error.js';
+import { PROBES } from '../common/probes.js';
+import { ApiError } from '../common/api-error.js';
 import { asResponse } from './refusals.js';
 
 const LIMITS = {
@@ -23,7 +24,7 @@ export class Overload {
 
   /** Answers a request with 503 where it is too much; else counts it, until `release`. */
   sheds({ url }: IncomingMessage, response: ServerResponse): boolean {
-    if (this.isOverloaded() && !url?.startsWith('/health/')) {
+    if (this.isOverloaded() && !PROBES.test(url ?? '')) {
       response.writeHead(ERROR.status, RESPONSE.headers).end(RESPONSE.body);
       return true;
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { ApiError, type ErrorCode } from './api-error.js';
+import { ApiError, type ErrorCode } from '../common/api-error.js';
 import { giveRequestId, requestIdOf } from './request-id.js';
 
 const REFUSALS: Record<string, ErrorCode> = {

@@ -3,15 +3,15 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import { ApiError } from './api-error.js';
-import { Doors } from './doors.js';
+import { ApiError } from '../common/api-error.js';
+import { ListeningSockets } from './listening-sockets.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
 import { timesSent } from './raw-headers.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
-import { JsonText } from './serializer.js';
+import { JsonText } from '../common/serializer.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
-import { toPath } from './target.js';
+import { toPath } from './request-target.js';
 import { withPrototype } from './with-prototype.js';
 
 const LIMITS = {
@@ -38,13 +38,13 @@ const PARTING_MS = 500;
 const IDLE_CHECK_MS = 50;
 
 /** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before a route is reached. */
-export class HttpServer extends ExpressAdapter {
+export class HttpAdapter extends ExpressAdapter {
   /** Whether the service is about to stop: it still answers, and looks for no new work. */
   isDraining = false;
   /** Is told what becomes of requests. */
   observer?: RequestObserver;
   private readonly overload = new Overload();
-  private doors!: Doors;
+  private sockets!: ListeningSockets;
 
   constructor() {
     const app = express();
@@ -68,7 +68,7 @@ export class HttpServer extends ExpressAdapter {
       },
       take,
     );
-    this.doors = new Doors(this.httpServer);
+    this.sockets = new ListeningSockets(this.httpServer);
     // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
     this.httpServer.on('checkContinue', take);
     this.refuseWhatIsNone();
@@ -94,18 +94,18 @@ export class HttpServer extends ExpressAdapter {
 
   /** Listens; Nest's own `listen` would log a failure beside what the operator is told. */
   open(port: number, host?: string): Promise<void> {
-    return this.doors.open(port, host);
+    return this.sockets.open(port, host);
   }
 
   /** Listens on a port that other processes of the service listen on too. */
   share(port: number, host?: string): Promise<void> {
-    return this.doors.share(port, host);
+    return this.sockets.share(port, host);
   }
 
   /** Stops to listen, and waits for the requests under way; after a while, a connection with none is closed. */
   override async close(): Promise<void> {
-    const closed = this.doors.close();
-    if ((await this.doors.countConnections()) > 0) await sleep(PARTING_MS);
+    const closed = this.sockets.close();
+    if ((await this.sockets.countConnections()) > 0) await sleep(PARTING_MS);
     const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
     await closed;
     await super.close();

@@ -1,11 +1,11 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
-import { ApiError } from './api-error.js';
+import { ApiError } from '../common/api-error.js';
 import { requestIdOf } from './request-id.js';
-import { allowedMethods } from './routes.js';
+import { allowedMethods } from './router.js';
 
-/** Writes every failure that happens inside a request. Failures before that end in `http-server.ts`. */
+/** Writes every failure that happens inside a request. Those before Express end in `refusals.ts`. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger(ErrorFilter.name);

@@ -16,8 +16,8 @@ export interface Undelivered {
   reason: string | null;
 }
 
-/** What an operator does with messages. */
-export class FailedMessages {
+/** Lists and retries the messages that were not delivered. */
+export class UndeliveredMessages {
   private readonly boss: PgBoss;
 
   constructor(private readonly database: JobsDatabase) {
@@ -51,7 +51,7 @@ export class FailedMessages {
     });
   }
 
-  /** Each message that has failed by now once, in the order of their ids: what fails again meanwhile is not met again. */
+  /** Each message that has failed by now once, in the order of their ids: one that fails again meanwhile is not retried twice. */
   async retryAll(): Promise<number> {
     let last = '00000000-0000-0000-0000-000000000000';
     for (let count = 0; ;) {

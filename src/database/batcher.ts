@@ -1,9 +1,9 @@
-import { type SharedSpan, tracing } from '../../tracing/tracing.js';
+import { type SharedSpan, tracing } from '../tracing/tracing.js';
 
 /** Milliseconds after which nothing waits for others any more: one slow statement must not hold up all that follow. */
-const PATIENCE_MS = 25;
+const MAX_WAIT_MS = 25;
 /** Of more than these at once, a statement would be long at work, and lock what it touches as long. */
-const MOST = 100;
+const MAX_BATCH = 100;
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   items: Item[];
@@ -11,7 +11,7 @@ interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
 }
 
 /** What some lanes have done since the start. */
-export interface LaneCounts {
+export interface BatchCounts {
   asked: number;
   /** Batches that went to the database. */
   sent: number;
@@ -22,34 +22,34 @@ export interface LaneCounts {
  * then sent as one. A statement is never sent before everything that it answers was asked, so each who asks sees
  * whatever was committed before. What many ask for at once costs one statement a round trip in place of one a request.
  */
-export class Lane<Item, Answer> {
+export class Batcher<Item, Answer> {
   private waiting?: Batch<Item, Answer>;
   private underWay = 0;
-  private patience?: NodeJS.Timeout;
+  private timer?: NodeJS.Timeout;
 
   /**
    * @param counts counts what is asked and sent
    * @param send answers all items at once
    */
   constructor(
-    private readonly counts: LaneCounts,
+    private readonly counts: BatchCounts,
     private readonly send: (items: Item[]) => Promise<Answer>,
   ) {}
 
   /** Resolves to the answer of the statement that takes `item` along. */
-  ask(item: Item): Promise<Answer> {
+  add(item: Item): Promise<Answer> {
     const batch = this.waiting ?? this.open();
     batch.items.push(item);
     batch.span?.join();
     this.counts.asked++;
-    if (batch.items.length === MOST) this.flush();
+    if (batch.items.length === MAX_BATCH) this.flush();
     return batch.promise;
   }
 
   private open(): Batch<Item, Answer> {
     // With none under way it is sent at the end of this turn of the event loop, with what else comes in it.
     if (this.underWay === 0) setImmediate(this.flush);
-    else this.patience = setTimeout(this.flush, PATIENCE_MS);
+    else this.timer = setTimeout(this.flush, MAX_WAIT_MS);
     const span = tracing.active?.share();
     return (this.waiting = { items: [], span, ...Promise.withResolvers<Answer>() });
   }
@@ -58,7 +58,7 @@ export class Lane<Item, Answer> {
     const batch = this.waiting;
     if (!batch) return;
     this.waiting = undefined;
-    clearTimeout(this.patience);
+    clearTimeout(this.timer);
     this.underWay++;
     this.counts.sent++;
     const { items, span } = batch;

@@ -1,0 +1,26 @@
+import { AggregatorRegistry, type Registry } from 'prom-client';
+import { ApiError } from '../common/api-error.js';
+import { askPrimary } from '../common/worker-channel.js';
+
+/** In the primary: gives a function that collects the metrics of all workers, and adds them up. */
+export function collectMetrics(): () => Promise<string> {
+  const aggregator = new AggregatorRegistry();
+  return () => aggregator.clusterMetrics();
+}
+
+/** In a worker: lets the primary collect the metrics of this process. */
+export function offerMetrics(registry: Registry): void {
+  AggregatorRegistry.setRegistries(registry);
+  // Its constructor listens for the primary.
+  void new AggregatorRegistry();
+}
+
+/**
+ * In a worker: the metrics of all of them. Any worker may answer a scrape, and Prometheus takes them all for one target.
+ * @throws ApiError `service_unavailable` where one does not answer within 5 seconds
+ */
+export function clusterMetrics(): Promise<string> {
+  return askPrimary<string>('metrics').catch((cause: unknown) => {
+    throw new ApiError('service_unavailable', undefined, { cause });
+  });
+}
