@@ -11,7 +11,7 @@ import { DatabaseModule } from './database/database.module.js';
 import type { Log } from './observability/log.js';
 import { ObservabilityModule } from './observability/observability.module.js';
 
-/** The features, in the order in which the OpenAPI document has them. A new one is a line here. */
+/** The features, in the order of the OpenAPI document. Each is imported here, so that a new one takes a single line. */
 const FEATURES = await Promise.all([
   import('./auth/auth.module.js'),
   import('./pets/pets.module.js'),
@@ -24,7 +24,7 @@ const FEATURES = await Promise.all([
   import('./limits/limits.module.js'),
 ]);
 
-/** What every request goes through, in this order. */
+/** What every request passes through, in this order. */
 @Module({
   imports: FEATURES.flatMap((feature) => Object.values<Type>(feature)),
   providers: [

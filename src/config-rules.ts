@@ -2,20 +2,20 @@ import { Transform } from 'class-transformer';
 import { Matches, isURL, ValidateBy } from 'class-validator';
 import type { Config } from './config.js';
 
-// Hosts of a private network have no top-level domain, and those of Docker Compose may have an underscore.
+// Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore.
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
 export const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
 export const REDIS_URL = { ...PRIVATE, protocols: ['redis', 'rediss'] };
 export const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
 export const WEBHOOK_URL = { ...HTTP_URL, disallow_auth: true };
 
-/** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are no numbers here. */
+/** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are not numbers here. */
 export const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
 
 export const Decimal = () =>
   Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
-/** An address that paths are appended to, so it ends without a slash. */
+/** A URL that paths are appended to, so a trailing slash is removed. */
 export const Address = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
@@ -28,7 +28,7 @@ export const EndsIn = (suffix: string) =>
     },
   });
 
-/** Addresses separated by commas. */
+/** URLs separated by commas. */
 export const DatabaseUrls = () =>
   ValidateBy({
     name: 'databaseUrls',
@@ -54,7 +54,7 @@ export const Origins = () =>
     },
   });
 
-/** A secret of the Standard Webhooks specification. */
+/** A secret as the Standard Webhooks specification defines it. */
 export const WebhookSecret = () =>
   Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
     message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',

@@ -136,7 +136,7 @@ describe('What fails', () => {
       [2, ['keys', 'revoke', 'a@b.example', '1e3'], /Must be a 64-bit integer/],
       [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
       [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
-      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on the standard/],
+      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on standard input/],
     ];
     const ended = await Promise.all(failures.map(([, args]) => run(args)));
     for (const [index, [code, , why]] of failures.entries()) {

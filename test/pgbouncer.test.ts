@@ -81,7 +81,7 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
 
     test('the time-outs that the pooler drops are told of', () => {
       expect(service.output()).toContain(
-        'idle_in_transaction_session_timeout, lock_timeout, statement_timeout not in force',
+        'Not in force: idle_in_transaction_session_timeout, lock_timeout, statement_timeout.',
       );
     });
 

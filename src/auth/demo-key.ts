@@ -3,13 +3,13 @@ import { Injectable } from '@nestjs/common';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 
-/** RFC 2606 keeps `.invalid` free, so nobody can own this address. */
+/** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for the first steps, which a service on its embedded database makes at each start. */
+/** The key for first steps, which a service with an embedded database creates at each start. */
 @Injectable()
 export class DemoKey {
-  /** Left out where none was made. */
+  /** Undefined if none was created. */
   value?: string;
 
   constructor(
@@ -17,7 +17,7 @@ export class DemoKey {
     private readonly apiKeys: ApiKeysService,
   ) {}
 
-  /** A new key, of an account without a known password. Earlier demo keys are revoked. */
+  /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */
   async create(): Promise<string> {
     const password = randomBytes(32).toString('hex');
     const accountId =

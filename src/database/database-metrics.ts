@@ -5,7 +5,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { Metrics } from '../observability/metrics.js';
 import type { CompiledDataSource } from './compiled/compiled-data-source.js';
 
-/** The connections that requests use, and how many statements they share. */
+/** The connections that requests use, and how far they share statements. */
 @Injectable()
 export class DatabaseMetrics {
   constructor(metrics: Metrics, database: DataSource) {

@@ -3,11 +3,11 @@ import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError }
 import type { CompiledDataSource, CompiledDataSourceOptions } from './compiled-data-source.js';
 import type { Statement } from './statement.js';
 
-/** The rows of an answer, each an array of the values of its columns. */
+/** The rows of an answer, each an array of column values. */
 export type Rows = QueryArrayResult<unknown[]>;
 
 /**
- * Runs a statement: in a transaction on the connection of its query runner, else on any of the pool that TypeORM owns.
+ * Runs a statement: in a transaction on the connection of its query runner, else on any connection of TypeORM's pool.
  * @throws QueryFailedError, as TypeORM does
  */
 export async function run(
@@ -21,7 +21,7 @@ export async function run(
 }
 
 /**
- * Runs a statement of a list, where lists are read from.
+ * Runs the statement of a list, wherever lists are read from.
  * @throws QueryFailedError, as TypeORM does
  */
 export function runList(

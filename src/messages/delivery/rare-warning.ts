@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 
 const INTERVAL_MS = 60_000;
 
-/** Warns once a minute of what may happen a thousand times in it. */
+/** Warns at most once a minute of something that may happen thousands of times. */
 export class RareWarning {
   private count = 0;
   private toldAt = -Infinity;
