@@ -2,11 +2,11 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Says so where a checkout's sources are newer than its build: what runs is then not what is read. */
+/** Warns when the sources of a checkout are newer than its build. */
 export function warnOfStaleBuild(): void {
   const sources = fileURLToPath(new URL('../../src', import.meta.url));
-  const built = statSync(import.meta.filename).mtimeMs;
-  if (!existsSync(sources) || newestIn(sources) <= built) return;
+  // Of an incremental build only some files are new.
+  if (!existsSync(sources) || newestIn(sources) <= newestIn(import.meta.dirname)) return;
   console.warn('petstore: the sources are newer than the build. Run `npm run build` to build them.');
 }
 

@@ -23,7 +23,7 @@ try {
   if (!stopping.signal.aborted) fail(error);
 }
 
-/** Each of the three loads only what it needs. */
+/** Each of the three ways to start loads only what it needs. */
 async function start(config: Config): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
     return (await import('./cluster/primary.js')).bootPrimary(config, stopping.signal);
@@ -36,14 +36,15 @@ async function start(config: Config): Promise<RunningService> {
 
 /** Stops cleanly, once, at SIGTERM or SIGINT; also at SIGHUP, and when the npm that started this process is gone. */
 function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
+  let service: RunningService | undefined;
+  starting.then((started) => (service = started)).catch(() => {});
   const stop = async () => {
     if (stopping.signal.aborted) return;
     stopping.abort();
     setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
-    // A start on another's database may wait long for its turn, and leaves nothing behind when it is cut off.
-    const started = config.DATABASE_URL ? Promise.race([starting, Promise.resolve()]) : starting;
-    // A start that fails has cleaned up after itself.
-    const service = await started.catch(() => undefined);
+    // A start on another's database can wait long for the lock of the migrations, and can be cut off; an embedded one
+    // has to be stopped first. A start that fails has cleaned up after itself.
+    if (!config.DATABASE_URL) await starting.catch(() => {});
     await service?.stop();
     process.exit(0);
   };
@@ -60,8 +61,8 @@ async function endAfter(failure: Error, service: RunningService): Promise<void> 
 }
 
 /**
- * npm hands on SIGTERM and SIGINT alone. Where it ends of anything else, as of SIGHUP or SIGKILL, this process would
- * go on with its port and its database, and nobody would know of it.
+ * npm forwards only SIGTERM and SIGINT. If it dies of another signal, such as SIGHUP or SIGKILL, this process would be
+ * orphaned, and keep its port and its database.
  */
 function watchNpm(gone: () => void): void {
   if (!process.env.npm_lifecycle_event) return;

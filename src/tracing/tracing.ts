@@ -7,7 +7,7 @@ export interface SharedSpan {
 }
 
 /** What the rest of the service does for traces. */
-export interface Tracing {
+interface Tracing {
   /** Fields of a line in the log: the trace of the request that is under way. */
   readonly logFields: () => { traceId?: string };
   /** Begins what several requests will share. */

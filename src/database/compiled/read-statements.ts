@@ -30,7 +30,7 @@ export function findAllStatement(
 }
 
 /** What a page is of: rows that have values for `keys`, at most `size`, from the first or after an id. */
-export interface PageShape {
+interface PageShape {
   keys: readonly string[];
   size: number;
   isFirst: boolean;

@@ -2,21 +2,21 @@ import type { Logger } from '@nestjs/common';
 
 const INTERVAL_MS = 60_000;
 
-/** Warns once a minute of what may happen a thousand times in it. */
-export class RareWarning {
+/** A warning that is logged once a minute at most, with how often it came. */
+export class ThrottledWarning {
   private count = 0;
-  private toldAt = -Infinity;
+  private loggedAt = -Infinity;
 
   constructor(
     private readonly logger: Logger,
     private readonly text: string,
   ) {}
 
-  tell(reason: string): void {
+  add(reason: string): void {
     this.count++;
-    if (performance.now() - this.toldAt < INTERVAL_MS) return;
+    if (performance.now() - this.loggedAt < INTERVAL_MS) return;
     this.logger.warn(`${this.text} (${this.count} since the last such line): ${reason}`);
-    this.toldAt = performance.now();
+    this.loggedAt = performance.now();
     this.count = 0;
   }
 }
