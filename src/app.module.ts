@@ -11,7 +11,10 @@ import { DatabaseModule } from './database/database.module.js';
 import type { Log } from './observability/log.js';
 import { ObservabilityModule } from './observability/observability.module.js';
 
-/** The features, in the order of the OpenAPI document. Each is imported here, so that a new one takes a single line. */
+/**
+ * The features, in the order of the OpenAPI document; the last ones have no operations. They are imported here so that
+ * a feature is one line instead of two. Every export of such a file is a module.
+ */
 const FEATURES = await Promise.all([
   import('./auth/auth.module.js'),
   import('./pets/pets.module.js'),

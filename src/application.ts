@@ -10,20 +10,7 @@ import type { Config } from './config.js';
 import type { Log } from './observability/log.js';
 import { NestLogger } from './observability/nest-logger.js';
 import { serveDocument } from './openapi/document.js';
-
-const EXPOSED_HEADERS = [
-  'Allow',
-  'Deprecation',
-  'Idempotency-Replayed',
-  'Link',
-  'Location',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Retry-After',
-  'Sunset',
-  'WWW-Authenticate',
-  'X-Request-Id',
-];
+import { HEADER_NAMES } from './openapi/headers.js';
 
 /** Builds the service on a migrated database, ready to listen. */
 export async function createApplication(
@@ -55,7 +42,7 @@ function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
-    exposedHeaders: EXPOSED_HEADERS,
+    exposedHeaders: ['Allow', ...HEADER_NAMES],
     maxAge: 600,
     // OPTIONS is then answered as it is without CORS, with `Allow`.
     preflightContinue: true,

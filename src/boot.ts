@@ -16,7 +16,7 @@ export async function boot(config: Config, clock?: Clock): Promise<RunningServic
   return startOnDatabase(config, installQueue, async (database) => {
     const { app, ...service } = await serve(database.config, log, { clock });
     const dataPath = database.path;
-    const demoKey = dataPath === undefined ? undefined : await app.get(DemoKey).create();
+    const demoKey = dataPath === undefined ? undefined : await app.get(DemoKey).open(dataPath);
     return { ...service, dataPath, demoKey };
   });
 }

@@ -4,19 +4,26 @@ import type { Config } from './config.js';
 
 // Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore.
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
-export const DATABASE_URL = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
-export const REDIS_URL = { ...PRIVATE, protocols: ['redis', 'rediss'] };
-export const HTTP_URL = { ...PRIVATE, protocols: ['http', 'https'] };
-export const WEBHOOK_URL = { ...HTTP_URL, disallow_auth: true };
+const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
-/** Unlike `Number()`, takes plain digits only: `0x10`, `1e3` and ` 5` are not numbers here. */
-export const Digits = () => Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+/** Options of `IsUrl` for each kind of URL. */
+export const URLS = {
+  postgres: { ...PRIVATE, protocols: ['postgres', 'postgresql'] },
+  redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
+  http: HTTP,
+  webhook: { ...HTTP, disallow_auth: true },
+};
 
-export const Decimal = () =>
+/** Reads an integer in plain digits. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
+export const AsInteger = () =>
+  Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+
+/** Reads a number with one digit before the decimal point. */
+export const AsDecimal = () =>
   Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
-/** A URL that paths are appended to, so a trailing slash is removed. */
-export const Address = () =>
+/** Paths are appended to the URL. */
+export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
 export const EndsIn = (suffix: string) =>
@@ -28,7 +35,7 @@ export const EndsIn = (suffix: string) =>
     },
   });
 
-/** URLs separated by commas. */
+/** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
   ValidateBy({
     name: 'databaseUrls',
@@ -36,11 +43,12 @@ export const DatabaseUrls = () =>
       validate: (value) =>
         String(value)
           .split(',')
-          .every((one) => isURL(one, DATABASE_URL)),
+          .every((one) => isURL(one, URLS.postgres)),
       defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
     },
   });
 
+/** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>
   ValidateBy({
     name: 'origins',
@@ -60,5 +68,6 @@ export const WebhookSecret = () =>
     message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',
   });
 
+/** Each of the two needs the other. */
 export const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config) =>
   url !== undefined || secret !== undefined;

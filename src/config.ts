@@ -14,18 +14,15 @@ import {
   validateSync,
 } from 'class-validator';
 import {
-  DATABASE_URL,
-  REDIS_URL,
-  HTTP_URL,
-  WEBHOOK_URL,
-  Digits,
-  Decimal,
-  Address,
-  EndsIn,
+  AsDecimal,
+  AsInteger,
   DatabaseUrls,
-  Origins,
-  WebhookSecret,
+  EndsIn,
   isWebhookUsed,
+  Origins,
+  URLS,
+  WebhookSecret,
+  WithoutTrailingSlash,
 } from './config-rules.js';
 import { OperatorError } from './operator-error.js';
 
@@ -35,57 +32,57 @@ import { OperatorError } from './operator-error.js';
  */
 export class Config {
   /** TCP port; 0 takes any free one. */
-  @Digits() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
+  @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address when left out. */
   @IsOptional() @IsString() HOST?: string;
   /** A PostgreSQL server, 15 or newer. Without it, the service starts its own in DATA_DIR. */
-  @IsOptional() @IsUrl(DATABASE_URL) DATABASE_URL?: string;
+  @IsOptional() @IsUrl(URLS.postgres) DATABASE_URL?: string;
   /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations and the message queue. */
-  @IsOptional() @IsUrl(DATABASE_URL) DATABASE_DIRECT_URL?: string;
+  @IsOptional() @IsUrl(URLS.postgres) DATABASE_DIRECT_URL?: string;
   /** Replicas of DATABASE_URL's server that lists are read from, separated by commas. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
   /** Whether statements are prepared; `off` is for a PgBouncer older than 1.21. */
   @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
   /** Processes that serve requests. */
-  @Digits() @Min(1) @Max(64) @IsInt() WORKERS = 1;
+  @AsInteger() @Min(1) @Max(64) @IsInt() WORKERS = 1;
   /** Connections per process, to the primary and to each replica. */
-  @Digits() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
+  @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';
   /** Address of production; also the base of `Link` and `Location`, which otherwise follow the request. */
-  @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) BASE_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.http) BASE_URL?: string;
   /** Address of staging. */
-  @IsOptional() @Address() @EndsIn('/v1') @IsUrl(HTTP_URL) STAGING_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.http) STAGING_URL?: string;
   /** Address of the message interface. */
-  @IsOptional() @Address() @IsUrl(HTTP_URL) API_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) API_URL?: string;
   /** Sign-ups and failed log-ins per minute, for each address and each account; 0 is off. */
-  @Digits() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
+  @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
   /** Requests per minute for each API key; 0 is off. */
-  @Digits() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
+  @AsInteger() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
   /** Redis through which all instances share their counts. */
-  @IsOptional() @IsUrl(REDIS_URL) REDIS_URL?: string;
+  @IsOptional() @IsUrl(URLS.redis) REDIS_URL?: string;
   /** How many proxies stand in front, whose `X-Forwarded-…` headers are trusted; 0 trusts none. */
-  @Digits() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
+  @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
   /** Origins whose pages browsers may let call the service, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
   /** Whether this process serves the API, delivers messages, or both. */
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Where messages are posted to. */
-  @IsOptional() @IsUrl(WEBHOOK_URL) MESSAGES_WEBHOOK_URL?: string;
+  @IsOptional() @IsUrl(URLS.webhook) MESSAGES_WEBHOOK_URL?: string;
   /** Signs the messages posted there. */
   @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */
-  @Digits() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
   /** Lowest level that is logged: `info` logs every request, `warn` only those that fail with 5xx, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port only for the metrics; without it, they are on that of the API. */
-  @IsOptional() @Digits() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
+  @IsOptional() @AsInteger() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
   /** Where traces are sent, by OTLP over HTTP; without it, none are recorded. */
-  @IsOptional() @Address() @IsUrl(HTTP_URL) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   /** The share of requests that are traced if their client has not decided it. */
-  @Decimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
+  @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
   /** Milliseconds that accepted requests may still run when the service stops. */
-  @Digits() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
+  @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }
 
 /**

@@ -23,7 +23,7 @@ try {
   if (!stopping.signal.aborted) fail(error);
 }
 
-/** The primary, a worker and a single process each load only what they need. */
+/** Each of the three ways to start loads only what it needs. */
 async function start(config: Config): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
     return (await import('./cluster/primary.js')).bootPrimary(config, stopping.signal);
@@ -36,14 +36,15 @@ async function start(config: Config): Promise<RunningService> {
 
 /** Stops cleanly, once, on SIGTERM, SIGINT or SIGHUP, and when the npm that started this process is gone. */
 function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
+  let service: RunningService | undefined;
+  starting.then((started) => (service = started)).catch(() => {});
   const stop = async () => {
     if (stopping.signal.aborted) return;
     stopping.abort();
     setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
-    // With an external database a start may wait long for the migration lock, and can be cut off safely.
-    const started = config.DATABASE_URL ? Promise.race([starting, Promise.resolve()]) : starting;
-    // A failed start has cleaned up after itself.
-    const service = await started.catch(() => undefined);
+    // With an external database a start can wait long for the migration lock, and can be cut off safely; an embedded
+    // one must be stopped first. A failed start has cleaned up after itself.
+    if (!config.DATABASE_URL) await starting.catch(() => {});
     await service?.stop();
     process.exit(0);
   };
@@ -60,8 +61,8 @@ async function endAfter(failure: Error, service: RunningService): Promise<void> 
 }
 
 /**
- * npm forwards only SIGTERM and SIGINT. When it dies of another signal, such as SIGHUP or SIGKILL, this process would
- * be orphaned, and keep its port and its database.
+ * npm forwards only SIGTERM and SIGINT. If it dies of another signal, such as SIGHUP or SIGKILL, this process would be
+ * orphaned, and keep its port and its database.
  */
 function watchNpm(gone: () => void): void {
   if (!process.env.npm_lifecycle_event) return;

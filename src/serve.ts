@@ -86,11 +86,9 @@ function metricsUrl(app: NestExpressApplication): string | undefined {
 }
 
 /** The URL of the service on one of its ports. */
-function addressOf(
-  app: NestExpressApplication,
-  port = (app.getHttpServer().address() as AddressInfo).port,
-): string {
-  const { address, family } = app.getHttpServer().address() as AddressInfo;
-  if (address === '::' || address === '0.0.0.0') return `http://localhost:${port}`;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+function addressOf(app: NestExpressApplication, other?: number): string {
+  const { address, family, port } = app.getHttpServer().address() as AddressInfo;
+  const isEverywhere = address === '::' || address === '0.0.0.0';
+  const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${other ?? port}`;
 }

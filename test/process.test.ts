@@ -85,10 +85,25 @@ describe('a start on the data of an earlier one', () => {
     await run.stop();
   });
 
-  test('has the data, and a new demo key instead of the old one', async () => {
-    const told = await npmStart({ DATA_DIR }).ready();
+  test('has the data and the demo key', async () => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
     expect((await told.listPets()).names).toContain('Luna');
+    expect(told.key).toBe(first.key);
+    expect(fs.statSync(join(DATA_DIR, 'demo-key')).mode & 0o777).toBe(0o600);
+    await run.stop();
+  });
+
+  test.each([
+    ['is gone', fs.rmSync],
+    ['is damaged', (file: string) => fs.truncateSync(file, 20)],
+  ])('has a new demo key instead of one whose file %s', async (_name, spoil) => {
+    spoil(join(DATA_DIR, 'demo-key'));
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    expect((await told.listPets()).status).toBe(200);
     expect((await told.listPets(first.key)).status).toBe(401);
+    await run.stop();
   });
 
   test.each<[string, (run: Run) => void]>([
@@ -240,7 +255,8 @@ test('a checkout says so where its sources are newer than its build, and only th
   fs.symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
   const touch = (path: string, time: number) => fs.utimesSync(join(checkout, path), time, time);
   const start = () => nodeStart({ PORT: 'none' }, checkout);
-  touch('dist/src/main.js', Date.now() / 1000 + 10);
+  // A build leaves alone what has not changed.
+  touch('dist/src/pets/pets.service.js', Date.now() / 1000 + 10);
   expect(await start().failure()).toMatch(/^petstore: Invalid/);
   touch('src/pets/pets.service.ts', Date.now() / 1000 + 20);
   expect(await start().failure()).toMatch(/^petstore: the sources are newer than the build\. Run .*\n/);

@@ -50,8 +50,7 @@ function create(email: string, { json, ...fields }: Options & Record<string, unk
     const account = await accountId(services, email);
     const rules = { type: 'body', metatype: NewApiKeyDto } as const;
     const body = new ValidationPipe().transform(fields, rules) as NewApiKeyDto;
-    const { apiKey, key } = await services.apiKeys.create(account, body);
-    write(fieldsOf(CreatedApiKeyDto, Object.assign(apiKey, { key })), json);
+    write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(account, body)), json);
   });
 }
 

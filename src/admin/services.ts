@@ -5,7 +5,7 @@ import { OperatorError } from '../operator-error.js';
 import { withContext } from './context.js';
 
 /** The services that commands use. */
-export interface Services {
+interface Services {
   accounts: AccountsService;
   apiKeys: ApiKeysService;
 }

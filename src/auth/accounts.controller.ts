@@ -30,6 +30,6 @@ export class AccountsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
     await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
-    return await this.accounts.create(body);
+    return this.accounts.create(body);
   }
 }

@@ -31,9 +31,8 @@ export class ApiKeysController {
     returns: CreatedApiKeyDto,
     status: 201,
   })
-  async create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
-    const { apiKey, key } = await this.apiKeys.create(accountId, body);
-    return Object.assign(apiKey, { key });
+  create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
+    return this.apiKeys.create(accountId, body);
   }
 
   @Delete(':keyId')

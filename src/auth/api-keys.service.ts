@@ -37,10 +37,7 @@ export class ApiKeysService {
    * Creates a key. The key itself is returned here and nowhere else.
    * @throws ApiError `validation_failed` if it would already have expired
    */
-  async create(
-    accountId: string,
-    { name, expiresAt }: NewApiKeyDto,
-  ): Promise<{ apiKey: ApiKey; key: string }> {
+  async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
     if (expiresAt && expiresAt.getTime() <= Date.now()) {
       throw new ApiError('validation_failed', 'expiresAt must be in the future.');
     }
@@ -52,7 +49,7 @@ export class ApiKeysService {
       expiresAt: expiresAt ?? null,
     });
     await this.apiKeys.insert(apiKey);
-    return { apiKey, key };
+    return Object.assign(apiKey, { key });
   }
 
   /**

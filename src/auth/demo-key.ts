@@ -1,31 +1,50 @@
+import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Injectable } from '@nestjs/common';
+import { askPrimary } from '../common/worker-channel.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 
 /** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps, which a service with an embedded database creates at each start. */
+/** The key for first steps with a service on its embedded database. */
 @Injectable()
 export class DemoKey {
-  /** Undefined if none was created. */
-  value?: string;
+  private value?: string;
 
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
   ) {}
 
+  /**
+   * The key of a data folder: that of an earlier start while it is valid, so that a restart interrupts nobody. The
+   * folder also holds the password of the database, so storing the key in it discloses nothing more.
+   */
+  async open(folder: string): Promise<string> {
+    const file = join(folder, 'demo-key');
+    const earlier = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    this.value = (await this.apiKeys.findOwner(earlier)) ? earlier : await this.create();
+    writeFileSync(file, this.value, { mode: 0o600 });
+    return this.value;
+  }
+
+  /** The key, if this service has one. */
+  async find(): Promise<string | undefined> {
+    return cluster.isWorker ? askPrimary<string | undefined>('demo-key') : this.value;
+  }
+
   /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */
-  async create(): Promise<string> {
+  private async create(): Promise<string> {
     const password = randomBytes(32).toString('hex');
     const accountId =
       (await this.accounts.findIdByEmail(EMAIL)) ??
       (await this.accounts.create({ email: EMAIL, password })).id;
     const { items } = await this.apiKeys.list(accountId, { limit: 100 });
     for (const { id } of items) await this.apiKeys.revoke(accountId, id);
-    this.value = (await this.apiKeys.create(accountId, { name: 'Demo' })).key;
-    return this.value;
+    return (await this.apiKeys.create(accountId, { name: 'Demo' })).key;
   }
 }

@@ -1,4 +1,6 @@
+import { answerWorkers } from '../common/worker-channel.js';
 import type { Config } from '../config.js';
+import type { OpenDatabase } from '../database/open.js';
 import { startOnDatabase } from '../database/start.js';
 import { installQueue } from '../messages/delivery/queue.js';
 import { takeOverLog } from '../observability/nest-logger.js';
@@ -13,7 +15,8 @@ import { Workers } from './workers.js';
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   await takeOverLog(config);
   return startOnDatabase(config, installQueue, async (database) => {
-    const demoKey = database.path === undefined ? undefined : await newDemoKey(database.config);
+    const demoKey = await openDemoKey(database);
+    answerWorkers({ 'demo-key': async () => demoKey });
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();
@@ -26,9 +29,10 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
   });
 }
 
-/** What it takes to create the key is loaded only when one is needed. */
-async function newDemoKey(config: Config): Promise<string> {
+/** What it takes to create the key is loaded only here, and only if there is a data folder. */
+async function openDemoKey({ config, path }: OpenDatabase): Promise<string | undefined> {
+  if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
   const { DemoKey } = await import('../auth/demo-key.js');
-  return withContext(config, (app) => app.get(DemoKey).create());
+  return withContext(config, (app) => app.get(DemoKey).open(path));
 }

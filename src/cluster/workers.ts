@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import { claimPort } from '../common/claim-port.js';
-import { answerWorkers } from '../common/worker-channel.js';
+import { answerWorkers, relayBroadcasts } from '../common/worker-channel.js';
 import type { Config } from '../config.js';
 import { OperatorError } from '../operator-error.js';
 import { cannotListen } from '../http/cannot-listen.js';
@@ -52,6 +52,7 @@ export class Workers {
     // Matters only where sockets cannot share a port: a connection that the primary has handed to a dying worker would
     // stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
+    relayBroadcasts();
     answerWorkers({ port: () => this.claimPort(), metrics: collectMetrics() });
     for (let i = 0; i < this.config.WORKERS; i++) this.fork();
     const first = await Promise.race([begun, this.failure]);

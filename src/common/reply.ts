@@ -2,8 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
 import type { Page } from './paging.js';
-
-const VERSION = /^\/v\d+\//;
+import { aboveVersions, versionOf } from './versions.js';
 
 /** The response headers that depend on the content: `Location` of what was created, `Link` to the next page. */
 export class ReplyHeaders {
@@ -32,7 +31,7 @@ export class ReplyHeaders {
   private address(): string {
     const path = this.request.path.replace(/\/+$/, '');
     const baseUrl: string | undefined = this.request.app.locals.baseUrl;
-    if (baseUrl) return VERSION.test(path) ? baseUrl.replace(/\/v1$/, '') + path : baseUrl + path;
+    if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;
     const { localAddress = 'localhost', localPort = 80 } = this.request.socket;
     const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
     const origin = URL.parse(`${this.request.protocol}://${host}`)?.origin;

@@ -12,45 +12,44 @@ import { UNREADABLE } from './field.js';
  */
 @Injectable()
 export class ValidationPipe implements PipeTransform {
-  private readonly fields = new Map<Type, string[]>();
-  private readonly compiled = new Map<Type, CompiledDto | undefined>();
+  private readonly rules = new Map<Type, Rules>();
 
   transform(value: unknown, { metatype, type }: ArgumentMetadata): unknown {
-    if (type === 'custom' || !metatype || !this.isDto(metatype)) return value;
+    if (type === 'custom' || !metatype) return value;
+    const { fields, compiled } = this.rulesOf(metatype);
+    if (fields.length === 0) return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new ApiError('validation_failed', `The ${type} must be a JSON object.`);
     }
-    const sent = this.pick(metatype, value);
-    return this.compiledOf(metatype)?.(sent) ?? check(metatype, sent);
+    const sent = pick(fields, value);
+    return compiled?.(sent) ?? check(metatype, sent);
   }
 
-  private isDto(metatype: Type): boolean {
-    return this.fieldsOf(metatype).length > 0;
+  private rulesOf(metatype: Type): Rules {
+    let rules = this.rules.get(metatype);
+    if (!rules) this.rules.set(metatype, (rules = findRules(metatype)));
+    return rules;
   }
+}
 
-  private pick(metatype: Type, value: object): Record<string, unknown> {
-    const picked: Record<string, unknown> = {};
-    for (const name of this.fieldsOf(metatype)) {
-      if (Object.hasOwn(value, name)) picked[name] = withoutObjects(value[name as keyof typeof value]);
-    }
-    return picked;
-  }
+/** The rules of a class for its properties; a class that is not a DTO has none. */
+interface Rules {
+  fields: string[];
+  compiled?: CompiledDto;
+}
 
-  private compiledOf(metatype: Type): CompiledDto | undefined {
-    if (!this.compiled.has(metatype))
-      this.compiled.set(metatype, compileDto(metatype, this.fieldsOf(metatype)));
-    return this.compiled.get(metatype);
-  }
+function findRules(metatype: Type): Rules {
+  const all = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
+  const fields = [...new Set(all.map(({ propertyName }) => propertyName))];
+  return { fields, compiled: fields.length > 0 ? compileDto(metatype, fields) : undefined };
+}
 
-  private fieldsOf(metatype: Type): string[] {
-    let names = this.fields.get(metatype);
-    if (!names) {
-      const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
-      names = [...new Set(rules.map((rule) => rule.propertyName))];
-      this.fields.set(metatype, names);
-    }
-    return names;
+function pick(fields: string[], value: object): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const name of fields) {
+    if (Object.hasOwn(value, name)) picked[name] = withoutObjects(value[name as keyof typeof value]);
   }
+  return picked;
 }
 
 /** @throws ApiError `validation_failed` */

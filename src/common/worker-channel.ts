@@ -37,11 +37,19 @@ export async function askPrimary<Value>(about: string): Promise<Value> {
   throw new Error('The primary has gone.');
 }
 
-/** In the primary: answers what workers ask, and hands their broadcasts on. */
+/** In the primary: answers what workers ask. Each question is answered in one place. */
 export function answerWorkers(answers: Record<string, () => Promise<unknown>>): void {
   cluster.on('message', (worker, message: Message | null) => {
+    if (message?.type !== 'question') return;
+    const find = answers[message.about];
+    if (find) void answer(worker, message.id, find);
+  });
+}
+
+/** In the primary: hands the broadcasts of a worker on to the others. */
+export function relayBroadcasts(): void {
+  cluster.on('message', (worker, message: Message | null) => {
     if (message?.type === 'broadcast') relay(worker, message);
-    if (message?.type === 'question') void answer(worker, message.id, answers[message.about]!);
   });
 }
 

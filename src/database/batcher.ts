@@ -28,12 +28,12 @@ export class Batcher<Item, Answer> {
   private timer?: NodeJS.Timeout;
 
   /**
-   * @param counts counts what is asked and sent
    * @param send answers all items at once
+   * @param counts counts what is asked and sent
    */
   constructor(
-    private readonly counts: BatchCounts,
     private readonly send: (items: Item[]) => Promise<Answer>,
+    private readonly counts: BatchCounts = { asked: 0, sent: 0 },
   ) {}
 
   /** Resolves to the answer to `item`, from the statement that includes it. */

@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { Metrics } from '../observability/metrics.js';
 import type { CompiledDataSource } from './compiled/compiled-data-source.js';
 
@@ -9,8 +7,7 @@ import type { CompiledDataSource } from './compiled/compiled-data-source.js';
 @Injectable()
 export class DatabaseMetrics {
   constructor(metrics: Metrics, database: DataSource) {
-    const { driver, reads, writeCounts } = database as CompiledDataSource;
-    const pool: Pool = (driver as PostgresDriver).master;
+    const { primary: pool, reads, writeCounts } = database as CompiledDataSource;
     metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
       { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
       { labels: { state: 'idle' }, value: pool.idleCount },

@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { ApiError, type ErrorCode } from '../common/api-error.js';
 import { parseJson } from './json.js';
@@ -28,7 +28,7 @@ export class BodyGuard implements CanActivate {
   }
 }
 
-async function read(request: Request & { rawBody?: Buffer }, response: Response): Promise<true> {
+async function read(request: RawBodyRequest<Request>, response: Response): Promise<true> {
   if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
   if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
   // RFC 9110, 10.1.1: the body is asked for only now.

@@ -14,7 +14,7 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
-export interface KeyedRequest {
+interface KeyedRequest {
   accountId: string;
   key: string;
   requestHash: Buffer;
@@ -36,10 +36,9 @@ export interface GivenAnswer extends StoredAnswer {
 export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(IdempotencyService.name);
   private readonly running = new Set<string>();
-  /** What is stored under keys: a thousand retries at once take one query, not all connections. */
-  private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>(
-    { asked: 0, sent: 0 },
-    (requests) => this.findAll(requests),
+  /** Looks up stored answers in batches: a thousand retries at once take one query, not every connection. */
+  private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>((requests) =>
+    this.findAll(requests),
   );
   private sweeper?: NodeJS.Timeout;
   private sweeping?: Promise<void>;
@@ -52,11 +51,12 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async once(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
-    // Retries that come to the same process are turned away without the database; `lock` is for those to others.
+    // A retry that comes to the same process is turned away without the database; `lock` is for those to other processes.
     const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     const stored = answerOf((await this.rows.add(request)).get(name), request);
     if (stored) return { ...stored, replayed: true };
+    // Another retry may have begun while the query was out.
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     this.running.add(name);
     try {
@@ -96,7 +96,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     });
   }
 
-  /** Sweeps at once, and again and again. */
+  /** Sweeps at once, and then at intervals. */
   onApplicationBootstrap(): void {
     this.sweeping = this.sweep();
     this.sweeper = setInterval(() => (this.sweeping = this.sweep()), SWEEP_INTERVAL_MS).unref();

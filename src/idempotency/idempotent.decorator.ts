@@ -5,6 +5,7 @@ import {
   createParamDecorator,
   type ExecutionContext,
   Injectable,
+  type RawBodyRequest,
   UseGuards,
 } from '@nestjs/common';
 import { ApiExtension, ApiHeader } from '@nestjs/swagger';
@@ -13,18 +14,16 @@ import type { AuthenticatedRequest } from '../auth/auth.guard.js';
 import { ApiError } from '../common/api-error.js';
 import { MARKS } from '../common/operation.js';
 import { JsonText } from '../common/serializer.js';
+import { isLaterVersion, withoutVersion } from '../common/versions.js';
 import { wrapMethod } from '../common/wrap-method.js';
 import { type GivenAnswer, IdempotencyService, type StoredAnswer } from './idempotency.service.js';
 
 const HEADER = 'Idempotency-Key';
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
-/** What a request with the header brings to the method: a way to have its write done once. */
+/** What the guard gives a request with the header: carries out its write once. */
 type Once = (write: () => Promise<StoredAnswer>) => Promise<GivenAnswer>;
-interface KeyedRequest extends AuthenticatedRequest {
-  runOnce?: Once;
-  rawBody?: Buffer;
-}
+type IdempotentRequest = RawBodyRequest<AuthenticatedRequest> & { runOnce?: Once };
 
 /** Reads the header. */
 @Injectable()
@@ -32,7 +31,7 @@ class IdempotencyGuard implements CanActivate {
   constructor(private readonly idempotency: IdempotencyService) {}
 
   canActivate(context: ExecutionContext): true {
-    const [request] = context.getArgs<[KeyedRequest]>();
+    const [request] = context.getArgs<[IdempotentRequest]>();
     if (request.headers[HEADER.toLowerCase()] === undefined) return true;
     const [key = '', ...others] = request.headersDistinct[HEADER.toLowerCase()] ?? [];
     if (others.length > 0 || !VISIBLE.test(key)) {
@@ -44,18 +43,20 @@ class IdempotencyGuard implements CanActivate {
   }
 }
 
-/** Gives the method, behind its own parameters, the request and the response. */
-const Exchange = createParamDecorator((_data: unknown, context: ExecutionContext) => context.getArgs());
+/** Gives the method the request and the response, as one parameter behind its own. */
+const RequestAndResponse = createParamDecorator((_data: unknown, context: ExecutionContext) =>
+  context.getArgs(),
+);
 
 /**
- * Calls the method by way of the guard's `runOnce`. Around the method and not in an interceptor, for which Nest makes an
- * Observable of every call, with the header and without.
+ * Calls the method through the guard's `runOnce`. It wraps the method instead of being an interceptor, because Nest would
+ * then make an Observable of every call, also of those without the header.
  */
 const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescriptor) => {
   const { length } = Reflect.getMetadata('design:paramtypes', target, name) as unknown[];
-  Exchange()(target, name, length);
+  RequestAndResponse()(target, name, length);
   wrapMethod(descriptor, (call) => async (args) => {
-    const [request, response] = args[length] as [KeyedRequest, Response];
+    const [request, response] = args[length] as [IdempotentRequest, Response];
     if (!request.runOnce) return call(args);
     const answer = await request.runOnce(async () => {
       const { text } = (await call(args)) as JsonText;
@@ -67,9 +68,13 @@ const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescrip
   });
 };
 
-/** What makes two requests the same: their method, path and body, byte for byte. Version 1 has two addresses for some. */
-function hash({ method, path, rawBody }: KeyedRequest): Buffer {
-  const address = path.replace(/\/+$/, '').replace(/^\/v1(?=\/)/, '');
+/**
+ * What makes two requests the same: their method, path and body, byte for byte. `/v1/messages` and `/messages` are one
+ * path.
+ */
+function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
+  const exact = path.replace(/\/+$/, '');
+  const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
   return createHash('sha256')
     .update(`${method} ${address}\n`)
     .update(rawBody ?? '')

@@ -20,7 +20,6 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
     DeliveryMetrics,
     { provide: Transport, inject: [Config], useFactory: webhook },
   ],
-  exports: [DeliveryMetrics, Transport],
 })
 export class MessagesModule {}
 

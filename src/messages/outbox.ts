@@ -1,70 +1,66 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { PgBoss } from 'pg-boss';
-import type { EntityManager } from 'typeorm';
-import { run } from '../database/compiled/run.js';
-import type { Statement } from '../database/compiled/statement.js';
+import type { CompiledEntityManager } from '../database/compiled/compiled-entity-manager.js';
+import type { PreparedQuery } from '../database/compiled/prepared-query.js';
 import { Transactions } from '../database/transactions.js';
 import { QUEUE } from './delivery/queue.js';
-import { type Message, MessageStatus } from './message.entity.js';
+import { Message, MessageStatus } from './message.entity.js';
 
 type NewMessage = Pick<Message, 'id' | 'accountId' | 'message'>;
 
 /**
  * Stores messages, each with its job, in one statement: either both are there, or neither. Messages that are submitted
- * at the same time share a statement, which makes a message with its job cheaper than alone without.
+ * at the same time share a statement, so that a message with its job costs less than one alone without a job.
  */
 @Injectable()
 export class Outbox implements OnApplicationBootstrap {
-  /** Resolves to when a message was stored: within the open transaction, or else durably. */
-  readonly store: (message: NewMessage) => Promise<Date>;
-  private statement!: Statement;
+  private readonly write: (message: NewMessage) => Promise<Date>;
+  private query!: PreparedQuery<Message>;
 
   constructor(private readonly transactions: Transactions) {
-    this.store = transactions.grouped((messages, manager) => this.storeAll(messages, manager));
+    this.write = transactions.grouped((messages, manager) => this.writeAll(messages, manager));
   }
 
-  /** Lets pg-boss write its part of the statement, which stays the same from then on. */
+  /** Resolves to when the message was stored: within the open transaction, otherwise durably. */
+  store(message: NewMessage): Promise<Date> {
+    return this.write(message);
+  }
+
+  /** Lets pg-boss write its part of the query, which stays the same from then on. */
   async onApplicationBootstrap(): Promise<void> {
     const { manager } = this.transactions;
     const boss = new PgBoss({
       db: { executeSql: async (text, values) => ({ rows: await manager.query(text, values) }) },
     });
+    // pg-boss shows its SQL only by running it, so it runs on a connection that keeps the text.
     const db = {
       executeSql: async (text: string) => {
-        this.statement = {
-          name: 'messages_store',
-          text: withJobs(text),
-          parameters: PARAMETERS,
-          columns: [],
-        };
+        this.query = storing(text);
         return { rows: [] };
       },
     };
     await boss.insert(QUEUE, [{}], { db, returnId: true });
   }
 
-  private async storeAll(messages: NewMessage[], manager: EntityManager): Promise<Date[]> {
+  private async writeAll(messages: NewMessage[], manager: CompiledEntityManager): Promise<Date[]> {
     const ids = messages.map(({ id }) => id);
-    const { rows } = await run(manager, this.statement, {
+    const stored = await manager.prepared(Message, this.query, {
       jobs: JSON.stringify(ids.map((id) => ({ id }))),
       ids,
       accountIds: messages.map(({ accountId }) => accountId),
       texts: messages.map(({ message }) => message),
     });
-    const times = new Map(rows as [string, Date][]);
+    const times = new Map(stored.map(({ id, createdAt }) => [id, createdAt]));
     return ids.map((id) => times.get(id)!);
   }
 }
 
-/** What `$1` to `$4` of the statement are. */
-const PARAMETERS = ['jobs', 'ids', 'accountIds', 'texts'];
-
 /**
- * Joins the insert of pg-boss, whose only parameter is a JSON array of jobs, to that of the messages. Where it has left
- * one out, as it does with an id that it has already, the division by zero undoes both.
+ * Joins the insert of pg-boss, whose only parameter is a JSON array of jobs, to that of the messages. If pg-boss skips a
+ * job, because it has one with that id, the division by zero undoes both.
  */
-function withJobs(insertJobs: string): string {
-  return `
+function storing(insertJobs: string): PreparedQuery<Message> {
+  const text = `
     WITH message AS (
       INSERT INTO messages (id, account_id, message, status)
       SELECT *, '${MessageStatus.Queued}' FROM unnest($2::uuid[], $3::bigint[], $4::text[])
@@ -72,4 +68,6 @@ function withJobs(insertJobs: string): string {
     ), job AS (${insertJobs})
     SELECT id, created_at FROM message
     WHERE 1 / (SELECT (count(*) = cardinality($2))::int FROM job) = 1`;
+  const parameters = ['jobs', 'ids', 'accountIds', 'texts'];
+  return { name: 'store', columns: ['id', 'createdAt'], parameters, build: () => text };
 }

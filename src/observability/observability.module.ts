@@ -7,12 +7,12 @@ import { MetricsServer } from './metrics-server.js';
 import { MetricsModule } from './metrics.module.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { RequestRecorder } from './request-recorder.js';
-import { Routes } from './routes.js';
+import { RouteNames } from './route-names.js';
 
 /** Counts and logs requests, and serves the metrics. */
 @Module({
   imports: [DiscoveryModule, MetricsModule],
-  providers: [MetricsServer, RefusalCounts, RequestRecorder, Routes],
+  providers: [MetricsServer, RefusalCounts, RequestRecorder, RouteNames],
 })
 export class ObservabilityModule {
   static with({ METRICS_PORT }: Config, log: Log): DynamicModule {

@@ -10,7 +10,7 @@ import type { DurationHistogram, Durations } from './duration-histogram.js';
 import { LOG, type Log } from './log.js';
 import { Metrics } from './metrics.js';
 import { RefusalCounts } from './refusal-counts.js';
-import { type RouteName, Routes } from './routes.js';
+import { type RouteName, RouteNames } from './route-names.js';
 
 /** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
 const CLIENT_GONE = 499;
@@ -35,7 +35,7 @@ export class RequestRecorder implements RequestObserver, OnApplicationBootstrap 
   constructor(
     metrics: Metrics,
     private readonly refusals: RefusalCounts,
-    private readonly names: Routes,
+    private readonly routeNames: RouteNames,
     private readonly host: HttpAdapterHost<HttpAdapter>,
     @Inject(LOG) private readonly log: Log,
   ) {
@@ -52,7 +52,9 @@ export class RequestRecorder implements RequestObserver, OnApplicationBootstrap 
   }
 
   onApplicationBootstrap(): void {
-    this.routes = new Map([...this.names.all()].map(([route, name]) => [route, counted(name, this.log)]));
+    this.routes = new Map(
+      [...this.routeNames.all()].map(([route, name]) => [route, counted(name, this.log)]),
+    );
     this.host.httpAdapter.observer = this;
   }
 

@@ -1,7 +1,7 @@
 import type { Access } from '../common/operation.js';
+import { aboveVersions, isLaterVersion } from '../common/versions.js';
 import type { Config } from '../config.js';
 import type { Placed } from './operations.js';
-import { LATER_VERSION } from './versions.js';
 
 interface Sample {
   lang: string;
@@ -50,7 +50,7 @@ function describeCall(placed: Placed, access: Access, config: Config): Call {
 function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
   const own = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url));
   const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
-  return own ?? (LATER_VERSION.test(path) ? here.replace(/\/v1$/, '') : here);
+  return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
 }
 
 function curl({ method, url, access, body }: Call): string {

@@ -1,11 +1,11 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../common/versions.js';
 import type { Config } from '../config.js';
 import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
-import { FIRST_VERSION, LATER_VERSION } from './versions.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -32,7 +32,7 @@ const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 
 /** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
-export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
+function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet Store API')
@@ -80,10 +80,10 @@ function relativePaths(
 ): OpenAPIObject['paths'] {
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
-    const bare = path.replace(FIRST_VERSION, '');
-    if (LATER_VERSION.test(path)) {
-      relative[path] = serveAt(item, BASE_URL.replace(/\/v1$/, '') || '/', 'Later versions');
-    } else if (FIRST_VERSION.test(path)) {
+    const bare = withoutVersion(path);
+    if (isLaterVersion(path)) {
+      relative[path] = serveAt(item, aboveVersions(BASE_URL) || '/', 'Later versions');
+    } else if (versionOf(path)) {
       relative[bare] = paths[bare] ? serveAt(item, API_URL ?? '/v1', 'Messages') : item;
     }
   }

@@ -64,9 +64,16 @@ export const HEADERS = {
   },
 };
 
-/** References to headers by their names in a response; `Successor` is a `Link` too. */
-export function headerReferences(names: (keyof typeof HEADERS)[]): Record<string, { $ref: string }> {
-  return Object.fromEntries(
-    names.map((name) => [name === 'Successor' ? 'Link' : name, { $ref: `#/components/headers/${name}` }]),
-  );
+type Header = keyof typeof HEADERS;
+
+/** The names of these headers in a response. */
+export const HEADER_NAMES = [...new Set((Object.keys(HEADERS) as Header[]).map(nameOf))];
+
+/** References to headers by their names in a response. */
+export function headerReferences(headers: Header[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(headers.map((name) => [nameOf(name), { $ref: `#/components/headers/${name}` }]));
+}
+
+function nameOf(header: Header): string {
+  return header === 'Successor' ? 'Link' : header;
 }

@@ -8,7 +8,6 @@ import { type HEADERS, headerReferences } from './headers.js';
 import { exampleFor, namePage, type Schema } from './schemas.js';
 
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
-  'x-stability'?: string;
   'x-deprecated-sunset'?: string;
 };
 

@@ -39,11 +39,12 @@ export class SiteController {
    * its own, as the page would send it there. Anybody else gets 204.
    */
   @Get('docs/demo-key')
-  demo(@Req() request: Request, @Res() response: Response): void {
+  async demo(@Req() request: Request, @Res() response: Response): Promise<void> {
     const { BASE_URL, STAGING_URL, API_URL } = this.config;
     const isTold = isLocalVisitor(request) && !BASE_URL && !STAGING_URL && !API_URL;
     response.set('Cross-Origin-Resource-Policy', 'same-origin');
-    if (isTold && this.demoKey.value) response.json({ key: this.demoKey.value });
+    const key = isTold ? await this.demoKey.find() : undefined;
+    if (key) response.json({ key });
     else response.status(204).end();
   }
 

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import type { CompiledEntityManager, PreparedQuery } from '../database/compiled/compiled-entity-manager.js';
+import type { CompiledEntityManager } from '../database/compiled/compiled-entity-manager.js';
+import type { PreparedQuery } from '../database/compiled/prepared-query.js';
 import { Transactions } from '../database/transactions.js';
 import { PetsService } from '../pets/pets.service.js';
 import { Order, OrderStatus } from './order.entity.js';
@@ -16,17 +17,7 @@ const COLUMNS = ['id', 'accountId', 'petId', 'status', 'createdAt', 'updatedAt']
 /** Places orders: one statement takes the animals and writes the orders of all who order at the same time. */
 @Injectable()
 export class Placements {
-  /** Gives the order, or undefined where the animal is not available. */
-  readonly write: (placement: Placement) => Promise<Order | undefined>;
-
-  constructor(
-    @InjectRepository(Order) private readonly orders: Repository<Order>,
-    private readonly pets: PetsService,
-    transactions: Transactions,
-  ) {
-    this.write = transactions.grouped((placements, manager) => this.writeAll(placements, manager));
-  }
-
+  private readonly place: (placement: Placement) => Promise<Order | undefined>;
   private readonly query: PreparedQuery<Order> = {
     name: 'place',
     columns: COLUMNS,
@@ -46,6 +37,19 @@ export class Placements {
         )
         .returning([...COLUMNS]),
   };
+
+  constructor(
+    @InjectRepository(Order) private readonly orders: Repository<Order>,
+    private readonly pets: PetsService,
+    transactions: Transactions,
+  ) {
+    this.place = transactions.grouped((placements, manager) => this.writeAll(placements, manager));
+  }
+
+  /** Resolves to the order, or undefined if the animal is not available. */
+  write(placement: Placement): Promise<Order | undefined> {
+    return this.place(placement);
+  }
 
   private async writeAll(
     placements: Placement[],

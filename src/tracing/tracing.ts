@@ -7,7 +7,7 @@ export interface SharedSpan {
 }
 
 /** What tracing provides to the rest of the service. */
-export interface Tracing {
+interface Tracing {
   /** Fields of a log line: the trace of the current request. */
   readonly logFields: () => { traceId?: string };
   /** Begins a span that several requests will share. */

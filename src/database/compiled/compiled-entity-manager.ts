@@ -5,32 +5,21 @@ import {
   type FindOptionsWhere,
   InsertResult,
   type ObjectLiteral,
-  type QueryBuilder,
   type UpdateOptions,
   UpdateResult,
 } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import { isInt64Text } from '../../common/int64.js';
 import type { CompiledDataSource } from './compiled-data-source.js';
-import { byTheirNames, soughtName } from './compiler.js';
+import { soughtName } from './compiler.js';
 import { hydrate, plainKeys } from './plain-entity.js';
+import { type PreparedQuery, sourceOf } from './prepared-query.js';
 import { findAllStatement, findStatement } from './read-statements.js';
 import { run } from './run.js';
 import type { Statement } from './statement.js';
 import { insertStatement, updateStatement } from './write-statements.js';
 
 type Values = Record<string, unknown>;
-
-/** A query that is built once. */
-export interface PreparedQuery<Entity> {
-  /** Distinguishes it from the entity's other queries. */
-  name: string;
-  /** The columns of its rows, in this order. */
-  columns: readonly (keyof Entity & string)[];
-  /** Its parameters. */
-  parameters: readonly string[];
-  build: () => QueryBuilder<Entity & ObjectLiteral>;
-}
 
 /**
  * An entity manager that runs the operations of hot paths as prepared statements: `findOneBy`, `insert` and `update`
@@ -97,16 +86,15 @@ export class CompiledEntityManager extends EntityManager {
     return result;
   }
 
-  /** Runs a query that a feature defines itself. */
+  /** Runs a query that a feature defines itself, with the values of its parameters by their names. */
   async prepared<Entity extends ObjectLiteral>(
     target: EntityTarget<Entity>,
-    { name, columns, parameters, build }: PreparedQuery<Entity>,
+    query: PreparedQuery<Entity>,
     values: Values,
   ): Promise<Partial<Entity>[]> {
     const entity = this.dataSource.getMetadata(target);
-    const returned = columns.map((column) => entity.findColumnWithPropertyName(column)!);
-    const make = () => build().setParameters(byTheirNames(parameters));
-    const statement = this.dataSource.compiler.once(entity, name, make, returned);
+    const returned = query.columns.map((column) => entity.findColumnWithPropertyName(column)!);
+    const statement = this.dataSource.compiler.once(entity, query.name, () => sourceOf(query), returned);
     if (!statement) throw new TypeError(`${entity.name} is more than plain columns`);
     const { rows } = await run(this, statement, values);
     return rows.map((row) => named(statement, row) as Partial<Entity>);

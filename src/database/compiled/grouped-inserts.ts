@@ -1,6 +1,6 @@
-import type { EntityManager, EntityMetadata } from 'typeorm';
+import type { EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
-import type { CompiledDataSource } from './compiled-data-source.js';
+import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import { GroupedWrites } from './grouped-writes.js';
 import type { BatchCounts } from '../batcher.js';
 import { run } from './run.js';
@@ -20,8 +20,13 @@ export class GroupedInserts {
    * Inserts a row into a table with generated ids; resolves to the values that the table has set.
    * @param keys the properties that have values
    */
-  add(manager: EntityManager, entity: EntityMetadata, keys: readonly string[], values: Values): Promise<Row> {
-    const { compiler } = manager.dataSource as CompiledDataSource;
+  add(
+    manager: CompiledEntityManager,
+    entity: EntityMetadata,
+    keys: readonly string[],
+    values: Values,
+  ): Promise<Row> {
+    const { compiler } = manager.dataSource;
     const one = insertStatement(compiler, entity, keys)!;
     let group = this.groups.get(one);
     if (!group) {

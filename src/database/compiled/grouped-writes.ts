@@ -20,7 +20,7 @@ export class GroupedWrites<Item, Result> {
     counts: BatchCounts,
     private readonly write: (items: Item[]) => Promise<Result[]>,
   ) {
-    this.batcher = new Batcher(counts, (items) => this.writeAll(items));
+    this.batcher = new Batcher((items) => this.writeAll(items), counts);
   }
 
   /** @param item an object used for this write only */

@@ -1,5 +1,5 @@
 import { And, type FindOptionsOrder, type FindOptionsWhere, In, MoreThan, type Repository } from 'typeorm';
-import type { CompiledDataSource } from './compiled-data-source.js';
+import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import { hydrate, plainKeys } from './plain-entity.js';
 import { pageOfIdsStatement, pageStatement } from './read-statements.js';
 import { run } from './run.js';
@@ -13,12 +13,14 @@ const STEP = 10;
 
 /** The first `limit` rows with ids above `after`. */
 export async function readSlice<Entity extends { id: string }>(
-  { manager, metadata, target }: Repository<Entity>,
+  repository: Repository<Entity>,
   filter: Filter<Entity>,
   limit: number,
   after?: string,
 ): Promise<Slice<Entity>> {
-  const { compiler, reads } = manager.dataSource as CompiledDataSource;
+  const { metadata, target } = repository;
+  const manager = repository.manager as CompiledEntityManager;
+  const { compiler, reads } = manager.dataSource;
   const { ids, ...equal } = filter;
   const keys = plainKeys(metadata, equal);
   const size = Math.ceil(limit / STEP) * STEP + 1;

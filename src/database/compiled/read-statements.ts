@@ -30,7 +30,7 @@ export function findAllStatement(
 }
 
 /** The shape of a page: at most `size` rows that match values of `keys`, from the first one or after an id. */
-export interface PageShape {
+interface PageShape {
   keys: readonly string[];
   size: number;
   isFirst: boolean;

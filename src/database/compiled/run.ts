@@ -1,22 +1,23 @@
 import type { Pool, PoolClient, QueryArrayResult } from 'pg';
-import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
-import type { CompiledDataSource, CompiledDataSourceOptions } from './compiled-data-source.js';
+import { QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
+import type { CompiledDataSourceOptions } from './compiled-data-source.js';
+import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import type { Statement } from './statement.js';
 
 /** The rows of an answer, each an array of column values. */
-export type Rows = QueryArrayResult<unknown[]>;
+type Rows = QueryArrayResult<unknown[]>;
 
 /**
  * Runs a statement: in a transaction on the connection of its query runner, else on any connection of TypeORM's pool.
  * @throws QueryFailedError, as TypeORM does
  */
 export async function run(
-  { dataSource, queryRunner }: EntityManager,
+  { dataSource, queryRunner }: CompiledEntityManager,
   statement: Statement,
   values: Record<string, unknown>,
 ): Promise<Rows> {
   if (queryRunner?.isReleased) throw new QueryRunnerAlreadyReleasedError();
-  const { primary, options } = dataSource as CompiledDataSource;
+  const { primary, options } = dataSource;
   return runOn(queryRunner ? await queryRunner.connect() : primary, options, statement, values);
 }
 
@@ -25,12 +26,11 @@ export async function run(
  * @throws QueryFailedError, as TypeORM does
  */
 export function runList(
-  { dataSource }: EntityManager,
+  { dataSource }: CompiledEntityManager,
   statement: Statement,
   values: Record<string, unknown>,
 ): Promise<Rows> {
-  const source = dataSource as CompiledDataSource;
-  return source.readList((connection) => runOn(connection, source.options, statement, values));
+  return dataSource.readList((connection) => runOn(connection, dataSource.options, statement, values));
 }
 
 async function runOn(

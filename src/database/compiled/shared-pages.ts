@@ -1,6 +1,6 @@
-import type { EntityManager, EntityMetadata } from 'typeorm';
+import type { EntityMetadata } from 'typeorm';
 import { compareDigits } from '../../common/int64.js';
-import type { CompiledDataSource } from './compiled-data-source.js';
+import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import { Batcher, type BatchCounts } from '../batcher.js';
 import { hydrate } from './plain-entity.js';
 import { pagesStatement } from './read-statements.js';
@@ -29,11 +29,11 @@ export class SharedPages {
 
   constructor(
     counts: BatchCounts,
-    private readonly manager: EntityManager,
+    private readonly manager: CompiledEntityManager,
     private readonly entity: EntityMetadata,
     private readonly statement: Statement,
   ) {
-    this.batcher = new Batcher(counts, (wanted) => this.readAll(wanted));
+    this.batcher = new Batcher((wanted) => this.readAll(wanted), counts);
   }
 
   async get({ values, limit }: Wanted): Promise<Slice<unknown>> {
@@ -54,7 +54,7 @@ export class SharedPages {
       const all = distinct.map(({ values }) => runList(this.manager, this.statement, values));
       return (await Promise.all(all)).map(({ rows }) => rows);
     }
-    const { compiler } = this.manager.dataSource as CompiledDataSource;
+    const { compiler } = this.manager.dataSource;
     this.several ??= pagesStatement(compiler, this.entity, this.statement);
     const lists = parameters.map((name) => [name, distinct.map(({ values }) => values[name])]);
     const found: Row[][] = distinct.map(() => []);

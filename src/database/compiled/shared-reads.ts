@@ -1,5 +1,6 @@
-import type { EntityManager, EntityMetadata } from 'typeorm';
+import type { EntityMetadata } from 'typeorm';
 import { Batcher, type BatchCounts } from '../batcher.js';
+import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import { run } from './run.js';
 import { SharedPages, type Slice, type Wanted } from './shared-pages.js';
 import type { Statement } from './statement.js';
@@ -13,13 +14,13 @@ export class SharedReads {
   private readonly pages = new Map<Statement, SharedPages>();
 
   /** The row with `value` in its first column. `statement` finds the rows for a list of such values. */
-  async one(statement: Statement, value: string, manager: EntityManager): Promise<Row | undefined> {
+  async one(statement: Statement, value: string, manager: CompiledEntityManager): Promise<Row | undefined> {
     let batcher = this.lists.get(statement);
     if (!batcher) {
-      batcher = new Batcher(this.counts, async (values) => {
+      batcher = new Batcher(async (values) => {
         const { rows } = await run(manager, statement, { [statement.parameters[0]!]: values });
         return new Map(rows.map((row) => [row[0], row]));
-      });
+      }, this.counts);
       this.lists.set(statement, batcher);
     }
     return (await batcher.add(value)).get(value);
@@ -27,7 +28,7 @@ export class SharedReads {
 
   /** One page; `statement` reads it. */
   page(
-    manager: EntityManager,
+    manager: CompiledEntityManager,
     entity: EntityMetadata,
     statement: Statement,
     wanted: Wanted,

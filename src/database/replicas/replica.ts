@@ -23,7 +23,8 @@ class Behind extends Error {}
 
 /** A replica of the primary. After a failure, or where it lags, it is left alone until it passes a trial. */
 export class Replica {
-  private isUsed = false;
+  /** Whether it is worth asking. */
+  isUsable = false;
   private readonly logger = new Logger('Replica');
   private readonly pool: Pool;
   private readonly name: string;
@@ -36,15 +37,10 @@ export class Replica {
   ) {
     this.name = new URL(options.connectionString!).host;
     this.pool = new Pool(options);
-    this.pool.on('error', this.leaveAlone);
+    this.pool.on('error', this.suspend);
     // A connection that breaks while it is in use also fails the statement that uses it.
-    this.pool.on('connect', (client) => client.on('error', this.leaveAlone));
-    void this.tryOut();
-  }
-
-  /** Whether it is worth asking. */
-  get isUsable(): boolean {
-    return this.isUsed;
+    this.pool.on('connect', (client) => client.on('error', this.suspend));
+    void this.probe();
   }
 
   /**
@@ -56,7 +52,7 @@ export class Replica {
     try {
       return await inTime(this.attempt(work));
     } catch (error) {
-      this.leaveAlone();
+      this.suspend();
       throw error;
     }
   }
@@ -88,13 +84,11 @@ export class Replica {
     // After a failover a position says nothing of a replica that went on with the old primary.
     if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    for (
-      let reached = replayed;
-      reached < wanted.bytes;
-      reached = await replayedBytes(client, this.primary.prepares)
-    ) {
+    let reached = replayed;
+    while (reached < wanted.bytes) {
       if (performance.now() > deadline) throw new Behind('it lags');
       await sleep(LOOK_MS);
+      reached = await replayedBytes(client, this.primary.prepares);
     }
   }
 
@@ -109,22 +103,22 @@ export class Replica {
     return timeline;
   }
 
-  private readonly leaveAlone = (): void => {
-    if (!this.isUsed) return;
-    this.isUsed = false;
-    void this.tryOut();
+  private readonly suspend = (): void => {
+    if (!this.isUsable) return;
+    this.isUsable = false;
+    void this.probe();
   };
 
   /** Reads nothing, again and again, until that works. */
-  private async tryOut(): Promise<void> {
+  private async probe(): Promise<void> {
     const { signal } = this.closing;
     let pause = 0;
     let isMissed = false;
-    while (!this.isUsed && !signal.aborted) {
+    while (!this.isUsable && !signal.aborted) {
       try {
         await sleep(pause, undefined, { signal, ref: false });
         await inTime(this.attempt(async () => {}));
-        this.isUsed = true;
+        this.isUsable = true;
         if (isMissed) this.logger.warn(`${this.name} is used again.`);
       } catch (error) {
         pause = Math.min(pause * 2 || PAUSE_MS, LONGEST_PAUSE_MS);

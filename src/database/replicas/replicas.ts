@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { Batcher } from '../batcher.js';
 import { clusterOf, currentPosition, type WalPosition } from './position.js';
-import { Replica } from './replica.js';
+import { type Primary, Replica } from './replica.js';
 
 /**
  * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, with
@@ -23,9 +23,9 @@ export class Replicas {
     pools: readonly PoolConfig[],
     prepares: boolean,
   ) {
-    this.positions = new Batcher({ asked: 0, sent: 0 }, () => currentPosition(primary, prepares));
+    this.positions = new Batcher(() => currentPosition(primary, prepares));
     const position = () => this.positions.add(undefined);
-    const model = { prepares, position, cluster: () => clusterOf(primary) };
+    const model: Primary = { prepares, position, cluster: () => clusterOf(primary) };
     this.replicas = pools.map((options) => new Replica(options, model));
   }
 

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { DeliveryError, type OutgoingMessage, type Transport } from '../transport.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryRecords, MessageJob } from './delivery-records.js';
-import { RareWarning } from './rare-warning.js';
+import { ThrottledWarning } from './throttled-warning.js';
 import { nextPause } from './schedule.js';
 
 /** Maximum length of a stored reason, in characters. */
@@ -11,7 +11,7 @@ const REASON_LENGTH = 500;
 /** Hands messages to the transport, and records the outcome of each as soon as it is known. */
 export class Deliveries {
   private readonly logger = new Logger(Deliveries.name);
-  private readonly troubles = new RareWarning(
+  private readonly troubles = new ThrottledWarning(
     this.logger,
     'Messages could not be delivered and will be tried again',
   );
@@ -57,7 +57,7 @@ export class Deliveries {
       this.longestPauseSeconds,
     );
     if (pause !== undefined && !isFinal) {
-      this.troubles.tell(reason);
+      this.troubles.add(reason);
       return this.records.postponed(job, reason, failingSince, pause);
     }
     this.logger.warn(`Message ${job.id} has failed: ${reason}`);

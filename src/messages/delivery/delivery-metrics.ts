@@ -4,7 +4,7 @@ import { Metrics } from '../../observability/metrics.js';
 import { QUEUE } from './queue.js';
 
 /** The messages waiting, for their first try or a further one. */
-export interface Backlog {
+interface Backlog {
   queued: number;
   /** Seconds since the oldest of them was accepted; 0 if none is waiting. */
   oldestSeconds: number;

@@ -15,7 +15,7 @@ import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryRecords, type MessageJob } from './delivery-records.js';
 import { JobsDatabase } from './jobs-database.js';
 import { createBoss, QUEUE } from './queue.js';
-import { RareWarning } from './rare-warning.js';
+import { ThrottledWarning } from './throttled-warning.js';
 
 /** Small batches, so that a slow receiver holds up few others; 40 messages at once in all. */
 const WORK = {
@@ -33,7 +33,7 @@ const HAND_BACK_MS = 2_000;
 @Injectable()
 export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(DeliveryWorker.name);
-  private readonly failures = new RareWarning(this.logger, 'The message queue met an error and goes on');
+  private readonly failures = new ThrottledWarning(this.logger, 'The message queue met an error and goes on');
   private database?: JobsDatabase;
   private boss?: PgBoss;
   private stopped?: Promise<void>;
@@ -61,7 +61,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, 
   private async start(transport: Transport): Promise<void> {
     const database = (this.database = new JobsDatabase(this.config));
     const boss = (this.boss = createBoss(database));
-    boss.on('error', (error) => this.failures.tell(error.message));
+    boss.on('error', (error) => this.failures.add(error.message));
     boss.on('warning', ({ message }) => this.logger.warn(message));
     const records = new DeliveryRecords(boss, database);
     const deliveries = new Deliveries(
@@ -80,7 +80,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, 
       await boss.start();
       return true;
     } catch (error) {
-      this.failures.tell((error as Error).message);
+      this.failures.add((error as Error).message);
       return false;
     }
   }

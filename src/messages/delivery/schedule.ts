@@ -3,7 +3,7 @@ const FIRST_PAUSE_SECONDS = 5;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A try that failed. */
-export interface FailedTry {
+interface FailedTry {
   /** Number of earlier tries. */
   earlier: number;
   /** When the first try failed. */

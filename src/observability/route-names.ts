@@ -1,9 +1,12 @@
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner, Reflector } from '@nestjs/core';
+import type { Express } from 'express';
 import { OPERATION_ID } from '../common/operation.js';
 import { DEPRECATED } from '../common/sunset.js';
+import { withoutVersion } from '../common/versions.js';
 import type { HttpAdapter } from '../http/http-adapter.js';
+import { routesOf } from '../http/router.js';
 
 /** What is told of the requests to one route. */
 export interface RouteName {
@@ -14,16 +17,9 @@ export interface RouteName {
   isDeprecated: boolean;
 }
 
-interface Route {
-  path: string;
-  methods: Record<string, boolean>;
-}
-
-const VERSION = /^\/v\d+(?=\/)/;
-
-/** Names the routes of the router: it knows their paths, and Nest's metadata which operation is behind each. */
+/** Names the routes of the router, which knows their paths, by Nest's metadata, which has the operation behind each. */
 @Injectable()
-export class Routes {
+export class RouteNames {
   constructor(
     private readonly host: HttpAdapterHost<HttpAdapter>,
     private readonly discovery: DiscoveryService,
@@ -31,16 +27,14 @@ export class Routes {
     private readonly reflector: Reflector,
   ) {}
 
-  /** Every route that there is, once all are set up. */
+  /** The names of all routes by what Express sets as the `route` of a request. To be called once all are set up. */
   all(): Map<object, RouteName> {
     const named = this.operations();
-    const { stack } = this.host.httpAdapter.getInstance<{ router: { stack: { route?: Route }[] } }>().router;
-    const routes = stack.flatMap(({ route }) => (route ? [route] : []));
+    const routes = routesOf(this.host.httpAdapter.getInstance<Express>());
     return new Map(
-      routes.map((route) => {
-        const [method = ''] = Object.keys(route.methods);
-        const name = named.get(`${method} ${route.path.replace(VERSION, '')}`);
-        return [route, { operationId: 'none', isDeprecated: false, ...name, template: route.path }];
+      routes.map(({ path, methods, handle }) => {
+        const name = named.get(`${methods[0]} ${withoutVersion(path)}`);
+        return [handle, { operationId: 'none', isDeprecated: false, ...name, template: path }];
       }),
     );
   }
@@ -58,7 +52,7 @@ export class Routes {
         const path = paths.join('/').split('/').filter(Boolean).join('/');
         const method = RequestMethod[this.reflector.get<RequestMethod>(METHOD_METADATA, handler)];
         const isDeprecated = this.reflector.get<boolean | undefined>(DEPRECATED, handler) ?? false;
-        found.set(`${method.toLowerCase()} /${path}`, { operationId, isDeprecated });
+        found.set(`${method} /${path}`, { operationId, isDeprecated });
       }
     }
     return found;

@@ -2,21 +2,21 @@ import type { Logger } from '@nestjs/common';
 
 const INTERVAL_MS = 60_000;
 
-/** Warns at most once a minute of something that may happen thousands of times. */
-export class RareWarning {
+/** A warning that is logged at most once a minute, with the number of times it was raised. */
+export class ThrottledWarning {
   private count = 0;
-  private toldAt = -Infinity;
+  private loggedAt = -Infinity;
 
   constructor(
     private readonly logger: Logger,
     private readonly text: string,
   ) {}
 
-  tell(reason: string): void {
+  add(reason: string): void {
     this.count++;
-    if (performance.now() - this.toldAt < INTERVAL_MS) return;
+    if (performance.now() - this.loggedAt < INTERVAL_MS) return;
     this.logger.warn(`${this.text} (${this.count} since the last such line): ${reason}`);
-    this.toldAt = performance.now();
+    this.loggedAt = performance.now();
     this.count = 0;
   }
 }
