@@ -79,15 +79,16 @@ export class Bench {
     };
   }
 
-  /** Load that nobody measures. */
+  /** Load alone: a warm-up, or one that goes on whatever fails. */
   async load(
     server: RunningServer,
     operation: OperationName,
     connections: number,
     seconds: number,
+    rate?: number,
   ): Promise<Load> {
     const pets = await this.prepare(operation, seconds);
-    return this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
+    return this.run({ url: server.url, key: this.key, operation, connections, seconds, rate, pets });
   }
 
   close(): void {

@@ -16,6 +16,8 @@ export interface Options {
   layers: boolean;
   /** Measure the service alone on tables of growing size in place of the comparison. */
   growth: boolean;
+  /** Put a moderate load on the service alone for so many minutes in place of the comparison. */
+  soakMinutes?: number;
   /** Folder for the Markdown table and the chart; none where not everything is measured in full. */
   out?: string;
 }
@@ -31,6 +33,7 @@ export function readOptions(args: string[]): Options {
       quick: { type: 'boolean', default: false },
       layers: { type: 'boolean', default: false },
       growth: { type: 'boolean', default: false },
+      soak: { type: 'string' },
       only: { type: 'string' },
       servers: { type: 'string' },
       connections: { type: 'string' },
@@ -40,7 +43,8 @@ export function readOptions(args: string[]): Options {
     },
   });
   const { connections, rounds, seconds } = values.quick || values.layers ? QUICK : FULL;
-  const isWhole = !values.quick && !values.layers && !values.growth && !values.only && !values.servers;
+  const isWhole =
+    !values.quick && !values.layers && !values.growth && !values.soak && !values.only && !values.servers;
   return {
     operations: pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]),
     servers: pick(
@@ -54,6 +58,7 @@ export function readOptions(args: string[]): Options {
     warmUpSeconds: values.quick ? 0.2 : 0.5,
     layers: values.layers,
     growth: values.growth,
+    soakMinutes: values.soak === undefined ? undefined : toNumber('soak', values.soak),
     out: values.out ?? (isWhole ? 'bench/results' : undefined),
   };
 }
