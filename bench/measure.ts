@@ -79,7 +79,7 @@ export class Bench {
     };
   }
 
-  /** Load alone: a warm-up, or one that goes on whatever fails. */
+  /** Only load: a warm-up, or one that continues whatever fails. */
   async load(
     server: RunningServer,
     operation: OperationName,
