@@ -1,7 +1,7 @@
 const BASE = ['common', 'database', 'http', 'observability', 'tracing'];
 const ACCESS = [...BASE, 'limits', 'auth', 'idempotency'];
 
-/** The folders of `src` that the files of a folder may import from, beside their own. */
+/** The folders of `src` that the files of a folder may import from, besides their own. */
 const BELOW = {
   common: ['database'],
   tracing: ['common'],
@@ -19,17 +19,17 @@ const BELOW = {
   store: [...ACCESS, 'categories', 'pets'],
 };
 const NAMED = Object.keys(BELOW);
-/** A feature that stands above without being named here: nothing named may import from it. */
+/** A feature above those named here: nothing named may import from it. */
 const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|openapi|migrations|cluster)/` };
 
-/** Reports an import from anywhere in `src` but some folders and what all may know: the configuration, and commands. */
+/** Reports imports from `src`, except from some folders and what all may use: the configuration, and commands. */
 function only(name, from, folders) {
   const allowed = [`^src/(${folders.join('|')})/`, '^src/(config|command|operator-error)\\.ts$'];
   return { name, severity: 'error', from, to: { path: '^src/', pathNot: allowed } };
 }
 
 /**
- * Imports run one way, and no feature knows one that stands above it.
+ * Imports go one way, and no feature imports from one above it.
  * @type {import('dependency-cruiser').IConfiguration}
  */
 export default {

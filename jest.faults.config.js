@@ -1,6 +1,6 @@
 import base from './jest.config.js';
 
-/** Real faults on real processes: minutes, not seconds, so they are no part of `npm test`. @type {import('jest').Config} */
+/** Real faults on real processes: minutes, not seconds, so they are not part of `npm test`. @type {import('jest').Config} */
 export default {
   ...base,
   testMatch: ['<rootDir>/test/faults/*.test.ts'],
@@ -8,7 +8,7 @@ export default {
   globalSetup: '<rootDir>/test/faults/support/global-setup.js',
   globalTeardown: '<rootDir>/test/faults/support/global-teardown.js',
   testSequencer: '@jest/test-sequencer',
-  // One at a time: each needs the machine for itself.
+  // One at a time: each needs the whole machine.
   maxWorkers: 1,
   testTimeout: 60_000,
 };

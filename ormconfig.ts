@@ -9,7 +9,7 @@ const config = loadConfig();
 if (!config.DATABASE_URL)
   throw new OperatorError('Set DATABASE_URL to the server whose schema you want to change.');
 
-/** For TypeORM's command line, on the built output: `npm run migration:generate -- src/migrations/name`. */
+/** For TypeORM's command line, on the build: `npm run migration:generate -- src/migrations/name`. */
 export default new DataSource({
   ...sessionOptions(config),
   entities: [built('**/*.entity.js')],

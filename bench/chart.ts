@@ -23,7 +23,7 @@ const STYLE = `
     .http { fill: #8292a6; } .express { fill: #6f7f93; } .fastify { fill: #5d6c80; } .nest { fill: #c48a3d; }
   }`;
 
-/** Bars of server CPU per request: a panel for each operation, a bar for each server. Light or dark as the reader's screen. */
+/** Bars of server CPU per request: a panel per operation, a bar per server; light or dark like the reader's screen. */
 export function drawChart(rows: Row[], caption: string): string {
   const operations = [...Map.groupBy(rows, ({ operation }) => operation)];
   const servers = new Set(rows.map(({ server }) => server)).size;

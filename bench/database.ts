@@ -7,15 +7,15 @@ import { EmbeddedPostgres } from '../src/database/embedded/embedded-postgres.js'
 
 export const PETS = 100_000;
 
-/** An id that a double does not hold, of a category and an animal, to see whether a server keeps its digits. */
+/** An id that a double cannot hold, of a category and an animal, to see whether a server keeps its digits. */
 export const BIG_ID = '9007199254740993';
 
-/** The database of a run: one that is made for it, on the PostgreSQL of `BENCH_DATABASE_URL` or else an embedded one. */
+/** The database of a run: created for it, on the PostgreSQL of `BENCH_DATABASE_URL` or else an embedded one. */
 export class Database {
   private constructor(
     readonly url: string,
     private readonly client: Client,
-    /** The process whose children serve the connections; none where the server is on another machine. */
+    /** The process whose children serve the connections; undefined if the server is on another machine. */
     readonly postmaster: number | undefined,
     readonly version: string,
     private readonly remove: () => Promise<void>,
@@ -43,7 +43,7 @@ export class Database {
     );
   }
 
-  /** Fills the tables that the service has made: animals of every status, one for each of `PETS` ids. */
+  /** Fills the tables that the service has created: animals of every status, one for each of `PETS` ids. */
   async seed(): Promise<void> {
     await this.client.query(
       `INSERT INTO pets (name, category_id, status)
@@ -61,7 +61,7 @@ export class Database {
     await this.settle();
   }
 
-  /** Adds animals that can be ordered, and gives the first of their ids, which follow on each other. */
+  /** Adds animals that can be ordered, and returns the first of their ids, which are consecutive. */
   async addAvailablePets(count: number): Promise<number> {
     const { rows } = await this.client.query(
       `WITH added AS (
@@ -71,11 +71,12 @@ export class Database {
       [count],
     );
     const [first, last] = [Number(rows[0].first), Number(rows[0].last)];
-    if (last - first !== count - 1) throw new Error('Something else adds animals while they are prepared.');
+    if (last - first !== count - 1)
+      throw new Error('Something else is adding animals while they are prepared.');
     return first;
   }
 
-  /** Leaves PostgreSQL nothing to do for what was written so far. */
+  /** Leaves PostgreSQL no pending work for what was written so far. */
   async settle(): Promise<void> {
     await this.client.query('VACUUM ANALYZE');
     await this.client.query('CHECKPOINT');
@@ -90,7 +91,7 @@ async function openServer(): Promise<{ url: string; stop: () => Promise<void> }>
   const given = process.env.BENCH_DATABASE_URL;
   if (given) return { url: given, stop: async () => {} };
   const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
-  // PostgreSQL runs as `nobody` where the benchmark runs as root.
+  // PostgreSQL runs as `nobody` if the benchmark runs as root.
   chmodSync(folder, 0o755);
   const { postgres, url } = await EmbeddedPostgres.start(folder);
   const stop = async () => {
@@ -107,7 +108,7 @@ async function runOnce(connectionString: string, sql: string): Promise<void> {
   await client.end();
 }
 
-/** The parent of a process of PostgreSQL's, where it runs here and the platform tells. */
+/** The parent of a PostgreSQL process, if it runs here and the platform can tell. */
 function parentOf(pid: number): number | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -4,7 +4,7 @@ import type { Database } from './database.js';
 import { type Probe, probes } from './probes.js';
 import { type RunningServer, SERVERS } from './servers.js';
 
-/** Headers that every server must send alike with a success. */
+/** Headers that every server must send identically with a success. */
 const HEADERS = ['link', 'location', 'deprecation', 'sunset'];
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -16,8 +16,8 @@ interface Answer {
 }
 
 /**
- * Sends the same requests to every server, and compares status, body and headers, but for ids and times that are new.
- * @throws Error that lists every answer that is not the first server's
+ * Sends the same requests to every server, and compares status, body and headers, except for new ids and times.
+ * @throws Error that lists every answer that differs from the first server's
  */
 export async function requireEqualAnswers(
   servers: RunningServer[],
@@ -44,7 +44,7 @@ export async function requireEqualAnswers(
   );
   if (differences.length > 0) {
     throw new Error(
-      `The servers do not do the same work; first theirs, then the service's:\n${differences.join('\n')}`,
+      `The servers do not do the same work; their answers first, then the service's:\n${differences.join('\n')}`,
     );
   }
   return first!.answers.length;
@@ -74,7 +74,7 @@ async function ask(server: RunningServer, key: string, probe: Probe, available: 
   };
 }
 
-/** A header without the server's address and what it has just made. */
+/** A header without the server's address and new ids. */
 function withoutNews(header: string | null, url: string): string | null {
   return (
     header
@@ -84,7 +84,7 @@ function withoutNews(header: string | null, url: string): string | null {
   );
 }
 
-/** A body without what must differ, which is of the right form instead; the wording of an error is a server's own. */
+/** A body in which values that must differ are replaced by their form; each server words its errors itself. */
 function comparable(body: unknown, isNew: boolean, available: string): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const entries = Object.entries(body).map(([name, value]) => {

@@ -14,11 +14,11 @@ import { encodeCursor } from './cursor.js';
 import type { Database } from './database.js';
 import type { RunningServer } from './servers.js';
 
-/** How many animals there are, one measurement after the other. */
+/** Numbers of animals, one measurement after the other. */
 const SIZES = [1_000, 100_000, 10_000_000];
-/** Runs of each request, of which the median counts. */
+/** Runs of each request; the median counts. */
 const RUNS = 400;
-/** A cost that grows less than this many times is the noise of the machine. */
+/** A cost that grows by less than this factor is noise of the machine. */
 const TOLERANCE = 1.2;
 const LIMIT = 20;
 
@@ -57,14 +57,14 @@ const QUESTIONS: Question[] = [
 
 /** Medians. */
 interface Cost {
-  /** PostgreSQL's own time, in ms, and the pages of 8 kB that it touches. */
+  /** PostgreSQL's own time, in ms, and the 8 kB pages that it touches. */
   execution: number;
   buffers: number;
   /** From the request to the answer over one connection, in ms. */
   latency: number;
 }
 
-/** Measures the same requests on a table that grows, and writes the table of their costs. */
+/** Measures the same requests on a growing table, and writes the table of their costs. */
 export async function measureGrowth(
   on: Database,
   server: RunningServer,
@@ -103,7 +103,7 @@ async function measure(databaseUrl: string, url: string, key: string, size: numb
   return costs;
 }
 
-/** What the statement costs that the service sends. */
+/** The cost of the statement that the service sends. */
 async function explain(url: string, { ask }: Question, size: number): Promise<Omit<Cost, 'latency'>> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -122,7 +122,7 @@ async function explain(url: string, { ask }: Question, size: number): Promise<Om
   return { execution: median(warm.map(({ time }) => time)), buffers: median(warm.map((run) => run.buffers)) };
 }
 
-/** The statement behind a question: the data source is the service's own, and its client notes what it is given. */
+/** The statement behind a question: the data source is the service's own, and its client records what it is given. */
 async function statementOf(url: string, ask: Question['ask'], size: number) {
   const noted: { text: string; values: unknown[] }[] = [];
   class NotingClient extends Client {

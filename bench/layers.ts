@@ -9,7 +9,7 @@ import { type RunningServer, SERVERS, startServer } from './servers.js';
 type Profile = Profiler.Profile;
 type Node = Profiler.ProfileNode;
 
-/** The packages of each layer; what a package brings along counts as its own. */
+/** The packages of each layer; the dependencies of a package count as part of it. */
 const PACKAGES: Record<string, string> = {
   express: 'Express and its router',
   router: 'Express and its router',
@@ -67,14 +67,14 @@ async function signal({ process: child }: RunningServer): Promise<unknown> {
   return (await once(child, 'message'))[0];
 }
 
-/** Adds up the time between samples by the layer of the function that ran; idle time is none. */
+/** Adds up the time between samples by the layer of the function that ran, without idle time. */
 function attribute({ nodes, samples = [], timeDeltas = [] }: Profile): Map<string, number> {
   const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node])));
   const layers = new Map(nodes.map((node) => [node.id, layerOf(node, parents)]));
   const times = new Map<string, number>();
   samples.forEach((sample, i) => {
     const layer = layers.get(sample)!;
-    // A sample's delta is the time since the one before it; what runs until the next one is its own.
+    // A sample's delta is the time since the one before it; the time until the next one belongs to it.
     if (layer !== '(idle)') times.set(layer, (times.get(layer) ?? 0) + (timeDeltas[i + 1] ?? 0));
   });
   return times;
@@ -88,7 +88,7 @@ function layerOf(node: Node, parents: Map<number, Node>): string {
   const folder = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1];
   if (folder) return PACKAGES[folder] ?? 'other packages';
   if (url) return "the server's own code";
-  // Built-in functions, as of JSON, belong to whoever calls them.
+  // Built-in functions, such as those of JSON, belong to their callers.
   const parent = parents.get(node.id);
   return parent && functionName !== '(idle)' ? layerOf(parent, parents) : functionName;
 }

@@ -3,7 +3,7 @@ import { createHistogram } from 'node:perf_hooks';
 import autocannon from 'autocannon';
 import { OPERATIONS, type OperationName, orders } from './operations.js';
 
-/** What this process is asked for: one load on one server. */
+/** The job of this process: one load on one server. */
 export interface Job {
   url: string;
   key: string;
@@ -12,18 +12,18 @@ export interface Job {
   seconds: number;
   /** Requests per second over all connections; as many as the server answers when left out. */
   rate?: number;
-  /** For orders: the ids of animals that nobody has ordered. */
+  /** For orders: the ids of animals that have not been ordered. */
   pets?: { first: number; count: number };
 }
 
-/** What came of it. */
+/** Its result. */
 export interface Load {
   requests: number;
   seconds: number;
   /** Milliseconds. */
   p50: number;
   p99: number;
-  /** Requests without an answer, and answers that were no success, by status. */
+  /** Requests without an answer, and unsuccessful answers, by status. */
   failures: Record<string, number>;
   /** CPU time of this process, in µs. */
   cpu: number;
@@ -58,7 +58,7 @@ async function run({ url, key, operation, connections, seconds, rate, pets }: Jo
     if (status < 200 || status > 299) note(`status ${status}`);
   });
   instance.on('reqError', (error: Error) => note(error.message));
-  // Before that, it writes every request that it is going to send.
+  // Before that, it builds every request that it is going to send.
   await once(instance, 'start');
   const cpu = process.cpuUsage();
   const begun = performance.now();

@@ -10,7 +10,7 @@ import { type RunningServer, startServer } from './servers.js';
 import { soak } from './soak.js';
 import { summarize } from './summary.js';
 
-/** What every server gets before anything is measured, so that its code is compiled. */
+/** Load on every server before anything is measured, so that its code is compiled. */
 const WARM_UP = { connections: 16, seconds: 1 };
 
 let database: Database | undefined;
@@ -29,7 +29,7 @@ try {
 }
 
 async function run(options: Options, on: Database): Promise<void> {
-  // The service first: it makes the schema, and every answer is compared with its own.
+  // The service first: it creates the schema, and every answer is compared with its own.
   const service = await startServer('service', on.url);
   servers = [service];
   const key = await createKey(service.url);
@@ -67,7 +67,7 @@ async function compare(
   if (options.out) writeReport(summarize(all), options, on.version, options.out);
 }
 
-/** An account with a key, made as every client makes one. */
+/** An account with a key, created as every client does. */
 async function createKey(url: string): Promise<string> {
   const account = { email: 'bench@example.com', password: 'correct horse battery' };
   const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
@@ -86,7 +86,7 @@ async function post(url: string, body: object, headers = {}): Promise<{ key: str
   return (await response.json()) as { key: string };
 }
 
-/** Stops all that was started, once. */
+/** Stops everything that was started, once. */
 async function end(code: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;

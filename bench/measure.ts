@@ -19,7 +19,7 @@ export interface Measurement extends Load {
   memory: number;
 }
 
-/** An order needs an animal of its own. A server that takes more orders in a second ends its measurement sooner. */
+/** Each order needs its own animal. A server that takes more orders in a second ends its measurement sooner. */
 const ORDERS_PER_SECOND = 6_000;
 
 /** Puts load on servers from a process of its own. */
@@ -40,7 +40,7 @@ export class Bench {
   ): Promise<Measurement[]> {
     const measurements: Measurement[] = [];
     for (let round = 0; round < options.rounds; round++) {
-      // Nobody is always the first after a pause, or the next after a certain other.
+      // No server is always the first after a pause, or always follows the same other one.
       const order = servers.map((_server, i) => servers[(i + round) % servers.length]!);
       for (const server of round % 2 ? order.toReversed() : order) {
         await this.load(server, operation, connections, options.warmUpSeconds);
@@ -50,7 +50,7 @@ export class Bench {
     return measurements;
   }
 
-  /** @throws Error where a request failed: what is counted then is not what is meant */
+  /** @throws Error if a request failed: the figures would then mean something else */
   async measure(
     server: RunningServer,
     operation: OperationName,

@@ -2,7 +2,7 @@ import type { Request } from 'autocannon';
 import { PETS } from './database.js';
 import { encodeCursor } from './cursor.js';
 
-/** How many different requests a connection sends before it begins again. */
+/** How many different requests a connection sends before it starts over. */
 const VARIETY = 60;
 
 const FIRST_PAGES = [
@@ -19,7 +19,7 @@ const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'li
 
 interface Operation {
   title: string;
-  /** The requests that one connection sends, in turn and again and again. */
+  /** The requests that one connection sends in turn, again and again. */
   requests: () => Request[];
 }
 
@@ -41,7 +41,7 @@ const message = (i: number) =>
   post('/v1/messages', { message: `Is Luna ${i} still available? I would love to meet her.` });
 const mixed = { list, get, create };
 const varied = (make: (i: number) => Request) => () => {
-  // Connections begin at different places, so that they do not march in step.
+  // Connections begin at different places, so that they do not run in step.
   const offset = Math.floor(Math.random() * VARIETY);
   return Array.from({ length: VARIETY }, (_none, i) => make(i + offset));
 };
@@ -58,7 +58,7 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** The one request of every connection that orders animals: it takes the next id each time. */
+/** The only request of every connection that orders animals: it takes the next id each time. */
 export function orders(first: number): Request {
   let next = first;
   return {

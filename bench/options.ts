@@ -5,20 +5,20 @@ import { SERVERS, type ServerName } from './servers.js';
 export interface Options {
   operations: OperationName[];
   servers: ServerName[];
-  /** How many clients send at once; each is measured by itself. */
+  /** How many clients send at once; each number is measured separately. */
   connections: number[];
   rounds: number;
   /** Length of one measurement. */
   seconds: number;
   /** Length of the load before each measurement. */
   warmUpSeconds: number;
-  /** Profile the service's layers in place of the comparison. */
+  /** Profile the service's layers instead of the comparison. */
   layers: boolean;
-  /** Measure the service alone on tables of growing size in place of the comparison. */
+  /** Measure only the service, on tables of growing size, instead of the comparison. */
   growth: boolean;
-  /** Put a moderate load on the service alone for so many minutes in place of the comparison. */
+  /** Put a moderate load on only the service for this many minutes, instead of the comparison. */
   soakMinutes?: number;
-  /** Folder for the Markdown table and the chart; none where not everything is measured in full. */
+  /** Folder for the Markdown table and the chart; undefined unless everything is measured in full. */
   out?: string;
 }
 
@@ -74,6 +74,6 @@ function pick<Name extends string>(option: string, text: string | undefined, all
 
 function toNumber(option: string, text: string): number {
   const number = Number(text);
-  if (!(number > 0)) throw new Error(`--${option} takes a number above 0; not ${text}`);
+  if (!(number > 0)) throw new Error(`--${option} takes a number above 0, not ${text}`);
   return number;
 }

@@ -5,7 +5,7 @@ import { encodeCursor } from './cursor.js';
 export interface Probe {
   method?: string;
   path: string;
-  /** Sent as it is where it is a string, else as JSON. */
+  /** Sent as it is if it is a string, else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -57,8 +57,8 @@ const MESSAGES = [
 ];
 
 /**
- * Every operation that is measured, as clients use it and as they should not.
- * @param available the id of an animal that only this server is asked to sell
+ * Every operation that is measured, used correctly and incorrectly.
+ * @param available the id of an animal that is ordered only from this server
  */
 export function probes(available: number): Probe[] {
   return [
@@ -66,7 +66,7 @@ export function probes(available: number): Probe[] {
     ...PET_IDS.map((id) => get(`/v1/pets/${id}`)),
     ...NEW_PETS.map(pet),
     ...MESSAGES.map((message) => post('/v1/messages', message)),
-    // The second finds the animal taken.
+    // The second finds the animal reserved.
     ...[available, available, 987_654_321, 'luna', undefined].map((petId) =>
       post('/v1/store/orders', { petId }),
     ),

@@ -2,14 +2,14 @@ import { Session } from 'node:inspector/promises';
 
 /**
  * Loaded into a server with `--import`. It starts a CPU profile at the first message from its parent, and sends it at
- * the second: of the load alone, without the start.
+ * the second: it covers only the load, not the start.
  */
 const session = new Session();
 session.connect();
 let isRunning = false;
 
 process.on('message', () => void (isRunning ? stop() : start()));
-// The channel alone does not keep the server alive.
+// The channel must not keep the server alive.
 process.channel?.unref();
 
 async function start(): Promise<void> {

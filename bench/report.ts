@@ -19,7 +19,7 @@ const COLUMNS: [title: string, read: (row: Row) => string][] = [
   ['req/s, service ÷ peer', ({ rateRatio }) => rateRatio?.toFixed(2) ?? ''],
 ];
 
-/** The rows of one number of connections as text for a terminal. */
+/** The rows for one number of connections, as text for a terminal. */
 export function toText(rows: Row[]): string {
   const table = rows.map((row) => [
     OPERATIONS[row.operation].title,

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** What is measured: the service as it is built, and its peers. */
+/** What is measured: the built service, and its peers. */
 export const SERVERS = {
   service: { title: 'Pet store service', main: root('dist/src/main.js') },
   http: { title: 'node:http + pg', main: root('dist-bench/bench/peers/http.js') },
@@ -29,12 +29,12 @@ export interface RunningServer {
 }
 
 const children = new Set<ChildProcess>();
-// However the run ends, as long as it can still do anything, no server outlives it.
+// However the run ends, no server outlives it, as long as handlers still run.
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Starts a server with default settings on a database, the service as `npm start` does. What it writes to its standard
- * error is shown, but for the lines that it logs of each request.
+ * Starts a server with default settings on a database, the service as `npm start` does. Its standard error is shown,
+ * except for the log lines of requests.
  * @param flags options for Node
  */
 export async function startServer(

@@ -6,7 +6,7 @@ import { OPERATIONS } from './operations.js';
 import type { RunningServer } from './servers.js';
 import { memoryOf } from './usage.js';
 
-/** A load that leaves the machine room: what grows under it does so for other reasons than a full queue. */
+/** A load well below the machine's limit: whatever grows under it does not grow because of a full queue. */
 const LOAD = { operation: 'mix', connections: 16, requestsPerSecond: 1_500 } as const;
 const MINUTE_S = 60;
 
@@ -15,7 +15,7 @@ interface Minute extends Load {
   memory: number;
 }
 
-/** Puts the same moderate load on the service for minutes, and tells of each what failed, how long it took and the memory. */
+/** Puts the same moderate load on the service for minutes; reports the failures, latency and memory of each. */
 export async function soak(
   service: RunningServer,
   bench: Bench,

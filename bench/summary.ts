@@ -14,12 +14,12 @@ export interface Row {
   databaseCpu: number;
   loaderCpu: number;
   memory: number;
-  /** The service's figure by this server's: below 1 the service needs less CPU, above 1 it answers more requests. */
+  /** The service's figure divided by this server's: below 1 the service needs less CPU, above 1 it answers more. */
   cpuRatio?: number;
   rateRatio?: number;
 }
 
-/** One row for each operation, number of connections and server, in the order of the measurements' first appearance. */
+/** One row for each operation, number of connections and server, in the order in which they first appear. */
 export function summarize(measurements: Measurement[]): Row[] {
   const groups = Map.groupBy(measurements, (one) => `${one.connections} ${one.operation} ${one.server}`);
   const rows = [...groups.values()].map(toRow);

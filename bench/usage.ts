@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 // /proc counts in ticks (proc_pid_stat(5)); Linux has 100 a second wherever Node runs.
 const TICK_US = 1e6 / 100;
 
-/** CPU time of a process so far in µs, user and system; NaN where the platform does not tell. */
+/** CPU time of a process so far in µs, user and system; NaN if the platform cannot tell. */
 export function cpuOf(pid: number): number {
   const times = readTimes(pid);
   return times ? (times.user + times.system) * TICK_US : NaN;
@@ -19,7 +19,7 @@ export function cpuOfFamily(parent: number | undefined): number {
   return (times.user + times.system + ended) * TICK_US + running.reduce((sum, cpu) => sum + cpu, 0);
 }
 
-/** Memory of a process in MB (resident set); NaN where the platform does not tell. */
+/** Memory of a process in MB (resident set); NaN if the platform cannot tell. */
 export function memoryOf(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
@@ -28,7 +28,7 @@ export function memoryOf(pid: number): number {
   }
 }
 
-/** The commit of the working copy, marked where the service's sources differ from it. */
+/** The commit of the working copy, marked if the service's sources differ from it. */
 export function commit(): string {
   try {
     const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
@@ -42,7 +42,7 @@ export function commit(): string {
 function readTimes(pid: number) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name of the program stands in brackets and may hold anything; fields 14 to 17 are the times.
+    // The name of the program is in parentheses and may contain anything; fields 14 to 17 are the times.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')

@@ -12,8 +12,8 @@ import type { Log } from './observability/log.js';
 import { ObservabilityModule } from './observability/observability.module.js';
 
 /**
- * The features, in the order in which the OpenAPI document has them; those below it have no operations. They are imported
- * here so that a feature is one line instead of two. Every export of such a file is a module.
+ * The features, in the order of the OpenAPI document; the last ones have no operations. They are imported here so that
+ * a feature is one line instead of two. Every export of such a file is a module.
  */
 const FEATURES = await Promise.all([
   import('./auth/auth.module.js'),
@@ -27,7 +27,7 @@ const FEATURES = await Promise.all([
   import('./limits/limits.module.js'),
 ]);
 
-/** What every request goes through, in this order. */
+/** What every request passes through, in this order. */
 @Module({
   imports: FEATURES.flatMap((feature) => Object.values<Type>(feature)),
   providers: [

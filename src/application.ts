@@ -37,14 +37,14 @@ export async function createApplication(
   return app;
 }
 
-/** What pages of other origins may do and read. They send their key themselves, so no cookie is ever involved. */
+/** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
     exposedHeaders: ['Allow', ...HEADER_NAMES],
     maxAge: 600,
-    // OPTIONS then ends where it does without CORS, with its Allow.
+    // OPTIONS is then answered as it is without CORS, with `Allow`.
     preflightContinue: true,
   };
 }

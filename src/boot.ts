@@ -7,8 +7,8 @@ import { takeOverLog } from './observability/nest-logger.js';
 import { type RunningService, serve } from './serve.js';
 
 /**
- * Starts the service in this process: database, schema, HTTP, in this order. What was started is stopped again where a
- * later part fails.
+ * Starts the service in this process: database, schema, HTTP, in this order. If a part fails, those already started are
+ * stopped again.
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {

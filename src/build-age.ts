@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 /** Warns when the sources of a checkout are newer than its build. */
 export function warnOfStaleBuild(): void {
   const sources = fileURLToPath(new URL('../../src', import.meta.url));
-  // Of an incremental build only some files are new.
+  // An incremental build only rewrites some files.
   if (!existsSync(sources) || newestIn(sources) <= newestIn(import.meta.dirname)) return;
-  console.warn('petstore: the sources are newer than the build. Run `npm run build` to build them.');
+  console.warn('petstore: the sources are newer than the build. Run `npm run build`.');
 }
 
 function newestIn(folder: string): number {

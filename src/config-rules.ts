@@ -2,11 +2,11 @@ import { Transform } from 'class-transformer';
 import { Matches, isURL, ValidateBy } from 'class-validator';
 import type { Config } from './config.js';
 
-// Hosts of a private network have no top-level domain, and those of Docker Compose may have an underscore.
+// Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore.
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
-/** What `IsUrl` takes for each kind of address. */
+/** Options of `IsUrl` for each kind of URL. */
 export const URLS = {
   postgres: { ...PRIVATE, protocols: ['postgres', 'postgresql'] },
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
@@ -14,15 +14,15 @@ export const URLS = {
   webhook: { ...HTTP, disallow_auth: true },
 };
 
-/** Reads an integer of plain digits. Unlike `Number()`, it takes no `0x10`, `1e3` or ` 5`. */
+/** Reads an integer in plain digits. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
 export const AsInteger = () =>
   Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
 
-/** Reads a number from 0 to 9 with decimals. */
+/** Reads a number with one digit before the decimal point. */
 export const AsDecimal = () =>
   Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
-/** Paths are appended to the address. */
+/** Paths are appended to the URL. */
 export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
@@ -62,7 +62,7 @@ export const Origins = () =>
     },
   });
 
-/** A secret of the Standard Webhooks specification. */
+/** A secret as the Standard Webhooks specification defines it. */
 export const WebhookSecret = () =>
   Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
     message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',

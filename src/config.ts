@@ -35,11 +35,11 @@ export class Config {
   @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address when left out. */
   @IsOptional() @IsString() HOST?: string;
-  /** A PostgreSQL server, 15 or newer. Left out, the service starts its own in DATA_DIR. */
+  /** A PostgreSQL server, 15 or newer. Without it, the service starts its own in DATA_DIR. */
   @IsOptional() @IsUrl(URLS.postgres) DATABASE_URL?: string;
-  /** A connection past a pooler such as PgBouncer, for what needs a session of its own: migrations and the message queue. */
+  /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations and the message queue. */
   @IsOptional() @IsUrl(URLS.postgres) DATABASE_DIRECT_URL?: string;
-  /** Replicas of DATABASE_URL's server, separated by commas, that lists are read from. */
+  /** Replicas of DATABASE_URL's server that lists are read from, separated by commas. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
   /** Whether statements are prepared; `off` is for a PgBouncer older than 1.21. */
   @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
@@ -59,29 +59,29 @@ export class Config {
   @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
   /** Requests per minute for each API key; 0 is off. */
   @AsInteger() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
-  /** Redis in which all instances count together. */
+  /** Redis through which all instances share their counts. */
   @IsOptional() @IsUrl(URLS.redis) REDIS_URL?: string;
-  /** How many proxies stand in front, whose `X-Forwarded-…` headers are believed; 0 believes none. */
+  /** How many proxies stand in front, whose `X-Forwarded-…` headers are trusted; 0 trusts none. */
   @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
-  /** Origins, separated by commas, whose pages browsers may let call the service. */
+  /** Origins whose pages browsers may let call the service, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
   /** Whether this process serves the API, delivers messages, or both. */
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Where messages are posted to. */
   @IsOptional() @IsUrl(URLS.webhook) MESSAGES_WEBHOOK_URL?: string;
-  /** Signs what is posted there. */
+  /** Signs the messages posted there. */
   @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
-  /** Seconds between two tries of a message at the most; the first ones come sooner. */
+  /** Maximum seconds between two tries of a message; the first ones come sooner. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
-  /** Lowest level that is logged: `info` has a line for each request, `warn` for each that the service failed to serve. */
+  /** Lowest level that is logged: `info` logs every request, `warn` only those that fail with 5xx, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
-  /** A port for the metrics alone; left out, they are on that of the API. */
+  /** A port only for the metrics; without it, they are on that of the API. */
   @IsOptional() @AsInteger() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
-  /** Where traces are sent, by OTLP over HTTP; left out, there are none. */
+  /** Where traces are sent, by OTLP over HTTP; without it, none are recorded. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
-  /** The share of requests that are traced where their client has not decided it. */
+  /** The share of requests that are traced if their client has not decided it. */
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
-  /** Milliseconds that accepted requests may still run at a stop. */
+  /** Milliseconds that accepted requests may still run when the service stops. */
   @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 }
 
@@ -95,11 +95,11 @@ export function loadConfig(): Config {
 }
 
 /**
- * Reads the environment; an empty value counts as left out.
+ * Reads the environment; an empty value counts as unset.
  * @throws OperatorError that names every invalid variable at once, without its value, which may be a secret
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
-  // Every field is a property of a new object, also one without a value (`useDefineForClassFields`).
+  // With `useDefineForClassFields`, a property without a value is a key as well.
   const known = Object.keys(new Config());
   const given = known.filter((name) => environment[name]).map((name) => [name, environment[name]]);
   const config = plainToInstance(Config, Object.fromEntries(given), { exposeDefaultValues: true });

@@ -4,9 +4,9 @@ import { type Config, loadConfig } from './config.js';
 import { fail } from './operator-error.js';
 import type { RunningService } from './serve.js';
 
-/** How long a stop may take in all beyond the requests' own grace, in milliseconds. */
+/** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
-/** How often to look whether npm is still there, in milliseconds. */
+/** How often to check that npm is still there, in milliseconds. */
 const NPM_WATCH_MS = 250;
 
 const stopping = new AbortController();
@@ -28,13 +28,13 @@ async function start(config: Config): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
     return (await import('./cluster/primary.js')).bootPrimary(config, stopping.signal);
   }
-  // Before the rest is loaded, which it then watches.
+  // Before the code that it traces is loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT) (await import('./tracing/start.js')).startTracing(config);
   if (cluster.isWorker) return (await import('./cluster/worker.js')).bootWorker(config);
   return (await import('./boot.js')).boot(config);
 }
 
-/** Stops cleanly, once, at SIGTERM or SIGINT; also at SIGHUP, and when the npm that started this process is gone. */
+/** Stops cleanly, once, on SIGTERM, SIGINT or SIGHUP, and when the npm that started this process is gone. */
 function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
   let service: RunningService | undefined;
   starting.then((started) => (service = started)).catch(() => {});
@@ -42,8 +42,8 @@ function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
     if (stopping.signal.aborted) return;
     stopping.abort();
     setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
-    // A start on another's database can wait long for the lock of the migrations, and can be cut off; an embedded one
-    // has to be stopped first. A start that fails has cleaned up after itself.
+    // With an external database a start can wait long for the migration lock, and can be cut off safely; an embedded
+    // one must be stopped first. A failed start has cleaned up after itself.
     if (!config.DATABASE_URL) await starting.catch(() => {});
     await service?.stop();
     process.exit(0);
@@ -52,7 +52,7 @@ function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
   if (cluster.isPrimary) watchNpm(() => void stop());
 }
 
-/** Ends with 1 what cannot go on, unless it is being stopped anyway. */
+/** Ends a service that cannot go on with status 1, unless it is being stopped anyway. */
 async function endAfter(failure: Error, service: RunningService): Promise<void> {
   if (stopping.signal.aborted) return;
   stopping.abort();

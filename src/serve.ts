@@ -12,34 +12,34 @@ import type { Log } from './observability/log.js';
 import { MetricsServer } from './observability/metrics-server.js';
 import { tracing } from './tracing/tracing.js';
 
-/** A service that listens. */
+/** A running service. */
 export interface RunningService {
   /** Where it listens, e.g. `http://localhost:3000`. */
   url: string;
-  /** Where its metrics are, where they have a port of their own. */
+  /** Where its metrics are, if they have a port of their own. */
   metricsUrl?: string;
-  /** What becomes of messages. */
+  /** What happens to messages. */
   messages: string;
-  /** Folder of the embedded PostgreSQL, where there is one. */
+  /** Folder of the embedded PostgreSQL, if there is one. */
   dataPath?: string;
-  /** A key for the first steps, where the database is the embedded one. */
+  /** A key for first steps, if the database is the embedded one. */
   demoKey?: string;
-  /** Resolves, where the service cannot go on, to what is wrong. */
+  /** Resolves to the reason if the service cannot go on. */
   failure?: Promise<Error>;
   /** Lets accepted requests finish, then closes everything. */
   stop(): Promise<void>;
 }
 
 interface ServeOptions {
-  /** The time of another date, for tests. */
+  /** Another date, for tests. */
   clock?: Clock;
-  /** Gives the port where another process has made sure that it is free. */
+  /** Returns the port, which another process has made sure is free. */
   claimed?: () => Promise<number>;
 }
 
 /**
  * Serves HTTP on a migrated database.
- * @throws OperatorError where it cannot listen
+ * @throws OperatorError if it cannot listen
  */
 export async function serve(
   config: Config,
@@ -72,7 +72,7 @@ async function listen(
   }
 }
 
-/** Closes within the grace period: what then still runs is cut off. */
+/** Closes within the grace period: whatever still runs then is cut off. */
 async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -85,7 +85,7 @@ function metricsUrl(app: NestExpressApplication): string | undefined {
   return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
 }
 
-/** The address under which the service is found on one of its ports. */
+/** The URL of the service on one of its ports. */
 function addressOf(app: NestExpressApplication, other?: number): string {
   const { address, family, port } = app.getHttpServer().address() as AddressInfo;
   const isEverywhere = address === '::' || address === '0.0.0.0';

@@ -39,7 +39,7 @@ describe('POST /accounts', () => {
     expect(Date.parse(body.createdAt)).toBeLessThanOrEqual(Date.now() + 1);
   });
 
-  test('needs no credentials, and does not look at any', async () => {
+  test('needs no credentials, and ignores any', async () => {
     const body = { email: newEmail(), password: PASSWORD };
     const headers = { Authorization: 'Bearer nonsense' };
     expect((await call(service, 'POST', '/v1/accounts', { body, headers })).status).toBe(201);
@@ -57,7 +57,7 @@ describe('POST /accounts', () => {
     expect(Object.keys(body)).toEqual(['id', 'email', 'createdAt']);
   });
 
-  test('stores the password as an argon2id hash alone', async () => {
+  test('stores only an argon2id hash of the password', async () => {
     const password = 'only this account has this one';
     const { body } = await signUp({ email: newEmail(), password });
     const [row] = await query<{ hash: string }>(
@@ -84,14 +84,14 @@ describe('POST /accounts', () => {
   test.each([
     ['Grace.Hopper@Example.com', 'grace.hopper@eXAMPLE.COM'],
     ["o'neill+a_b@mail.example.co.uk", "O'NEILL+A_B@mail.example.co.uk"],
-  ])('gives %s back as sent, and refuses the same in other letters', async (email, again) => {
+  ])('returns %s as sent, and refuses the same in another case', async (email, again) => {
     const { status, body } = await signUp({ email, password: PASSWORD });
     expect([status, body.email]).toEqual([201, email]);
     expectError(await signUp({ email: again, password: 'another password' }), 409, 'account_exists');
     expect((await logInAs(again, PASSWORD)).status).toBe(200);
   });
 
-  test('takes one of many simultaneous accounts with one email', async () => {
+  test('accepts one of many simultaneous accounts with one email', async () => {
     const cases = ['ada@example.org', 'Ada@example.org', 'ADA@EXAMPLE.ORG', 'ada@Example.Org'];
     const all = [...cases, ...cases, ...cases].map((email) => signUp({ email, password: PASSWORD }));
     const refused = (await Promise.all(all)).filter(({ status }) => status !== 201);
@@ -106,7 +106,7 @@ describe('POST /accounts', () => {
     ['128 emoji', '🐈'.repeat(128)],
     ['white space', ' '.repeat(12)],
     ['colons and accents', 'pass:wörd:pāss'],
-  ])('takes a password of %s, which then logs in', async (_what, password) => {
+  ])('accepts a password of %s, which then logs in', async (_what, password) => {
     const email = newEmail();
     expect((await signUp({ email, password })).status).toBe(201);
     expect((await logInAs(email, password)).status).toBe(200);
@@ -169,7 +169,7 @@ describe('POST /accounts', () => {
 });
 
 describe('HTTP Basic', () => {
-  test('takes the scheme and the email in any case', async () => {
+  test('accepts the scheme and the email in any case', async () => {
     const text = `${account.email.toUpperCase()}:${PASSWORD}`;
     expect((await logIn(basic(text))).status).toBe(200);
     expect((await logIn(basic(text).replace('Basic', 'bASIC'))).status).toBe(200);
@@ -178,7 +178,7 @@ describe('HTTP Basic', () => {
   test.each([
     ['no header', () => ''],
     ['a wrong password', () => basic(`${account.email}:wrong horse battery`)],
-    ['a password in other letters', () => basic(`${account.email}:${PASSWORD.toUpperCase()}`)],
+    ['a password in another case', () => basic(`${account.email}:${PASSWORD.toUpperCase()}`)],
     ['an unknown email', () => basic(`nobody@example.com:${PASSWORD}`)],
     ['no password', () => basic(`${account.email}:`)],
     ['no colon', () => basic(account.email)],
@@ -188,7 +188,7 @@ describe('HTTP Basic', () => {
     ['no scheme', () => basic(`${account.email}:${PASSWORD}`).slice(6)],
     ['NUL in the email', () => basic(`${account.email}\0:${PASSWORD}`)],
     ['NUL in the password', () => basic(`${account.email}:${PASSWORD}\0`)],
-    ['bytes that are no UTF-8', () => `Basic ${Buffer.from('\xff\xfe:\xff', 'latin1').toString('base64')}`],
+    ['bytes that are not UTF-8', () => `Basic ${Buffer.from('\xff\xfe:\xff', 'latin1').toString('base64')}`],
     ['a wildcard', () => basic(`%:${PASSWORD}`)],
     ['a password of 10 kB', () => basic(`${account.email}:${'x'.repeat(7000)}`)],
   ])('refuses %s', async (_what, authorization) => {

@@ -6,7 +6,7 @@ import { call, createAccount, createKey, expectError, TIMESTAMP } from './suppor
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
-/** What operators paste, which is tested as it stands there. */
+/** The commands that operators paste, tested exactly as documented. */
 const OPERATING = readFileSync(`${ROOT}/docs/operating.md`, 'utf8');
 
 let service: Service;
@@ -37,7 +37,7 @@ async function run(
   return { code, stdout, stderr };
 }
 
-/** Runs it with `--json`, and gives what it has printed. */
+/** Runs it with `--json`, and returns what it has printed. */
 async function json(args: string[], input = '') {
   const { code, stdout, stderr } = await run([...args, '--json'], { input });
   expect({ code, stderr: stderr.trim() }).toEqual({
@@ -48,7 +48,7 @@ async function json(args: string[], input = '') {
 }
 
 describe('Accounts', () => {
-  test('that are created with a password on the standard input log in with it', async () => {
+  test('that are created with a password on standard input log in with it', async () => {
     const account = { email: 'Grace@example.com', password: 'correct horse battery' };
     const created = await json(['accounts', 'create', account.email], `${account.password}\n`);
     expect(created).toEqual({
@@ -59,7 +59,7 @@ describe('Accounts', () => {
     expect((await call(service, 'GET', '/v1/api-keys', { account })).status).toBe(200);
   });
 
-  test('take a new password, typed or generated, and then not the old one', async () => {
+  test('accept a new password, typed or generated, and no longer the old one', async () => {
     const old = await createAccount(service);
     const { email } = old;
     const key = await createKey(service, old);
@@ -72,7 +72,7 @@ describe('Accounts', () => {
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
   });
 
-  test('are listed to the last, over more than a page', async () => {
+  test('are all listed, over more than a page', async () => {
     const DATABASE_URL = await createDatabase();
     await run([], { env: { DATABASE_URL }, main: 'migrate' });
     expect((await run(['accounts', 'list'], { env: { DATABASE_URL } })).stdout).toBe('None.\n');
@@ -91,7 +91,7 @@ describe('Accounts', () => {
 });
 
 describe('Keys', () => {
-  test('that are created work, are listed without themselves, and are refused within a second of being revoked', async () => {
+  test('that are created work, are listed without their value, and are refused within a second of being revoked', async () => {
     const { email } = await createAccount(service);
     const expiresAt = '2100-01-31T12:00:00.000Z';
     const { key, ...told } = await json([
@@ -120,7 +120,7 @@ describe('Keys', () => {
     expect(await json(['keys', 'list', email])).toEqual([]);
   });
 
-  test('with a name that a terminal would obey are written with it escaped', async () => {
+  test('with terminal escape sequences in their name are printed with these escaped', async () => {
     const { email } = await createAccount(service);
     const { stdout } = await run(['keys', 'create', email, '--name', '\u001b[2J\u009b1m\n']);
     expect(stdout).toContain('\\u001b[2J\\u009b1m\\n');
@@ -129,14 +129,14 @@ describe('Keys', () => {
 });
 
 describe('What fails', () => {
-  test('ends with 2 where the command was wrong, with 1 where it did not work, and says why', async () => {
+  test('ends with 2 for wrong usage, with 1 for a failure, and says why', async () => {
     const failures: [number, string[], RegExp][] = [
       [2, ['pets'], /unknown command 'pets'/],
       [2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
       [2, ['keys', 'revoke', 'a@b.example', '1e3'], /Must be a 64-bit integer/],
       [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
       [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
-      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on the standard/],
+      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on standard input/],
     ];
     const ended = await Promise.all(failures.map(([, args]) => run(args)));
     for (const [index, [code, , why]] of failures.entries()) {
@@ -151,7 +151,7 @@ describe('What fails', () => {
       /cannot be reached: .*ECONNREFUSED/,
     ],
     ['empty', async () => ({ DATABASE_URL: await createDatabase() }), /Run `npm run migration:run` first/],
-  ])('for a database that is %s says so in one line', async (_name, prepare, why) => {
+  ])('reports a database that is %s in one line', async (_name, prepare, why) => {
     const { code, stderr } = await run(['accounts', 'list'], { env: await prepare() });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^petstore: [^\n]+\n$/);
@@ -159,7 +159,7 @@ describe('What fails', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
-  test('works on the embedded data of a running service, and the documented address of that is right', async () => {
+  test('works on the embedded data of a running service, whose documented address is right', async () => {
     const DATA_DIR = newFolder();
     await nodeStart({ DATA_DIR }).ready();
     const listed = await run(['accounts', 'list'], { env: { DATABASE_URL: '', DATA_DIR } });
@@ -171,7 +171,7 @@ describe('What fails', () => {
   });
 });
 
-test('admin works on embedded data that no service has, and leaves nothing running', async () => {
+test('admin works on embedded data that no service is using, and leaves nothing running', async () => {
   const DATA_DIR = newFolder();
   const env = { DATABASE_URL: '', DATA_DIR };
   expect((await run([], { env, main: 'migrate' })).stdout).toMatch(/^Migrated: /);
@@ -179,7 +179,7 @@ test('admin works on embedded data that no service has, and leaves nothing runni
   expect(await run(['accounts', 'list'], { env })).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
 });
 
-describe('A service with rights on the rows alone', () => {
+describe('A service with rights only on the rows', () => {
   test('starts and works on a schema that another role has migrated', async () => {
     const owner = await createDatabase();
     await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });

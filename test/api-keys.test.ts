@@ -49,7 +49,7 @@ describe('POST /api-keys', () => {
     expect((await use(body.key)).status).toBe(200);
   });
 
-  test('gives a key of a prefix, 160 random bits and a checksum', async () => {
+  test('returns a key of a prefix, 160 random bits and a checksum', async () => {
     const keys = [await createKey(service, account), await createKey(service, account)];
     for (const key of keys) {
       const [, random, sum] = /^petstore_([\da-f]{40})([\da-f]{8})$/.exec(key) ?? [];
@@ -68,7 +68,7 @@ describe('POST /api-keys', () => {
   });
 
   test.each(['2099-12-31T23:59:59Z', '2099-12-31T23:59:59.999+02:00', '9999-12-31T23:59:59.999Z'])(
-    'takes the end %s and gives it back in UTC, at once and in the list',
+    'accepts the end %s and returns it in UTC, at once and in the list',
     async (expiresAt) => {
       const owner = await createAccount(service);
       const { status, body } = await create({ name: 'Ends', expiresAt }, owner);
@@ -89,9 +89,9 @@ describe('POST /api-keys', () => {
     ['an end that has passed', { name: 'x', expiresAt: '2020-01-01T00:00:00Z' }],
     ['an end without its offset', { name: 'x', expiresAt: '2099-01-01T00:00:00' }],
     ['a day', { name: 'x', expiresAt: '2099-01-01' }],
-    ['a day that there is not', { name: 'x', expiresAt: '2099-02-29T00:00:00Z' }],
-    ['a month that there is not', { name: 'x', expiresAt: '2099-13-01T00:00:00Z' }],
-    ['an hour that there is not', { name: 'x', expiresAt: '2099-01-01T24:00:00Z' }],
+    ['a day that does not exist', { name: 'x', expiresAt: '2099-02-29T00:00:00Z' }],
+    ['a month that does not exist', { name: 'x', expiresAt: '2099-13-01T00:00:00Z' }],
+    ['an hour that does not exist', { name: 'x', expiresAt: '2099-01-01T24:00:00Z' }],
     ['an end beyond the year 9999', { name: 'x', expiresAt: '9999-12-31T23:59:59-23:59' }],
     ['an end that is a number', { name: 'x', expiresAt: 4_070_908_800 }],
     ['an end that is a word', { name: 'x', expiresAt: 'tomorrow' }],
@@ -101,7 +101,7 @@ describe('POST /api-keys', () => {
 });
 
 describe('GET /api-keys', () => {
-  test('answers with the keys of the account alone, and never with a key itself', async () => {
+  test('answers with only the keys of the account, and never with a key itself', async () => {
     const owner = await createAccount(service);
     expect((await list(owner)).text).toBe('[]');
     const created = [(await create({ name: 'a' }, owner)).body, (await create({ name: 'b' }, owner)).body];
@@ -139,7 +139,7 @@ describe('An API key', () => {
     expect(new Set(answers.map(withoutRequestId)).size).toBe(1);
   });
 
-  test('that ends works until its end, and not after, also where it was just used', async () => {
+  test('that expires works until then, and not after, even if it was just used', async () => {
     const end = Date.now() + 1500;
     const { body } = await create({ name: 'Ends', expiresAt: new Date(end).toISOString() });
     while (Date.now() < end - 300) expect((await use(body.key)).status).toBe(200);
@@ -160,7 +160,7 @@ describe('An API key', () => {
   });
 });
 
-/** Keeps every query of a table waiting while `run` goes on. */
+/** Keeps every query on a table waiting while `run` runs. */
 async function withTableLocked(table: string, run: () => Promise<void>): Promise<void> {
   const database = new Client({ connectionString: service.databaseUrl });
   await database.connect();
@@ -172,7 +172,7 @@ async function withTableLocked(table: string, run: () => Promise<void>): Promise
   }
 }
 
-/** An answer as one text, but for what names the one request. */
+/** An answer as one text, without what identifies the request. */
 function withoutRequestId({ status, headers, text }: Answer): string {
   const others = [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name));
   return JSON.stringify([status, others, text]);
@@ -214,13 +214,13 @@ describe('DELETE /api-keys/{keyId}', () => {
     expect((await use(second.body.key)).status).toBe(200);
   });
 
-  test('answers 404 for a key of another account, which goes on to work', async () => {
+  test('answers 404 for a key of another account, which stays valid', async () => {
     const { body } = await create({ name: 'Mine' });
     expectError(await revoke(body.id, await createAccount(service)), 404, 'api_key_not_found');
     expect((await use(body.key)).status).toBe(200);
   });
 
-  test('answers 404 for a key that is not there, or no longer', async () => {
+  test('answers 404 for a key that does not exist, or no longer', async () => {
     const { body } = await create({ name: 'Twice' });
     await revoke(body.id);
     for (const id of [body.id, 0, -1, '9223372036854775807']) {
@@ -229,7 +229,7 @@ describe('DELETE /api-keys/{keyId}', () => {
   });
 
   test.each(['9223372036854775808', 'x', '1.0', '007', '%201'])(
-    'answers 400 for %s, which is no int64',
+    'answers 400 for %s, which is not an int64',
     async (id) => {
       expectError(await revoke(id), 400, 'validation_failed');
     },

@@ -26,7 +26,7 @@ const get = (id: number | string) => call(service, 'GET', `/v1/categories/${id}`
 const countOf = async (name: string) =>
   (await walk<Category>(service, '/v1/categories', { key })).filter((one) => one.name === name).length;
 
-// Stands first: the tests after it add categories.
+// Comes first: the tests after it add categories.
 describe('A fresh database', () => {
   test('holds ten categories with the ids 1 to 10', async () => {
     const page = await list();
@@ -89,7 +89,7 @@ describe('POST /categories', () => {
     expect(await countOf('Cats')).toBe(1);
   });
 
-  test('takes one of many simultaneous categories with one name', async () => {
+  test('accepts one of many simultaneous categories with one name', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => create({ name: 'Newts' })));
     const refused = answers.filter(({ status }) => status !== 201);
     expect(refused).toHaveLength(29);
@@ -97,7 +97,7 @@ describe('POST /categories', () => {
     expect(await countOf('Newts')).toBe(1);
   });
 
-  test('gives a category that an animal can be in at once', async () => {
+  test('returns a category that an animal can be in at once', async () => {
     const { body: category } = await create({ name: 'Axolotls' });
     const pet = await call(service, 'POST', '/v1/pets', {
       key,
@@ -118,7 +118,7 @@ describe('GET /categories/{categoryId}', () => {
   });
 
   test.each(['9223372036854775808', 'Cats', '1.0', '01', '+1', '1e1'])(
-    'answers 400 for %s, which is no int64',
+    'answers 400 for %s, which is not an int64',
     async (id) => {
       expectError(await get(id), 400, 'validation_failed');
     },
@@ -132,7 +132,7 @@ describe('GET /categories', () => {
     expect(other.body).toEqual(body);
   });
 
-  test('links to the next page, and from the last to none', async () => {
+  test('links to the next page, except from the last', async () => {
     const first = await list('?limit=3');
     expect(first.body).toEqual(SEEDED.slice(0, 3));
     const next = nextOf(first)!;
@@ -150,7 +150,7 @@ describe('GET /categories', () => {
     }
   });
 
-  test('has 20 on a page unless told otherwise', async () => {
+  test('has 20 on a page by default', async () => {
     for (let i = 0; i < 10; i++) await create({ name: `Kind ${i}` });
     const page = await list();
     expect(page.body).toHaveLength(20);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('The TypeScript client', () => {
-  test('has the types that are made from the document: `npm run openapi` writes them', async () => {
+  test('has the types generated from the document: `npm run openapi` writes them', async () => {
     const { stdout } = await node('node_modules/openapi-typescript/bin/cli.js', 'openapi.json');
     expect(readFileSync(join(ROOT, 'examples/typescript/schema.d.ts'), 'utf8')).toBe(stdout);
   });
@@ -38,7 +38,7 @@ describe('The TypeScript client', () => {
     expect(stdout).toBe('Added Luna.\nLuna is available.\n');
   });
 
-  test('walks all pages, with the filter kept', async () => {
+  test('follows all pages, with the filter kept', async () => {
     const store = petStore(`${service.url}/v1`, key);
     const added: Pet[] = [];
     for (const name of ['Bo', 'Cy', 'Di', 'Ed', 'Fi']) {
@@ -47,7 +47,7 @@ describe('The TypeScript client', () => {
     expect(await Array.fromAsync(allPets(store, { status: 'sold', limit: 2 }))).toEqual(added);
   });
 
-  test('adds an animal once though the answer is lost on its way', async () => {
+  test('adds an animal once even if the answer is lost', async () => {
     let lost = 0;
     const losing = createServer((inbound, outbound) => {
       const { method, url, headers } = inbound;
@@ -65,7 +65,7 @@ describe('The TypeScript client', () => {
     expect([lost, rows]).toEqual([3, [{ id: String(pet.id) }]]);
   });
 
-  test('tells a failure by its code, and does not repeat what cannot succeed', async () => {
+  test('identifies a failure by its code, and does not retry what cannot succeed', async () => {
     const adding = addPet(petStore(`${service.url}/v1`, key), { name: 'Nix', categoryId: 999 });
     await expect(adding).rejects.toMatchObject({ code: 'category_not_found', status: 400 });
   });
@@ -78,7 +78,7 @@ describe('The examples', () => {
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
   });
 
-  test('in petstore.http succeed, one after the other, and leave no operation out but a deprecated one', async () => {
+  test('in petstore.http succeed, one after the other, and cover every operation that is not deprecated', async () => {
     const answers = await runHttpFile('examples/petstore.http', { base: `${service.url}/v1` });
     expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
     const called = new Set(answers.map(({ operationId }) => operationId));

@@ -15,7 +15,7 @@ type Values = Record<string, unknown>;
 const dtos = await everyDto();
 const cases = dtos.map((type): [string, Type<object>] => [type.name, type]);
 
-/** Every class of the files `*.dto.ts`, and what lists are asked with. */
+/** Every class of the files `*.dto.ts`, and the query parameters of lists. */
 async function everyDto(): Promise<Type<object>[]> {
   const files = readdirSync(`${ROOT}/src`, { recursive: true, encoding: 'utf8' });
   const paths = files.filter((path) => path.endsWith('.dto.ts'));
@@ -24,7 +24,7 @@ async function everyDto(): Promise<Type<object>[]> {
   return [...classes.filter((type) => namesOf(type).length > 0), PageQuery];
 }
 
-/** The properties on which rules stand. */
+/** The properties that have rules. */
 function namesOf(type: Type<object>): string[] {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   return [...new Set(rules.map(({ propertyName }) => propertyName))];
@@ -84,7 +84,7 @@ const HOSTILE = [
     UNREADABLE,
   ],
 ].flat();
-/** What can stand under a name: the pipe lets no object in. */
+/** Any value of a property: the pipe lets no object in. */
 const value: Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom<unknown>(...VALID) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 100 }) },
@@ -99,7 +99,7 @@ const value: Arbitrary<unknown> = fc.oneof(
   fc.double(),
 );
 
-/** What becomes of a request: the DTO, a refusal, or the error that reading it throws. */
+/** The outcome of a request: the DTO, a refusal, or the error that reading it throws. */
 function outcomeOf(read: () => object | undefined): unknown {
   try {
     const dto = read();
@@ -115,27 +115,30 @@ function byTheLibraries(type: Type<object>, sent: Values): object | undefined {
 }
 
 describe('A compiled DTO', () => {
-  test('is there for every class of the project', () => {
+  test('exists for every class of the project', () => {
     expect(cases.length).toBeGreaterThan(15);
     expect(cases.filter(([, type]) => !compileDto(type, namesOf(type)))).toEqual([]);
   });
 
-  test.each(cases)('%s is what class-transformer and class-validator make and accept', (_name, type) => {
-    const names = namesOf(type);
-    const compiled = compileDto(type, names)!;
-    const accepted = { compiled: 0 };
-    const each = Object.fromEntries(names.map((name) => [name, value]));
-    fc.assert(
-      fc.property(fc.record(each, { requiredKeys: [] }), (sent) => {
-        const outcome = outcomeOf(() => compiled(sent));
-        if (typeof outcome === 'object' && 'is' in outcome!) accepted.compiled++;
-        expect(outcome).toStrictEqual(outcomeOf(() => byTheLibraries(type, sent)));
-      }),
-      { numRuns: 1_500, examples: [[exampleOf(type)]] },
-    );
-    // Were everything refused, nothing would have been compared.
-    expect(accepted.compiled).toBeGreaterThan(0);
-  });
+  test.each(cases)(
+    '%s builds and accepts exactly what class-transformer and class-validator do',
+    (_name, type) => {
+      const names = namesOf(type);
+      const compiled = compileDto(type, names)!;
+      const accepted = { compiled: 0 };
+      const each = Object.fromEntries(names.map((name) => [name, value]));
+      fc.assert(
+        fc.property(fc.record(each, { requiredKeys: [] }), (sent) => {
+          const outcome = outcomeOf(() => compiled(sent));
+          if (typeof outcome === 'object' && 'is' in outcome!) accepted.compiled++;
+          expect(outcome).toStrictEqual(outcomeOf(() => byTheLibraries(type, sent)));
+        }),
+        { numRuns: 1_500, examples: [[exampleOf(type)]] },
+      );
+      // If everything were refused, nothing would have been compared.
+      expect(accepted.compiled).toBeGreaterThan(0);
+    },
+  );
 });
 
 interface Schema {
@@ -145,7 +148,7 @@ interface Schema {
   enum?: string[];
 }
 
-/** What the OpenAPI document says of a property. */
+/** The schema of a property in the OpenAPI document. */
 function schemaOf(type: Type<object>, name: string): Schema {
   return Reflect.getMetadata('swagger/apiModelProperties', type.prototype, name) as Schema;
 }
@@ -155,7 +158,7 @@ function exampleOf(type: Type<object>): Values {
   return Object.fromEntries(names.map((name) => [name, schemaOf(type, name).example]));
 }
 
-/** What an entity can hold under a property. */
+/** Any value that an entity can hold in a property. */
 function stored({ format, enum: values }: Schema): Arbitrary<unknown> {
   if (values) return fc.constantFrom(...values);
   if (format === 'int64') return fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
@@ -169,7 +172,7 @@ function stored({ format, enum: values }: Schema): Arbitrary<unknown> {
   return format === 'uuid' ? fc.uuid() : fc.string({ unit: 'binary' });
 }
 
-/** JSON in the way of the language: properties of the DTO alone, digits as they are. */
+/** JSON as `JSON.stringify` writes it: only the properties of the DTO, digits as they are. */
 function jsonOf(type: Type<object>, item: Values): string {
   const picture = writersOf(type).map(({ name }) => {
     const held = item[name] ?? undefined;
@@ -179,7 +182,7 @@ function jsonOf(type: Type<object>, item: Values): string {
   return JSON.stringify(Object.fromEntries(picture));
 }
 
-/** Parameters and queries are read alone. */
+/** Parameters and queries are only read. */
 const written = cases.filter(([name]) => name.endsWith('Dto'));
 
 test.each(written)(

@@ -38,7 +38,7 @@ const pathOf = ({ path }: Placed) =>
 
 const exampleOf = ({ operation }: Placed) => operation.requestBody?.content['application/json']!.example;
 
-/** The credentials that an operation asks for. */
+/** The credentials that an operation requires. */
 function credentials({ operation }: Placed): CallOptions {
   const scheme = Object.keys(operation.security[0] ?? {})[0];
   if (scheme === 'basicAuth') return { account };
@@ -91,7 +91,7 @@ describe('The examples of the document', () => {
 
 describe('Every operation', () => {
   test.each(withBody)(
-    '%s refuses what is no JSON, has no type, is too large or strangely encoded',
+    '%s refuses a body that is not JSON, has no type, is too large or strangely encoded',
     async (_id, one) => {
       const attempt = (body: unknown, headers: Record<string, string> = {}) =>
         call(service, one.method, pathOf(one), { ...credentials(one), body, headers });
@@ -104,7 +104,7 @@ describe('Every operation', () => {
   );
 
   test.each(all.filter(([, { path }]) => path.includes('{')))(
-    '%s refuses an id that is none',
+    '%s refuses an invalid id',
     async (_id, one) => {
       const path = pathFrom(one.path.replace(/\{\w+\}/g, 'x'));
       expectError(
@@ -116,7 +116,7 @@ describe('Every operation', () => {
   );
 
   test.each(all.filter(([, { operation }]) => operation.parameters?.some(({ name }) => name === 'limit')))(
-    '%s refuses a limit and a cursor that are none',
+    '%s refuses an invalid limit and cursor',
     async (_id, one) => {
       const list = (search: string) => call(service, 'GET', pathOf(one) + search, credentials(one));
       expectError(await list('?limit=0'), 400, 'validation_failed');
@@ -130,7 +130,7 @@ describe('Every operation', () => {
     expectError(await begin(one, 'no header\r\n\r\n'), 400, 'bad_request');
   });
 
-  test('answers 429 where its limit is used up', async () => {
+  test('answers 429 once its limit is used up', async () => {
     const env = { DATABASE_URL: service.databaseUrl, AUTH_LIMIT_PER_MINUTE: '1', KEY_LIMIT_PER_MINUTE: '1' };
     const limited = await startService(env);
     await call(limited, 'POST', '/v1/accounts', {
@@ -164,17 +164,17 @@ describe('Every keyed operation', () => {
     return call(service, one.method, pathOf(one), { ...credentials(one), body: exampleOf(one), headers });
   };
 
-  test.each(keyed)('%s refuses an Idempotency-Key that is none', async (_id, one) => {
+  test.each(keyed)('%s refuses an invalid Idempotency-Key', async (_id, one) => {
     expectError(await attempt(one, 'a b'), 400, 'validation_failed');
   });
 
-  test.each(keyed)('%s refuses one that another request came with', async (id, one) => {
+  test.each(keyed)('%s refuses one that was used for another request', async (id, one) => {
     const body = { name: 'Luna', categoryId: 1, status: 'sold' };
     await call(service, 'POST', '/v1/pets', { key, body, headers: { 'Idempotency-Key': `used-${id}` } });
     expectError(await attempt(one, `used-${id}`), 422, 'idempotency_key_reused');
   });
 
-  test.each(keyed)('%s refuses one whose first request still runs', async (id, one) => {
+  test.each(keyed)('%s refuses one whose first request is still running', async (id, one) => {
     const database = new Client({ connectionString: service.databaseUrl });
     await database.connect();
     const lock = 'SELECT pg_advisory_lock(hashtextextended($1, $2::bigint))';
@@ -192,7 +192,7 @@ describe('A failing database', () => {
       ),
     );
 
-  test('that is away makes every operation answer 503, and none once it is back', async () => {
+  test('that is away makes every operation answer 503, until it is back', async () => {
     const proxy = await Proxy.start(service.databaseUrl);
     const other = await startService({ DATABASE_URL: proxy.url });
     proxy.stop();
@@ -208,7 +208,7 @@ describe('A failing database', () => {
     proxy.stop();
   });
 
-  test('that lacks a table makes every operation answer 500, telling nothing', async () => {
+  test('that lacks a table makes every operation answer 500, disclosing nothing', async () => {
     const databaseUrl = await createDatabase();
     const other = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug' });
     await query(databaseUrl, 'DROP TABLE messages, orders, pets, categories, api_keys, accounts CASCADE');
@@ -232,7 +232,7 @@ describe('A failing database', () => {
 });
 
 describe('Over all tests', () => {
-  test('every status that the document tells of has been answered and held against it', async () => {
+  test('every documented status has been answered and checked against the document', async () => {
     const documented = operations.flatMap(({ operation }) =>
       Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
     );

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 /** Tries are at most a second apart. */
 const QUICK = { MESSAGES_RETRY_MAX_SECONDS: '1' };
 
-/** What a message says tells its receiver how to answer. */
+/** The text of a message tells its receiver how to answer. */
 const behave: Behaviour = async ({ message }, nth): Promise<Answer> => {
   const [word, argument] = message.split(' ');
   const isFirst = nth === 1;
@@ -79,7 +79,7 @@ async function operate(env: Record<string, string>, ...args: string[]) {
 }
 
 describe('A message', () => {
-  test('arrives once, byte for byte, and is then delivered, for its own account alone', async () => {
+  test('arrives once, byte for byte, and is then delivered, visible only to its own account', async () => {
     const text = 'Hi 👩‍👩‍👧‍👦 e\u0301 \u202eשלום "\\u0000" \u2028 <b>';
     const other = await createKey(service);
     const [id, theirs] = [await submit(text), await submit('Theirs', { by: other })];
@@ -93,7 +93,7 @@ describe('A message', () => {
     expectError(await call(service, 'GET', `/v1/messages/${theirs}`, { key }), 404, 'message_not_found');
   });
 
-  test('is signed as the Standard Webhooks specification has it', async () => {
+  test('is signed as the Standard Webhooks specification requires', async () => {
     const id = await submit('Signed, ünïcode');
     await becomes(id, 'delivered');
     const [received] = receiver.callsFor(id);
@@ -108,7 +108,7 @@ describe('A message', () => {
     expect(() => receiver.verify(forged)).toThrow('No matching signature');
   });
 
-  test('is tried again, at the same address and under the same id, unless it was taken or refused for good', async () => {
+  test('is retried, at the same address and under the same id, unless it was accepted or refused for good', async () => {
     const passing = [301, 302, 307, 401, 403, 404, 408, 409, 429, 500, 503];
     const ids = await Promise.all(passing.map((status) => submit(`once ${status}`)));
     await Promise.all(ids.map((id) => becomes(id, 'delivered')));
@@ -118,7 +118,7 @@ describe('A message', () => {
     }
   });
 
-  test('that is answered 400, 410, 413 or 422 has failed, and is not tried again', async () => {
+  test('that is answered 400, 410, 413 or 422 has failed, and is not retried', async () => {
     const ids = await Promise.all([400, 410, 413, 422].map((status) => submit(`always ${status}`)));
     await Promise.all(ids.map((id) => becomes(id, 'failed')));
     await sleep(1_600);
@@ -141,7 +141,7 @@ describe('A message', () => {
 describe('The operator', () => {
   const env = () => ({ DATABASE_URL: service.databaseUrl });
 
-  test('sees what has failed and why, and can send it again', async () => {
+  test('sees what has failed and why, and can retry it', async () => {
     const id = await submit('always 422 secret');
     await becomes(id, 'failed');
     const listed = await operate(env(), 'list', '--status', 'failed');
@@ -153,7 +153,7 @@ describe('The operator', () => {
     await becomes(id, 'failed');
   });
 
-  test('can send all again that have failed', async () => {
+  test('can retry everything that has failed', async () => {
     const ids = await Promise.all(['always 400', 'always 410'].map((text) => submit(text)));
     await Promise.all(ids.map((id) => becomes(id, 'failed')));
     const { code, stdout } = await operate(env(), 'retry', '--all');
@@ -172,7 +172,7 @@ describe('The operator', () => {
     expect(await statusOf(id)).toBe('delivered');
   });
 
-  test('is told of what cannot be understood, with exit status 2', async () => {
+  test('is told of wrong usage, with exit status 2', async () => {
     const wrong = [
       [],
       ['deliver'],
@@ -187,7 +187,7 @@ describe('The operator', () => {
     }
   });
 
-  test('is told in a line that the database is away, or has never been used', async () => {
+  test('is told in one line that the database is away, or has never been used', async () => {
     const away = await operate({ DATABASE_URL: 'postgres://127.0.0.1:1/petstore' }, 'list');
     expect([away.code, away.stderr]).toEqual([
       1,
@@ -213,7 +213,7 @@ describe('A message and its job', () => {
   beforeAll(async () => {
     api = await startService({ ROLE: 'api' });
     by = await createKey(api);
-    // Stands for any failure of either table.
+    // Represents any failure of either table.
     await query(api.databaseUrl, `ALTER TABLE messages ADD CONSTRAINT c CHECK (message <> 'refused')`);
     await query(api.databaseUrl, 'CREATE TABLE refusal (how text)');
     await query(
@@ -235,7 +235,7 @@ describe('A message and its job', () => {
     call(api, 'POST', '/v1/messages', { key: by, body: { message }, headers: keyed(idempotencyKey) });
   const counts = async () => [await countMessages(api.databaseUrl), (await jobs(api.databaseUrl)).length];
 
-  test('are both not there where the message cannot be stored', async () => {
+  test('are both missing if the message cannot be stored', async () => {
     const before = await counts();
     for (const idempotencyKey of ['', 'refused']) {
       expectError(await post('refused', idempotencyKey), 500, 'internal_error');
@@ -243,14 +243,14 @@ describe('A message and its job', () => {
     expect(await counts()).toEqual(before);
   });
 
-  test('are both not there where the transaction around them fails', async () => {
+  test('are both missing if the transaction around them fails', async () => {
     await query(api.databaseUrl, `ALTER TABLE idempotency_keys ADD CONSTRAINT c CHECK (key <> 'undone')`);
     const before = await counts();
     expectError(await post('Hello', 'undone'), 500, 'internal_error');
     expect(await counts()).toEqual(before);
   });
 
-  test.each(['error', 'skip'])('are both not there where the job cannot be stored: %s', async (how) => {
+  test.each(['error', 'skip'])('are both missing if the job cannot be stored: %s', async (how) => {
     const before = await counts();
     await query(api.databaseUrl, 'INSERT INTO refusal VALUES ($1)', [how]);
     for (const idempotencyKey of ['', how]) {
@@ -260,7 +260,7 @@ describe('A message and its job', () => {
     expect(await counts()).toEqual(before);
   });
 
-  test('are one each for every retry under one Idempotency-Key', async () => {
+  test('exist once, however often one Idempotency-Key is retried', async () => {
     const [messages, before] = await counts();
     const answers = await Promise.all(Array.from({ length: 20 }, () => post('Once', 'once')));
     const accepted = answers.filter(({ status }) => status === 202);
@@ -269,7 +269,7 @@ describe('A message and its job', () => {
     expect(await counts()).toEqual([messages! + 1, before! + 1]);
   });
 
-  test('are there for all that came at the same time as one that was refused', async () => {
+  test('exist for all that came at the same time as one that was refused', async () => {
     const [messages, before] = await counts();
     const texts = Array.from({ length: 60 }, (_, i) => (i === 30 ? 'refused' : `Text ${i}`));
     const answers = await Promise.all(texts.map((text) => post(text)));
@@ -290,7 +290,7 @@ describe('A message and its job', () => {
   });
 });
 
-test('A start with settings of the delivery that are wrong is refused, and told of all of them', async () => {
+test('A start with wrong delivery settings is refused, with a message that names them all', async () => {
   const wrong = {
     MESSAGES_WEBHOOK_URL: 'http://user:password@example.com/',
     MESSAGES_WEBHOOK_SECRET: 'whsec_c2hvcnQ=',
@@ -312,7 +312,7 @@ test('A start with settings of the delivery that are wrong is refused, and told 
   expect(said.join()).not.toMatch(/password|c2hvcnQ/);
 });
 
-/** What the metrics say of the queue. */
+/** The queue's metrics. */
 async function backlogOf(at: Service) {
   const metrics = await readMetrics(at);
   const [queued, oldestSeconds] = ['queued', 'oldest_seconds'].map((name) =>
@@ -321,47 +321,48 @@ async function backlogOf(at: Service) {
   return { queued, oldestSeconds: oldestSeconds! };
 }
 
-/** What takes its time: all of it begins at once, and each test waits for its own. */
+/** What takes long: all of it starts at once, and each test waits for its own. */
 const SLOW: Record<string, () => Promise<void>> = {
-  'A message waits while there is no transport or no worker, and is delivered once there is': async () => {
-    const without = await startService();
-    const by = await createKey(without);
-    const first = await submit('Without a transport', { at: without, by });
-    await sleep(1_200);
-    expect(await statusOf(first, { at: without, by })).toBe('queued');
-    expect(without.output()).toContain('Messages    queued until MESSAGES_WEBHOOK_URL is set\n');
-    expect(await backlogOf(without)).toEqual({ queued: 1, oldestSeconds: expect.any(Number) });
-    await without.stop();
+  'A message waits while there is no transport or no worker, and is delivered once there is one':
+    async () => {
+      const without = await startService();
+      const by = await createKey(without);
+      const first = await submit('Without a transport', { at: without, by });
+      await sleep(1_200);
+      expect(await statusOf(first, { at: without, by })).toBe('queued');
+      expect(without.output()).toContain('Messages    queued until MESSAGES_WEBHOOK_URL is set\n');
+      expect(await backlogOf(without)).toEqual({ queued: 1, oldestSeconds: expect.any(Number) });
+      await without.stop();
 
-    const env = { ...receiver.env, DATABASE_URL: without.databaseUrl };
-    const api = await startService({ ...env, ROLE: 'api' });
-    const second = await submit('To an API without workers', { at: api, by });
-    await sleep(1_200);
-    expect(await statusOf(first, { at: api, by })).toBe('queued');
-    expect(api.output()).toContain('Messages    queued for processes with ROLE=worker\n');
-    const { queued, oldestSeconds } = await backlogOf(api);
-    expect([queued, oldestSeconds > 2.4, oldestSeconds < 20]).toEqual([2, true, true]);
+      const env = { ...receiver.env, DATABASE_URL: without.databaseUrl };
+      const api = await startService({ ...env, ROLE: 'api' });
+      const second = await submit('To an API without workers', { at: api, by });
+      await sleep(1_200);
+      expect(await statusOf(first, { at: api, by })).toBe('queued');
+      expect(api.output()).toContain('Messages    queued for processes with ROLE=worker\n');
+      const { queued, oldestSeconds } = await backlogOf(api);
+      expect([queued, oldestSeconds > 2.4, oldestSeconds < 20]).toEqual([2, true, true]);
 
-    const gone = await submit('Delivered by a worker whose job another takes for its own', { at: api, by });
-    await query(api.databaseUrl, `UPDATE messages SET status = 'delivered' WHERE id = $1`, [gone]);
-    const worker = await startService({ ...env, ROLE: 'worker' });
-    await Promise.all([first, second].map((id) => becomes(id, 'delivered', { at: api, by })));
-    expect(worker.output()).toMatch(/^ {2}Messages {4}delivered to http:\/\/127\.0\.0\.1:\d+$/m);
-    expect(await backlogOf(api)).toEqual({ queued: 0, oldestSeconds: 0 });
-    expect(receiver.callsFor(gone)).toEqual([]);
-    for (const path of ['/health/live', '/health/ready']) {
-      expect((await call(worker, 'GET', path)).status).toBe(200);
-    }
-    for (const path of ['/v1/pets', '/v1/messages', '/docs', '/openapi.json', '/', '/health']) {
-      const answer = await fetch(worker.url + path, { headers: { Authorization: `Bearer ${by}` } });
-      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([
-        404,
-        'route_not_found',
-      ]);
-    }
-    expect(await Promise.all([api.stop(), worker.stop()])).toEqual([0, 0]);
-  },
-  'A message is delivered after the connection of the workers was gone': async () => {
+      const gone = await submit('Delivered by a worker whose job another takes for its own', { at: api, by });
+      await query(api.databaseUrl, `UPDATE messages SET status = 'delivered' WHERE id = $1`, [gone]);
+      const worker = await startService({ ...env, ROLE: 'worker' });
+      await Promise.all([first, second].map((id) => becomes(id, 'delivered', { at: api, by })));
+      expect(worker.output()).toMatch(/^ {2}Messages {4}delivered to http:\/\/127\.0\.0\.1:\d+$/m);
+      expect(await backlogOf(api)).toEqual({ queued: 0, oldestSeconds: 0 });
+      expect(receiver.callsFor(gone)).toEqual([]);
+      for (const path of ['/health/live', '/health/ready']) {
+        expect((await call(worker, 'GET', path)).status).toBe(200);
+      }
+      for (const path of ['/v1/pets', '/v1/messages', '/docs', '/openapi.json', '/', '/health']) {
+        const answer = await fetch(worker.url + path, { headers: { Authorization: `Bearer ${by}` } });
+        expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([
+          404,
+          'route_not_found',
+        ]);
+      }
+      expect(await Promise.all([api.stop(), worker.stop()])).toEqual([0, 0]);
+    },
+  'A message is delivered after the workers have lost their connection': async () => {
     const proxy = await Proxy.start(await createDatabase());
     const direct = new URL(proxy.url);
     direct.port = new URL(process.env.TEST_DATABASE_URL!).port;
@@ -383,7 +384,7 @@ const SLOW: Record<string, () => Promise<void>> = {
     expect(await other.stop()).toBe(0);
     proxy.stop();
   },
-  'A message is delivered by another worker where one has to stop in the middle': async () => {
+  'A message is delivered by another worker if one has to stop in the middle': async () => {
     const never: Behaviour = () => new Promise(() => {});
     const deaf = await Receiver.start(never);
     const env = { SHUTDOWN_GRACE_MS: '300' };
@@ -397,7 +398,7 @@ const SLOW: Record<string, () => Promise<void>> = {
     deaf.stop();
     const second = await startService({ ...receiver.env, DATABASE_URL: first.databaseUrl });
     await eventually(() => receiver.callsFor(id).length === 1, 5_000);
-    // A stop lets a delivery end that can.
+    // A stop lets a delivery finish if it can.
     expect(await second.stop()).toBe(0);
     expect(await query(first.databaseUrl, 'SELECT status FROM messages')).toEqual([{ status: 'delivered' }]);
     expect((await jobs(first.databaseUrl)).map(({ state }) => state)).toEqual(['completed']);
@@ -414,13 +415,13 @@ const SLOW: Record<string, () => Promise<void>> = {
     await started.stop();
     expect((await operate({ DATA_DIR }, 'list', '--status', 'queued')).stdout).toMatch(line);
   },
-  'An answer that does not end holds a delivery up for a second': async () => {
+  'An answer that does not end delays a delivery by a second': async () => {
     const id = await submit('endless');
     await eventually(() => receiver.callsFor(id).length > 0);
     await eventually(async () => (await statusOf(id)) === 'delivered', 2_500);
     expect(receiver.callsFor(id)).toHaveLength(1);
   },
-  'A receiver that says nothing is given up after 15 seconds, and the message tried again': async () => {
+  'A receiver that does not answer is given up after 15 seconds, and the message retried': async () => {
     const id = await submit('silence');
     expect(await gapOf(id, 20_000)).toBeGreaterThan(14_900);
   },

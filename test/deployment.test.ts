@@ -69,7 +69,7 @@ describe('The manifests for Kubernetes', () => {
     },
   );
 
-  test('select the pods that they are about', () => {
+  test('select the pods that they are meant for', () => {
     const selectors: Labels[] = [
       ...ofKind('Service').map(({ spec }) => spec.selector),
       ...ofKind('PodDisruptionBudget').map(({ spec }) => spec.selector.matchLabels),
@@ -91,7 +91,7 @@ describe('The manifests for Kubernetes', () => {
       expect(container(one).ports[0].name).toBe(service!.spec.ports[0].targetPort);
   });
 
-  test('run every container without rights, on a file system that it cannot write', () => {
+  test('run every container without privileges, on a read-only file system', () => {
     for (const { spec } of deployments) {
       const { securityContext, initContainers, containers } = spec.template.spec;
       expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -105,7 +105,7 @@ describe('The manifests for Kubernetes', () => {
     }
   });
 
-  test('leave a pod the time that a stop may take', () => {
+  test('give a pod the time that a stop may take', () => {
     for (const one of deployments) {
       const pause = container(one).lifecycle?.preStop.sleep.seconds ?? 0;
       const needed = pause + new Config().SHUTDOWN_GRACE_MS / 1000 + 10;
@@ -151,7 +151,7 @@ describe('What is deployed', () => {
     expect(images).toEqual([node, node]);
   });
 
-  test('is answered for by the proxy in the words of the service', () => {
+  test('is answered by the proxy with the bytes of the service', () => {
     for (const status of [400, 408, 503]) {
       const [head, body] = read(`deploy/compose/errors/${status}.http`).split('\r\n\r\n');
       const { code, ...rest } = JSON.parse(body!);

@@ -52,17 +52,17 @@ describe('Authentication', () => {
     expect(answer.status).toBe(401);
   });
 
-  test.each(['Basic', 'Token', 'ApiKey'])('takes no key under the scheme %s', async (scheme) => {
+  test.each(['Basic', 'Token', 'ApiKey'])('accepts no key under the scheme %s', async (scheme) => {
     const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization: `${scheme} ${key}` } });
     expectError(answer, 401, 'missing_api_key');
   });
 
-  test.each(['bearer', 'BEARER', 'Bearer  '])('takes the scheme as %s', async (scheme) => {
+  test.each(['bearer', 'BEARER', 'Bearer  '])('accepts the scheme as %s', async (scheme) => {
     const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization: `${scheme} ${key}` } });
     expect(answer.status).toBe(200);
   });
 
-  test('takes no key from the query, a body, a form or another header', async () => {
+  test('accepts no key from the query, a body, a form or another header', async () => {
     const attempts: Promise<Answer>[] = [
       call(service, 'GET', `/v1/pets?access_token=${key}`),
       call(service, 'GET', `/v1/pets?api_key=${key}`),
@@ -76,7 +76,7 @@ describe('Authentication', () => {
     for (const answer of await Promise.all(attempts)) expectError(answer, 401, 'missing_api_key');
   });
 
-  test('takes no key from a second Authorization header, before or after another', async () => {
+  test('accepts no key from a second Authorization header, before or after another', async () => {
     for (const pair of [
       ['x', key],
       [key, 'x'],
@@ -100,7 +100,7 @@ describe('Bodies', () => {
     'APPLICATION/JSON',
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
-  ])('are taken as %s', async (type) => {
+  ])('are accepted as %s', async (type) => {
     expect((await post(PET, { 'Content-Type': type })).status).toBe(201);
   });
 
@@ -142,7 +142,7 @@ describe('Bodies', () => {
     expectError(await post(body), 400, 'invalid_json');
   });
 
-  test('may nest as deep as they like where nobody looks, and are refused where somebody does', async () => {
+  test('may nest arbitrarily deep in ignored properties, and are refused in others', async () => {
     const deep = '['.repeat(45_000) + ']'.repeat(45_000);
     expect((await post(`{"name":"Rex","categoryId":1,"other":${deep}}`)).status).toBe(201);
     expectError(await post(`{"name":${deep},"categoryId":1}`), 400, 'validation_failed');
@@ -172,7 +172,7 @@ describe('Bodies', () => {
     ).toBeUndefined();
   });
 
-  test('count the last of a name that comes twice, as JSON.parse does', async () => {
+  test('count the last of a repeated name, as JSON.parse does', async () => {
     expect((await post('{"name":"A","name":"B","categoryId":1}')).body.name).toBe('B');
   });
 
@@ -194,7 +194,7 @@ describe('Bodies', () => {
     );
   });
 
-  test('that are too large are answered before they have come', async () => {
+  test('that are too large are answered before they have arrived', async () => {
     const lines = [
       'POST /v1/pets HTTP/1.1',
       'Host: x',
@@ -206,7 +206,7 @@ describe('Bodies', () => {
     expectError(await raw([...lines, 'Transfer-Encoding: chunked'], chunk), 413, 'payload_too_large');
   });
 
-  test('are asked for with 100 Continue once the key and the headers count, and not before', async () => {
+  test('are asked for with 100 Continue once the key and the headers are valid, and not before', async () => {
     const ask = async (authorization: string, length: number) => {
       const { hostname, port } = new URL(service.url);
       const socket = connect(Number(port), hostname);
@@ -222,7 +222,7 @@ describe('Bodies', () => {
     expect(await ask(`Authorization: Bearer ${key}`, 5)).toBe('100');
   });
 
-  test('are looked at for their type in no time, however many spaces it has', async () => {
+  test('have their type checked in no time, however many spaces it has', async () => {
     const begin = performance.now();
     const type = `application/json${' '.repeat(15_000)}x`;
     const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
@@ -286,7 +286,7 @@ describe('Routes', () => {
     expect(answer.headers.get('allow')).toBe(allow);
   });
 
-  test('answer OPTIONS with what they can do', async () => {
+  test('answer OPTIONS with the methods that they allow', async () => {
     const answer = await call(service, 'OPTIONS', '/v1/pets');
     expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([
       204,
@@ -322,7 +322,7 @@ describe('Routes', () => {
 });
 
 describe('CORS', () => {
-  test('lets pages of the named origins call, and changes nothing else', async () => {
+  test('lets pages of the configured origins call, and changes nothing else', async () => {
     const origin = 'https://shop.example';
     const other = await startService({
       CORS_ORIGINS: `${origin},https://two.example`,
@@ -345,7 +345,7 @@ describe('CORS', () => {
     expect(read.headers.get('access-control-expose-headers')).toContain('Link');
   });
 
-  test('is off unless it is asked for', async () => {
+  test('is off by default', async () => {
     const { headers } = await call(service, 'GET', '/v1/pets', {
       key,
       headers: { Origin: 'https://shop.example' },
@@ -355,7 +355,7 @@ describe('CORS', () => {
 });
 
 describe('Responses', () => {
-  test('carry the request id of the client where it is well-formed, else a new one', async () => {
+  test('carry the request id of the client if it is well-formed, else a new one', async () => {
     const idFor = async (id: string) =>
       (await call(service, 'GET', '/v1/pets', { key, headers: { 'X-Request-Id': id } })).headers.get(
         'x-request-id',
@@ -365,7 +365,7 @@ describe('Responses', () => {
       expect(await idFor(bad)).toMatch(/^[\da-f-]{36}$/);
   });
 
-  test('tell nothing of what the service is made of', async () => {
+  test('do not reveal what the service is made of', async () => {
     const answers = await Promise.all([
       post('{'),
       call(service, 'GET', '/nothing'),
@@ -378,7 +378,7 @@ describe('Responses', () => {
     }
   });
 
-  test('do not follow a Host header that is none', async () => {
+  test('do not use an invalid Host header', async () => {
     const lines = ['GET /v1/categories?limit=1 HTTP/1.1', `Authorization: Bearer ${key}`];
     const answer = await raw([...lines, 'Host: a b<c>']);
     expectError(answer, 400, 'bad_request');
@@ -387,7 +387,7 @@ describe('Responses', () => {
     );
   });
 
-  test('head Link and Location with BASE_URL where that is set', async () => {
+  test('start Link and Location with BASE_URL if that is set', async () => {
     const other = await startService({
       BASE_URL: 'https://api.example.com/store/v1/',
       DATABASE_URL: service.databaseUrl,
@@ -404,7 +404,7 @@ describe('Responses', () => {
   });
 });
 
-describe('What is no request in HTTP', () => {
+describe('What is not an HTTP request', () => {
   test.each([
     ['an unknown method', 'FOO /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['no request line', 'hello\r\n\r\n'],
@@ -437,7 +437,7 @@ describe('What is no request in HTTP', () => {
     clearInterval(drip);
   });
 
-  test('leaves the service serving, also where the client cuts it off', async () => {
+  test('leaves the service serving, even if the client cuts it off', async () => {
     const { hostname, port } = new URL(service.url);
     for (let i = 0; i < 50; i++) {
       const socket = connect(Number(port), hostname);
@@ -456,7 +456,7 @@ describe('What is no request in HTTP', () => {
     );
   });
 
-  test('another expectation than 100-continue is answered 417', async () => {
+  test('an expectation other than 100-continue is answered 417', async () => {
     expectError(
       await raw(['GET /v1/pets HTTP/1.1', 'Host: x', 'Expect: miracles']),
       417,
@@ -480,12 +480,12 @@ describe('A slow client', () => {
     return { text, seconds: (Date.now() - begin) / 1000 };
   };
 
-  test('that was answered before its body had come gets no second answer', async () => {
+  test('that was answered before its body had arrived gets no second answer', async () => {
     const { text } = await slowly('POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{');
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401']);
   });
 
-  test('gets 408 and is cut off when headers or a body are not there within 15 s', async () => {
+  test('gets 408 and is cut off when headers or a body do not arrive within 15 s', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
     const all = await Promise.all([
       slowly('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX:'),

@@ -55,7 +55,7 @@ const id = fc.oneof(
 const account = fc.constantFrom('1', '2', '3');
 const status = fc.constantFrom(...Object.values(PetStatus));
 const orderStatus = fc.constantFrom(...Object.values(OrderStatus));
-/** Texts that an array literal or SQL could take for its own. */
+/** Texts that an array literal or SQL could misread. */
 const ODD = [
   'NULL',
   'null',
@@ -86,12 +86,12 @@ const sought: fc.Arbitrary<Sought> = fc.oneof(
   fc.tuple(id, account).map(([value, accountId]): Sought => [Order, { id: value, accountId }]),
   fc.tuple(id, name).map(([value, text]): Sought => [Pet, { id: value, name: text }]),
   fc.integer({ min: 1, max: PETS }).map((value): Sought => [Pet, { id: value }]),
-  // What is not one row by plain values is left to TypeORM.
+  // Anything but one row by plain values is left to TypeORM.
   fc.array(id, { minLength: 1, maxLength: 3 }).map((ids): Sought => [Order, { id: In(ids), accountId: '7' }]),
 );
 
-describe('A row that is looked for', () => {
-  test('is the one that TypeORM finds, however many are looked for at once', async () => {
+describe('A row that is looked up', () => {
+  test('is the one that TypeORM finds, however many are looked up at once', async () => {
     const { database, plain, sent } = compiled;
     await fc.assert(
       fc.asyncProperty(fc.array(sought, { minLength: 1, maxLength: 30 }), async (all) => {
@@ -104,7 +104,7 @@ describe('A row that is looked for', () => {
     expect(sent.some(({ text: sql }) => /FROM "pets".*= ANY\(\$1\)/.test(sql))).toBe(true);
   });
 
-  test('in a transaction is read by its connection, with what it has written', async () => {
+  test('in a transaction is read on its connection, with what it has written', async () => {
     await fc.assert(
       fc.asyncProperty(sought, name, async ([type, where], text) => {
         await compiled.database
@@ -124,7 +124,7 @@ describe('A row that is looked for', () => {
     );
   });
 
-  test('is the same by bytes, UUIDs and times', async () => {
+  test('is the same when looked up by bytes, UUIDs and times', async () => {
     const { manager } = compiled.database;
     const message = await seedMessage();
     const hash = randomBytes(32);
@@ -180,7 +180,7 @@ const page = fc.oneof(
   fc.record({ type: fc.constant(Category), filter: fc.constant({}), limit, after: optional(id) }),
 ) as fc.Arbitrary<Asked<Pet>>;
 
-/** Pages of few shapes, so that many of one shape come together, with equal and with other values. */
+/** Pages of few shapes, so that many of one shape come together, with equal and with different values. */
 const pagesAtOnce = fc
   .tuple(
     fc.array(page, { minLength: 1, maxLength: 4 }),
@@ -205,7 +205,7 @@ async function pageByTypeOrm({ type, filter, limit: most, after }: Asked<Pet>) {
 }
 
 describe('Pages', () => {
-  test('that are asked for at the same time hold the rows that TypeORM finds for each', async () => {
+  test('that are requested at the same time hold the rows that TypeORM finds for each', async () => {
     const { database, sent } = compiled;
     await fc.assert(
       fc.asyncProperty(pagesAtOnce, async (all) => {
@@ -244,7 +244,7 @@ const newPet = fc.record({
 });
 
 describe('Rows that are added', () => {
-  test('alone or with others are each as they were given, under the id that was told', async () => {
+  test('alone or with others are each as they were given, under the id that was returned', async () => {
     const { database, plain, sent } = compiled;
     await fc.assert(
       fc.asyncProperty(fc.array(newPet, { minLength: 1, maxLength: 130 }), async (all) => {
@@ -280,7 +280,7 @@ describe('Rows that are added', () => {
     }
   });
 
-  test('of which one is refused are added all but that one', async () => {
+  test('are all added except one that is refused', async () => {
     const { database, plain } = compiled;
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 29 }), fc.integer({ min: 0, max: 29 }), async (one, two) => {
@@ -306,7 +306,7 @@ describe('Rows that are added', () => {
   });
 });
 
-test('Rows that are changed become what TypeORM makes of them', async () => {
+test('Rows that are changed become what TypeORM would make them', async () => {
   const { database, plain } = compiled;
   const change = fc.record(
     { name, categoryId: fc.constantFrom('1', '5', '10'), status: fc.option(status) },

@@ -14,7 +14,7 @@ import { bodyOf, parameters, type Parts, pathOf, validParts } from './support/ge
 import { nextOf } from './support/paging.js';
 import { type Service, startService } from './support/service.js';
 
-// FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a run that failed.
+// FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a failed run.
 const TIMES = Number(process.env.FUZZ_RUNS ?? 1);
 const SEED = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
 const TIME_LIMIT_MS = 40_000 * Math.max(1, TIMES);
@@ -32,7 +32,7 @@ const all = operations.map((one) => [one.operation.operationId, one] as const);
 
 let service: Service;
 let key: string;
-/** Owns keys that may go, and not the key of the other operations. */
+/** Owns keys that may be revoked, but not the key of the other operations. */
 let account: Credentials;
 const cursors = new Map<string, string>();
 const counts = { valid: 0, broken: 0, garbage: 0 };
@@ -79,7 +79,7 @@ function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
   });
 }
 
-/** Passwords are slow on purpose, so what needs one is tried less often. */
+/** Passwords are slow on purpose, so operations that need one are tried less often. */
 const runsOf = ({ path }: Placed) => (/accounts|api-keys/.test(path) ? 20 : 70);
 
 async function check<T>(cases: Arbitrary<T>, runs: number, holds: (value: T) => Promise<void>) {
@@ -135,7 +135,7 @@ describe('What is wrong in one place', () => {
   );
 
   test(
-    'is refused for its credentials before all else',
+    'is refused for its credentials before anything else',
     async () => {
       const closed = operations.filter(({ operation }) => operation.security.length > 0);
       const wrong = ['Bearer x', 'Basic x', 'Basic Og==', 'Bearer', 'Digest x', ''].map((Authorization) => ({

@@ -33,7 +33,7 @@ describe('Every route', () => {
     );
   });
 
-  test('is closed, but for health, the documents, Swagger UI and the creation of an account', async () => {
+  test('is closed, except for the front door, the documents, Swagger UI, health, metrics and the creation of an account', async () => {
     const open: string[] = [];
     for (const route of routes) {
       const [method, path] = route.split(' ') as [string, string];
@@ -60,14 +60,14 @@ describe('Every operation', () => {
   const mediaOf = (owner?: { content?: Record<string, { schema: object }> }) =>
     Object.values(owner?.content ?? {});
 
-  test('has a name of its own, which begins with a verb', () => {
+  test('has a unique name, which begins with a verb', () => {
     const names = operations.map(({ operation }) => operation.operationId);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[a-z]+(?:[A-Z][a-z0-9]+)+$/);
   });
 
   test.each(all)(
-    '%s has a summary, one tag with a line on it, and code samples',
+    '%s has a summary, one tag with a description, and code samples',
     (_id, { operation: { summary, tags, ...rest } }) => {
       expect(summary).toMatch(/^[A-Z]/);
       expect(tags).toHaveLength(1);
@@ -78,32 +78,29 @@ describe('Every operation', () => {
     },
   );
 
-  test.each(all)('%s says how stable it is, unless it is stable', (_id, { operation }) => {
+  test.each(all)('%s declares its stability, unless it is stable', (_id, { operation }) => {
     expect([undefined, 'beta', 'experimental']).toContain(operation['x-stability']);
   });
 
-  test.each(all)(
-    '%s has one success, whose body is a schema with a name',
-    (_id, { operation: { responses } }) => {
-      const successes = Object.entries(responses).filter(([status]) => status < '300');
-      expect(successes).toHaveLength(1);
-      const [status, success] = successes[0]!;
-      const schemas = mediaOf(success).map(({ schema }) => schema);
-      const named = { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) };
-      expect(schemas).toEqual(status === '204' ? [] : [named]);
-    },
-  );
+  test.each(all)('%s has one success, whose body is a named schema', (_id, { operation: { responses } }) => {
+    const successes = Object.entries(responses).filter(([status]) => status < '300');
+    expect(successes).toHaveLength(1);
+    const [status, success] = successes[0]!;
+    const schemas = mediaOf(success).map(({ schema }) => schema);
+    const named = { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) };
+    expect(schemas).toEqual(status === '204' ? [] : [named]);
+  });
 
   test.each(
     all.filter(([, { method, path }]) =>
       operations.some((one) => method === 'POST' && one.method === 'GET' && one.path.startsWith(`${path}/{`)),
     ),
-  )('%s says where to find what it has made', (_id, { operation: { responses } }) => {
+  )('%s says where to find what it has created', (_id, { operation: { responses } }) => {
     expect(Object.values(responses)[0]!.headers).toHaveProperty('Location');
   });
 
   test.each(all)(
-    '%s tells of the errors that follow from its shape, all in one',
+    '%s documents the errors that follow from its shape, all in one schema',
     (_id, { path, operation }) => {
       const { responses, security, requestBody, parameters = [] } = operation;
       const expected = ['400', '408', '417', '429', '431', '500', '503'];
@@ -119,7 +116,7 @@ describe('Every operation', () => {
     },
   );
 
-  test.each(all)('%s has an example of every body, and a line on every parameter', (_id, { operation }) => {
+  test.each(all)('%s has an example of every body, and describes every parameter', (_id, { operation }) => {
     const bodies = [operation.requestBody, ...Object.values(operation.responses)].flatMap(mediaOf);
     for (const media of bodies) expect('example' in media || 'examples' in media).toBe(true);
     for (const parameter of operation.parameters ?? []) expect(parameter).toHaveProperty('description');
@@ -141,7 +138,7 @@ describe('The linters', () => {
   beforeAll(() => (checkout = Checkout.copy()));
   afterAll(() => checkout.remove());
 
-  test('refuse imports that run upwards, of the features that are there and of new ones', async () => {
+  test('refuse upward imports, of existing features and of new ones', async () => {
     const wrong = [
       ['common', 'pets/pet.entity'],
       ['database', 'auth/account.entity'],
@@ -191,14 +188,14 @@ describe('The linters', () => {
 });
 
 test.each(globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.md']))(
-  '%s names no file that is not there',
+  '%s names no file that does not exist',
   (page) => {
     const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
     const named = [...text.matchAll(/`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|md|json|ya?ml|js|conf))`/g)].map(
       ([, name]) => name!,
     );
     const places = ['', 'src/', 'test/', 'docs/', 'deploy/'];
-    // A name with a colon behind it heads the listing of a file that the reader is to make.
+    // A name followed by a colon heads the listing of a file that the reader creates.
     const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
     const missing = named.filter(
       (name) => !isMade(name) && !places.some((place) => existsSync(place + name)),

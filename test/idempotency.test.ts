@@ -21,7 +21,7 @@ const count = async (table: string) =>
   Number((await query<{ count: string }>(service.databaseUrl, `SELECT count(*) FROM ${table}`))[0]!.count);
 const newPet = async () => (await call(service, 'POST', '/v1/pets', { key, body: PET })).body.id as number;
 
-/** The writes that take the header: their path, a valid body, another valid body, and their table. */
+/** The writes that accept the header: their path, a valid body, another valid body, and their table. */
 const writes = async () =>
   [
     ['/v1/pets', PET, { ...PET, name: 'Rex' }, 'pets', 201],
@@ -59,7 +59,7 @@ describe('Idempotency-Key', () => {
     expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
   });
 
-  test('is an account’s own', async () => {
+  test('belongs to one account', async () => {
     const first = await post('/v1/pets', PET, 'mine');
     const other = await post('/v1/pets', { ...PET, name: 'Rex' }, 'mine', await createKey(service));
     expect([other.status, other.body.name]).toEqual([201, 'Rex']);
@@ -79,7 +79,7 @@ describe('Idempotency-Key', () => {
     expect(await count('messages')).toBe(before + 1);
   });
 
-  test('repeats the answer to however many ask for it at once, at either address of an operation', async () => {
+  test('repeats the answer to any number of retries at once, at either address of an operation', async () => {
     const first = await post('/v1/messages', { message: 'Hello' }, 'many');
     const paths = ['/v1/messages', '/messages', '/v1/messages/'];
     const all = await Promise.all(
@@ -88,7 +88,7 @@ describe('Idempotency-Key', () => {
     for (const { status, text } of all) expect([status, text]).toEqual([202, first.text]);
   });
 
-  test('answers 409 while the first request runs, at another instance too', async () => {
+  test('answers 409 while the first request is running, on another instance too', async () => {
     for (const [path, body, other, table] of await writes()) {
       const retryKey = randomUUID();
       const release = await lockTable(table);
@@ -103,7 +103,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('stores nothing for a write that fails, which can then be tried again', async () => {
+  test('stores nothing for a write that fails, which can then be retried', async () => {
     const petId = await newPet();
     const blocking = await call(service, 'POST', '/v1/store/orders', { key, body: { petId } });
     expectError(await post('/v1/store/orders', { petId }, 'later'), 409, 'pet_not_available');
@@ -116,7 +116,7 @@ describe('Idempotency-Key', () => {
     expect((await post('/v1/pets', PET, 'invalid')).status).toBe(201);
   });
 
-  test('leaves neither the write nor the answer where they cannot be committed together', async () => {
+  test('leaves neither the write nor the answer if they cannot be committed together', async () => {
     await query(
       service.databaseUrl,
       'ALTER TABLE idempotency_keys ADD CONSTRAINT broken CHECK (false) NOT VALID',
@@ -182,13 +182,13 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('changes nothing where it is not offered', async () => {
+  test('has no effect on operations that do not offer it', async () => {
     const names = [randomUUID(), randomUUID()];
     for (const name of names) expect((await post('/v1/categories', { name }, 'same')).body.name).toBe(name);
   });
 });
 
-/** Keeps others from writing to a table until the returned function is called. */
+/** Blocks writes to a table until the returned function is called. */
 async function lockTable(table: string): Promise<() => Promise<void>> {
   const { Client } = await import('pg');
   const client = new Client({ connectionString: service.databaseUrl });
@@ -197,7 +197,7 @@ async function lockTable(table: string): Promise<() => Promise<void>> {
   return () => client.end();
 }
 
-/** Waits until some statement waits for a lock. */
+/** Waits until a statement is waiting for a lock. */
 async function waitForLock(): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
   while ((await query(service.databaseUrl, sql)).length === 0);

@@ -80,13 +80,13 @@ describe('Sign-ups and log-ins', () => {
 
   test.each([
     [
-      'a network of IPv6',
+      'an IPv6 network',
       ['2001:db8:1::1', '2001:db8:1::b:c:d', '2001:db8:1:0:ffff:ffff:ffff:ffff', '2001:db8:1:0:1::'],
       429,
     ],
-    ['an address of IPv4', ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '192.0.2.1'], 429],
+    ['an IPv4 address', ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '192.0.2.1'], 429],
     ['different networks', ['2001:db8:1::1', '2001:db8:1:1::1', '2001:db8:2::1', '192.0.2.1'], 201],
-  ])('from %s are counted as such, however the address is written', async (_name, addresses, last) => {
+  ])('from %s are counted together, however the address is written', async (_name, addresses, last) => {
     const proxied = await startService({
       AUTH_LIMIT_PER_MINUTE: '3',
       TRUST_PROXY: '1',
@@ -98,10 +98,10 @@ describe('Sign-ups and log-ins', () => {
     await proxied.stop();
   });
 
-  test('can come in a burst where they succeed, and not where they fail', async () => {
+  test('can come in a burst if they succeed, but not if they fail', async () => {
     const account = await createAccount(service);
     const burst = (one: Credentials) => Promise.all(Array.from({ length: 20 }, () => logIn(service, one)));
-    // 503 is what a machine that is too busy answers: a password takes it 36 ms.
+    // 503 is the answer of a machine that is too busy: a password takes it 36 ms.
     const welcome = statuses(await burst(account)).filter((status) => status !== 503);
     expect(new Set(welcome)).toEqual(new Set([200]));
     const answers = await burst(wrong(account));
@@ -109,7 +109,7 @@ describe('Sign-ups and log-ins', () => {
     expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(17);
   });
 
-  test('believe no X-Forwarded-For without TRUST_PROXY', async () => {
+  test('ignore X-Forwarded-For without TRUST_PROXY', async () => {
     const forged = () => {
       const email = `${randomBytes(6).toString('hex')}@example.com`;
       const headers = { 'X-Forwarded-For': `192.0.2.${Math.floor(Math.random() * 255)}` };
@@ -121,7 +121,7 @@ describe('Sign-ups and log-ins', () => {
     expect(statuses(await times(4, forged))).toEqual([201, 201, 201, 429]);
   });
 
-  test('do not limit who has a key', async () => {
+  test('do not limit requests with a key', async () => {
     const key = await createKey(service);
     expect(new Set(statuses(await times(30, () => call(service, 'GET', '/v1/pets', { key }))))).toEqual(
       new Set([200]),
@@ -130,7 +130,7 @@ describe('Sign-ups and log-ins', () => {
 });
 
 describe('A limit per key', () => {
-  test('counts each key for itself', async () => {
+  test('counts each key separately', async () => {
     const service = await startService({ KEY_LIMIT_PER_MINUTE: '5' });
     const [one, other] = [await createKey(service), await createKey(service)];
     const list = (key: string) => call(service, 'GET', '/v1/pets', { key });
@@ -153,7 +153,7 @@ describe('A limit per key', () => {
     return redis;
   };
 
-  test('makes all instances count together, and is done without where it is away', async () => {
+  test('makes all instances count together, and is not needed while it is away', async () => {
     const redis = await startRedis();
     const env = { AUTH_LIMIT_PER_MINUTE: '6', REDIS_URL: `redis://127.0.0.1:${port}` };
     const one = await startService(env);

@@ -14,7 +14,7 @@ interface Item {
 
 interface Answer {
   status: number;
-  /** The body where it is one item, and where it is a list. */
+  /** The body if it is one item, and if it is a list. */
   item: Item;
   items: Item[];
 }
@@ -38,7 +38,7 @@ const TOPOLOGIES = [
   ['two instances on one database', 2],
 ] as const;
 
-/** Clients of the first so many instances, each request sent to any of them. */
+/** Clients of the first instances, as many as given; each request is sent to any of them. */
 class Clients {
   requests = 0;
 
@@ -86,7 +86,7 @@ class HotPet {
     private readonly clients: Clients,
   ) {}
 
-  /** Orders it and gives it up again; after each acknowledgement it is read at once, in every way there is. */
+  /** Orders it and cancels again; after each acknowledgement it is read at once, in every possible way. */
   async toggle(): Promise<void> {
     const { clients, status } = this;
     const placed = await status.write('pending', () => clients.place(this.id));
@@ -121,7 +121,7 @@ class HotPet {
     const begun = this.status.now();
     const { items } = await this.clients.get(`/pets?status=${status}&limit=1&cursor=${after(this.id - 1)}`);
     const isThere = items[0]?.id === this.id;
-    // A page can tell no more than whether the animal has the status.
+    // A page only shows whether the animal has the status.
     const values = isThere ? [status] : ['available', 'pending'].filter((other) => other !== status);
     expect(values.some((value) => this.status.mayBe(value, begun)) || `stale page of ${status}`).toBe(true);
   }
@@ -139,7 +139,7 @@ class HotPet {
   }
 }
 
-/** The animals that were added and acknowledged, as the last page of their status shows them. */
+/** Animals that were added and acknowledged, as the last page of their status shows them. */
 class Additions {
   private readonly acknowledged: number[] = [];
 
@@ -154,7 +154,7 @@ class Additions {
     await this.read(id - 1);
   }
 
-  /** The page after one of the last animals holds all that follow it and were there before. */
+  /** The page after one of the last animals holds all those after it that existed before. */
   async read(from = this.acknowledged.at(-20) ?? this.start): Promise<void> {
     const there = this.acknowledged.filter((id) => id > from);
     const { items } = await this.clients.get(`/pets?status=sold&limit=100&cursor=${after(from)}`);
@@ -168,7 +168,7 @@ const READERS = 16;
 const READS = 140;
 
 describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
-  test('a read that begins after a write was acknowledged sees it, however many read and write', async () => {
+  test('a read that begins after a write was acknowledged sees it, however many clients read and write', async () => {
     const clients = new Clients(instances);
     const hot = await Promise.all(
       Array.from({ length: 6 }, async () => new HotPet(await clients.addPet('available'), clients)),
@@ -199,7 +199,7 @@ describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
     expect(clients.requests).toBeGreaterThan(READERS * READS * 1.2);
   });
 
-  test('of 200 who order the same few animals at once exactly one gets each', async () => {
+  test('of 200 clients that order the same few animals at once, exactly one gets each', async () => {
     const clients = new Clients(instances);
     const pets = await times(4, () => clients.addPet('available'));
     const answers = await times(200, (i) => clients.place(pets[i % pets.length]!));
@@ -209,7 +209,7 @@ describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
     expect(await countFaults(pets)).toEqual({ doubly: 0, otherwise: 0 });
   });
 
-  test('orders for many animals in opposite orders end as answers, whatever waits for whatever', async () => {
+  test('orders for many animals in opposite sequences are all answered, whichever waits for whichever', async () => {
     const clients = new Clients(instances);
     const pets = await times(40, () => clients.addPet('available'));
     for (let round = 0; round < 5; round++) {
@@ -222,7 +222,7 @@ describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
     }
   });
 
-  test('no order of events leaves an animal in two open orders, or with another status than its order', async () => {
+  test('no sequence of events leaves an animal in two open orders, or with a status that its order does not give it', async () => {
     const clients = new Clients(instances);
     const pets = await times(5, () => clients.addPet('available'));
     const statuses = new Set<number>();
@@ -233,7 +233,7 @@ describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
         statuses.add(placed.status);
         if (placed.status === 201) open.push(placed.item.id);
         const order = open[(client * 7 + i) % Math.max(open.length, 1)];
-        // Each order is moved by several at once; the animals stay in the game while most are cancelled.
+        // Several clients move each order at once; as most are cancelled, the animals can be ordered again.
         const next = client % 8 === 0 ? 'approved' : 'cancelled';
         if (order !== undefined) statuses.add((await clients.move(order, next)).status);
       }
@@ -245,7 +245,7 @@ describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
   });
 });
 
-/** Brings every open order to its end, by two clients at once. */
+/** Moves every open order to its end, by two clients at once. */
 async function deliverAll(clients: Clients, pets: number[]): Promise<void> {
   for (const pet of pets) await clients.place(pet);
   const sql = `SELECT id FROM orders WHERE pet_id = ANY($1) AND status IN ('placed', 'approved')`;
@@ -257,7 +257,7 @@ async function deliverAll(clients: Clients, pets: number[]): Promise<void> {
   }
 }
 
-/** Animals in more than one open order, and animals whose status is not what their orders make of it. */
+/** Counts animals in more than one open order, and those whose status does not match their orders. */
 async function countFaults(pets: number[]): Promise<{ doubly: number; otherwise: number }> {
   const [faults] = await query<{ doubly: number; otherwise: number }>(
     services[0]!.databaseUrl,

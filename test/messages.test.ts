@@ -51,7 +51,7 @@ describe.each(ADDRESSES)('POST %s', (path) => {
     expect(createdAt).toBeLessThanOrEqual(Date.now() + 1);
   });
 
-  test('ties 400 to what the quickstart does', async () => {
+  test('answers 400 as the quickstart does', async () => {
     expectError(await submit('{"message":', {}, path), 400, 'invalid_json');
     const missing = expectError(await submit({}, {}, path), 400, 'validation_failed');
     expect(missing).toBe('message is required.');
@@ -69,7 +69,7 @@ describe.each(ADDRESSES)('POST %s', (path) => {
 });
 
 describe('A message', () => {
-  test('is in the database when its answer comes', async () => {
+  test('is in the database when it is answered', async () => {
     const account = await createAccount(service);
     const own = await createKey(service, account);
     for (let i = 0; i < 10; i++) {
@@ -85,7 +85,7 @@ describe('A message', () => {
     expect((await get(body.id)).body).toMatchObject({ id: body.id, message: 'Last words' });
   });
 
-  test('has an id that tells when it came, to the millisecond', async () => {
+  test('has an id that contains its time, to the millisecond', async () => {
     const before = Date.now();
     const { body } = await submit({ message: 'tick' });
     const time = Number.parseInt(body.id.replace('-', '').slice(0, 12), 16);
@@ -138,10 +138,10 @@ describe('A message', () => {
     expectError(await submit({ message: `${longest}x` }), 400, 'validation_failed');
   });
 
-  test('is counted in characters, not in halves of them', async () => {
+  test('is counted in characters, not in UTF-16 units', async () => {
     const message = '🐈'.repeat(25_000);
     expect((await submit({ message })).body.message === message).toBe(true);
-    // As UTF-8 this is larger than a body can be.
+    // As UTF-8 this exceeds the limit of a body.
     expectError(await submit({ message: '🐈'.repeat(65_536) }), 413, 'payload_too_large');
   });
 
@@ -164,7 +164,7 @@ describe('A message', () => {
     expect(await countStored()).toBe(before);
   });
 
-  test('takes its id, status and time from the service alone', async () => {
+  test('takes its id, status and time only from the service', async () => {
     const id = '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70';
     const sent = { id, message: 'Mine', status: 'delivered', createdAt: '2000-01-01T00:00:00.000Z' };
     const { body } = await submit(sent);
@@ -184,12 +184,12 @@ describe.each(ADDRESSES)('GET %s/{messageId}', (path) => {
     }
   });
 
-  test('takes the id in any case', async () => {
+  test('accepts the id in any case', async () => {
     const { body } = await submit({ message: 'Hello' });
     expect((await get(body.id.toUpperCase(), path)).body.id).toBe(body.id);
   });
 
-  test('answers 404 for a message of another account, as for none', async () => {
+  test('answers 404 for a message of another account, as for one that does not exist', async () => {
     const { body } = await submit({ message: 'Secret' }, { key: await createKey(service) });
     const other = await get(body.id, path);
     const none = await get('019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70', path);
@@ -198,7 +198,7 @@ describe.each(ADDRESSES)('GET %s/{messageId}', (path) => {
   });
 
   test.each(['1', 'x', '019aa5c26f807c3e8f3a5d2b1c4e6f70', '{019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70}', '%00'])(
-    'answers 400 for %s, which is no UUID',
+    'answers 400 for %s, which is not a UUID',
     async (id) => {
       expectError(await get(id, path), 400, 'validation_failed');
     },

@@ -20,13 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Everything on the log so far; whatever else is written to it fails the test. */
+/** Everything logged so far; anything else in the log fails the test. */
 function linesOf(of: Service): Line[] {
   const written = of.output().split('\n');
   return written.filter((line) => line && !line.startsWith('  ')).map((line) => JSON.parse(line) as Line);
 }
 
-/** The line of a request, once it is there. */
+/** The line of a request, once it is logged. */
 async function lineOf(requestId: string, of = service): Promise<Line> {
   const find = () => linesOf(of).find((line) => line.requestId === requestId && 'durationMs' in line);
   await eventually(() => find() !== undefined, 2_000);
@@ -34,7 +34,7 @@ async function lineOf(requestId: string, of = service): Promise<Line> {
 }
 
 describe('The log', () => {
-  test('has one line of JSON for each request, under the id that its answer carries', async () => {
+  test('has one line of JSON for each request, with the request id of its answer', async () => {
     const headers = { 'X-Request-Id': 'from-the-client' };
     await call(service, 'GET', '/v1/pets?status=sold&limit=3', { key, headers });
     const line = await lineOf('from-the-client');
@@ -54,7 +54,7 @@ describe('The log', () => {
     expect(linesOf(service).filter(({ requestId }) => requestId === 'from-the-client')).toHaveLength(1);
   });
 
-  test('names a route by its template, and an unknown address not at all', async () => {
+  test('names a route by its template, and leaves an unknown address out', async () => {
     const known = await call(service, 'GET', '/v1/pets/4242', { key });
     const unknown = await call(service, 'GET', '/v1/grace@example.com');
     expect(await lineOf(known.headers.get('x-request-id')!)).toMatchObject({
@@ -67,12 +67,12 @@ describe('The log', () => {
     expect(line).not.toHaveProperty('route');
   });
 
-  test('tells of probes at debug alone', async () => {
+  test('shows probes only at debug', async () => {
     const { headers } = await call(service, 'GET', '/health/live');
     expect(await lineOf(headers.get('x-request-id')!)).toMatchObject({ level: 'debug', status: 200 });
   });
 
-  test('counts requests that are none in one line, however many come', async () => {
+  test('counts malformed requests in one line, however many come', async () => {
     for (let i = 0; i < 20; i++) await send(service, 'GARBAGE\r\n\r\n');
     const told = () => linesOf(service).filter(({ refused }) => refused !== undefined);
     await eventually(() => told().length > 0, 2_000);
@@ -137,7 +137,7 @@ describe('The metrics', () => {
     expect(valueOf(metrics, 'petstore_deprecated_calls_total', calls)).toBe(2);
   });
 
-  test('tell of statements that requests share, of known keys, and of connections', async () => {
+  test('show statements that requests share, known keys, and connections', async () => {
     const rises = async (names: string[], work: () => Promise<unknown>) => {
       const before = await readMetrics(service);
       await work();
@@ -167,7 +167,7 @@ describe('The metrics', () => {
     expect(valueOf(metrics, 'http_server_active_requests')).toBe(1);
   });
 
-  test('are on a port of their own where there is one, and there alone', async () => {
+  test('are on a port of their own if one is set, and only there', async () => {
     const other = await startService({ METRICS_PORT: '0' });
     await eventually(() => other.output().includes('Data'), 2_000);
     const address = /Metrics +(\S+)/.exec(other.output())![1]!;
@@ -178,7 +178,7 @@ describe('The metrics', () => {
   });
 });
 
-/** A span as OTLP has it in JSON. */
+/** A span in OTLP's JSON. */
 interface Span {
   traceId: string;
   spanId: string;
@@ -189,7 +189,7 @@ interface Span {
   links?: { traceId: string }[];
 }
 
-/** Takes spans as an OpenTelemetry Collector does. */
+/** Receives spans as an OpenTelemetry Collector does. */
 async function startCollector(): Promise<{ spans: Span[]; server: Server; url: string }> {
   const spans: Span[] = [];
   const server = createServer((request, response) => {
@@ -212,7 +212,7 @@ const SERVER = 2;
 const CLIENT = 3;
 
 describe('Traces', () => {
-  test('go on from the client over the request to its SQL, and their id is in the log', async () => {
+  test('continue from the client through the request to its SQL, and their id is in the log', async () => {
     const { spans, server, url } = await startCollector();
     const traced = await startService({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_BSP_SCHEDULE_DELAY: '100' });
     const own = await createKey(traced);
@@ -240,7 +240,7 @@ describe('Traces', () => {
     server.close();
   });
 
-  test('load no part of the OpenTelemetry SDK where they are off', async () => {
+  test('load no part of the OpenTelemetry SDK when off', async () => {
     const watch = `import{registerHooks}from'node:module';registerHooks({resolve(s,c,n){if(/^@opentelemetry.(sdk|instr)/.test(s))console.error(JSON.stringify({loaded:s}));return(n(s,c))}})`;
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(watch)}`;
     const loadedBy = async (env: Record<string, string>) => {
@@ -285,13 +285,13 @@ describe('The dashboard and the alerts', () => {
     ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
     ...rules.map(({ expr }) => expr),
   ];
-  /** Names of series in an expression: what is no function, keyword, label or number. */
+  /** Names of series in an expression: anything but a function, keyword, label or number. */
   const namesIn = (expr: string) =>
     [...expr.replace(/\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without)\s*\([^)]*\)/g, ' ').matchAll(/[a-z]\w*/g)]
       .map(([name]) => name)
       .filter((name) => /_/.test(name) && !/^(?:histogram_quantile|group_left|label_replace)$/.test(name));
 
-  test('use metrics and labels that there are', async () => {
+  test('use existing metrics and labels', async () => {
     await call(service, 'GET', '/v1/pets/1', { key });
     await send(service, 'GARBAGE\r\n\r\n');
     const samples = await readMetrics(service);
@@ -310,7 +310,7 @@ describe('The dashboard and the alerts', () => {
     }
   });
 
-  test('lead from each alert to its section in the manual', () => {
+  test('link each alert to its section of the manual', () => {
     const titles = [...read('docs/operating.md').matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!);
     const anchors = new Set(titles.map((title) => title.toLowerCase().replaceAll(' ', '-')));
     expect(rules.length).toBeGreaterThan(8);

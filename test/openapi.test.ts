@@ -92,7 +92,7 @@ describe('The OpenAPI document', () => {
     );
   });
 
-  test('asks for a bearer key everywhere but at accounts (nothing) and keys (Basic)', () => {
+  test('requires a bearer key everywhere except for accounts (nothing) and keys (Basic)', () => {
     const { securitySchemes } = document.components;
     expect(securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
     expect(securitySchemes.basicAuth).toMatchObject({ type: 'http', scheme: 'basic' });
@@ -106,7 +106,7 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  test('marks getPet as deprecated with the day of its end', () => {
+  test('marks getPet as deprecated with the day of its removal', () => {
     expect(operation('getPet')).toMatchObject({ deprecated: true, 'x-deprecated-sunset': '2030-12-05' });
     expect(operations.filter((one) => one.operation.deprecated)).toHaveLength(1);
   });
@@ -152,7 +152,7 @@ describe('The OpenAPI document', () => {
 });
 
 describe('The schema of the database', () => {
-  test('is what the entities say, so that a migration that is missing is noticed', async () => {
+  test('is what the entities say, so that a missing migration is noticed', async () => {
     const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
     const cli = inRepository('node_modules/typeorm/cli.js');
     const args = [

@@ -28,13 +28,13 @@ describe('POST /pets', () => {
     expect(headers.get('location')).toBe(`${service.url}/v1/pets/${body.id}`);
   });
 
-  test('leaves the status out where none was sent', async () => {
+  test('leaves the status out if none was sent', async () => {
     const { status, text } = await create({ name: 'Rex', categoryId: 1 });
     expect(status).toBe(201);
     expect(text).not.toContain('status');
   });
 
-  test.each(['available', 'pending', 'sold'])('takes the status %s', async (status) => {
+  test.each(['available', 'pending', 'sold'])('accepts the status %s', async (status) => {
     expect((await create({ name: 'Rex', categoryId: 1, status })).body.status).toBe(status);
   });
 
@@ -86,7 +86,7 @@ describe('POST /pets', () => {
     expectError(await create(body), 400, 'validation_failed');
   });
 
-  test('answers 400 category_not_found for a category that is not there', async () => {
+  test('answers 400 category_not_found for a category that does not exist', async () => {
     expectError(await create({ name: 'Rex', categoryId: 987_654 }), 400, 'category_not_found');
     expectError(await create('{"name":"Rex","categoryId":9223372036854775807}'), 400, 'category_not_found');
     expectError(await create('{"name":"Rex","categoryId":-9223372036854775808}'), 400, 'category_not_found');
@@ -137,11 +137,11 @@ describe('GET /pets/{petId}', () => {
     '%ff',
     '1%00',
     '٣',
-  ])('answers 400 for %s, which is no int64', async (id) => {
+  ])('answers 400 for %s, which is not an int64', async (id) => {
     expectError(await get(id), 400, 'validation_failed');
   });
 
-  test('says that it is deprecated, since when, until when, and what comes in its place', async () => {
+  test('says that it is deprecated, since when, until when, and what replaces it', async () => {
     for (const { headers } of [await get((await list()).body[0].id), await get(0)]) {
       expect(headers.get('deprecation')).toBe(`@${Date.UTC(2026, 10, 21) / 1000}`);
       expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
@@ -149,7 +149,7 @@ describe('GET /pets/{petId}', () => {
     }
   });
 
-  test('is there until 5 December 2030 and answers 410 from that instant on', async () => {
+  test('works until 5 December 2030 and answers 410 from that instant on', async () => {
     const path = `/v1/pets/${(await list()).body[0].id}`;
     const main = new URL('./support/at-time.js', import.meta.url).pathname;
     const at = async (time: string) => {
@@ -207,7 +207,7 @@ describe('Identifiers', () => {
     );
   });
 
-  test('that the service assigns end at 2^53 − 1, where it answers 503', async () => {
+  test('that the service assigns end at 2^53 − 1; after that it answers 503', async () => {
     const other = await startService();
     const otherKey = await createKey(other);
     const add = () =>
@@ -246,7 +246,7 @@ describe('GET /pets', () => {
     expect(idsOf(page)).toEqual([...statuses.keys()].slice(0, 20));
   });
 
-  test.each([1, 2, 99, 100])('takes a limit of %i', async (limit) => {
+  test.each([1, 2, 99, 100])('accepts a limit of %i', async (limit) => {
     expect(idsOf(await list(`?limit=${limit}`))).toHaveLength(limit);
   });
 
@@ -308,19 +308,19 @@ describe('GET /pets', () => {
     expect(await walkIds(`?status=${status}&limit=7`)).toEqual(wanted);
   });
 
-  test('gives the animals with the ids that are asked for, each once, and passes over others', async () => {
+  test('returns the animals with the requested ids, each once, and ignores unknown ids', async () => {
     expect(idsOf(await list('?ids=5,3,3,99999,-1,4'))).toEqual([3, 4, 5]);
     const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
     expect(await walkIds(`?ids=${hundred.join(',')}&limit=30`)).toEqual(hundred);
     expectError(await list(`?ids=${[...hundred, 101].join(',')}`), 400, 'validation_failed');
   });
 
-  test('is empty where nothing fits, without a Link', async () => {
+  test('is empty if nothing matches, without a Link', async () => {
     const page = await list('?ids=99999');
     expect([page.status, page.text, page.headers.get('link')]).toEqual([200, '[]', null]);
   });
 
-  test('links to the next page with every filter kept, and from the last page to none', async () => {
+  test('links to the next page with every filter kept, except from the last', async () => {
     const page = await list('?status=sold&limit=2&ids=1,2,3,4,5,6,7,8,9,10,11,12');
     const next = nextOf(page)!;
     expect(next.origin + next.pathname).toBe(`${service.url}/v1/pets`);

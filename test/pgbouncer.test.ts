@@ -5,7 +5,7 @@ import { eventually } from './support/npm.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
-/** Fewer than the service has connections to the pooler, so that these change their sessions all the time. */
+/** Fewer than the service's connections to the pooler, so that these switch sessions all the time. */
 const SESSIONS = '3';
 const [major, minor] = findVersion() ?? [0, 0];
 const keepsStatements = major > 1 || minor >= 21;
@@ -38,7 +38,7 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
       await pooler?.stop();
     });
 
-    test('animals that are added and listed at the same time are all there, on every page', async () => {
+    test('animals that are added and listed at the same time are all found, on every page', async () => {
       const added = await times(60, async (i) => {
         const body = { name: `Pet ${i}`, categoryId: 1, status: 'available' };
         const [created] = await Promise.all([
@@ -68,7 +68,7 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
       expect(await customer.petStatus(orders[0]!.petId)).toBe('sold');
     });
 
-    test('a message that is retried is stored once', async () => {
+    test('a retried message is stored once', async () => {
       const headers = { 'Idempotency-Key': randomUUID() };
       const body = { message: randomUUID() };
       const answers = await times(20, () => call(service, 'POST', '/v1/messages', { key, body, headers }));
@@ -79,13 +79,13 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
       expect(await query(pooler.url, sql, [body.message])).toEqual([{ id: again.body.id }]);
     });
 
-    test('the time-outs that the pooler drops are told of', () => {
+    test('the start warns of the time-outs that the pooler drops', () => {
       expect(service.output()).toContain(
-        'idle_in_transaction_session_timeout, lock_timeout, statement_timeout not in force',
+        'Not in force: idle_in_transaction_session_timeout, lock_timeout, statement_timeout.',
       );
     });
 
-    test('a pooler that dies costs 503, until it is back', async () => {
+    test('a pooler that dies costs 503s, until it is back', async () => {
       const list = () => call(service, 'GET', '/v1/categories', { key });
       expect((await list()).status).toBe(200);
       await pooler.kill();

@@ -65,7 +65,7 @@ function fill(from: number, to: number): string[] {
   ];
 }
 
-/** Has the services do all that requests have them do, alone and at once, and gives each statement that they sent. */
+/** Has the services do everything that requests make them do, alone and at once, and returns each statement sent. */
 async function record(): Promise<Sent[]> {
   const { database, sent } = compiled;
   const transactions = new Transactions(database);
@@ -117,7 +117,7 @@ async function record(): Promise<Sent[]> {
   );
 }
 
-/** The statements with a plan that costs more the more rows there are, each with what is wrong. */
+/** The statements whose plan costs more the more rows there are, each with what is wrong. */
 async function faults(): Promise<string[]> {
   const found: string[] = [];
   for (const mode of MODES) {
@@ -134,7 +134,7 @@ async function faults(): Promise<string[]> {
 /** A generic plan does not depend on the values. */
 const distinctTexts = () => [...new Map(statements.map((one) => [one.text, one])).values()];
 
-test('The statements that are looked at are those of every feature, alone and shared', () => {
+test('The statements examined are those of every feature, alone and shared', () => {
   const texts = distinctTexts().map(({ text }) => text);
   const counts = {
     several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
@@ -150,17 +150,17 @@ test('The statements that are looked at are those of every feature, alone and sh
   expect(counts.several).toBeGreaterThanOrEqual(6 * 3);
 });
 
-test('Statistics of a table that has grown since make no statement search or sort it', async () => {
+test('Outdated statistics of a table that has grown make no statement scan or sort it', async () => {
   expect(await faults()).toEqual([]);
 });
 
-test('Fresh statistics make no statement search or sort a table, whatever is rare in it', async () => {
+test('Fresh statistics make no statement scan or sort a table, whatever is rare in it', async () => {
   await run(...TABLES.map((table) => `VACUUM ANALYZE ${table}`));
   expect(await faults()).toEqual([]);
 });
 
-// Then the planner takes an account to have few orders of a status, and may sort them; autovacuum soon tells it better.
-test('Without statistics no statement searches a table, or sorts more than an index has led it to', async () => {
+// The planner then assumes that an account has few orders of a status, and may sort them, until autovacuum has run.
+test('Without statistics no statement scans a table, or sorts more than an index has found', async () => {
   await run(
     ...TABLES.map((table) => `SELECT pg_clear_relation_stats('public', '${table}')`),
     `SELECT pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited) FROM pg_stats
@@ -178,7 +178,7 @@ test.each([
   ['DROP INDEX api_keys_account_id_id_idx', 'api_keys'],
   ['ALTER TABLE api_keys DROP CONSTRAINT api_keys_hash_key', 'api_keys'],
   ['ALTER TABLE messages DROP CONSTRAINT messages_pkey', 'messages'],
-])('%s makes statements search or sort %s, and would be noticed', async (ddl, table) => {
+])('%s makes statements scan or sort %s, and would be noticed', async (ddl, table) => {
   await planner.without(ddl, async () => {
     expect((await faults()).filter((fault) => fault.includes(table)).length).toBeGreaterThan(0);
   });

@@ -10,7 +10,7 @@ import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from '.
 import { postgresOn, removeFolders, ROOT, type Run, signalPostgresOn, type Told } from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
 
-/** PostgreSQL refuses to run as root, so there the service gives it this user, who owns nothing else. */
+/** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
 const isRoot = process.getuid!() === 0;
 
@@ -18,7 +18,7 @@ afterEach(endRuns);
 afterAll(removeFolders);
 
 describe('a start on an empty folder', () => {
-  test('in a folder closed to others tells the addresses, the data folder and a demo key, which work', async () => {
+  test('in a folder closed to others prints the addresses, the data folder and a demo key, which work', async () => {
     const DATA_DIR = join(newFolder(), 'data');
     expect(fs.statSync(join(DATA_DIR, '..')).mode & 0o777).toBe(0o700);
     const run = npmStart({ DATA_DIR });
@@ -62,7 +62,7 @@ describe('a start on an empty folder', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test('makes up for one that lost its power while it set up its database', async () => {
+  test('recovers from one that lost power while it set up its database', async () => {
     const DATA_DIR = newFolder();
     const killed = nodeStart({ DATA_DIR });
     await eventually(() => fs.globSync('*/PG_VERSION', { cwd: DATA_DIR }).length > 0);
@@ -107,10 +107,10 @@ describe('a start on the data of an earlier one', () => {
   });
 
   test.each<[string, (run: Run) => void]>([
-    ['SIGTERM to npm alone', (run) => run.signal('SIGTERM')],
-    ['SIGINT to npm alone', (run) => run.signal('SIGINT')],
-    ['Ctrl-C, which npm and the service both get', (run) => run.signalGroup('SIGINT')],
-  ])('stops at %s, before npm ends', async (_name, signal) => {
+    ['SIGTERM only to npm', (run) => run.signal('SIGTERM')],
+    ['SIGINT only to npm', (run) => run.signal('SIGINT')],
+    ['Ctrl-C, which npm and the service both receive', (run) => run.signalGroup('SIGINT')],
+  ])('stops on %s, before npm ends', async (_name, signal) => {
     const run = npmStart({ DATA_DIR });
     const told = await run.ready();
     expect(postgresOn(DATA_DIR)).toHaveLength(1);
@@ -120,7 +120,7 @@ describe('a start on the data of an earlier one', () => {
     expect(await isServed(told.api)).toBe(false);
   });
 
-  test.each(['SIGHUP', 'SIGKILL'] as const)('stops when npm has ended of %s', async (signal) => {
+  test.each(['SIGHUP', 'SIGKILL'] as const)('stops when npm has died of %s', async (signal) => {
     const run = npmStart({ DATA_DIR });
     const told = await run.ready();
     run.signal(signal);
@@ -128,7 +128,7 @@ describe('a start on the data of an earlier one', () => {
     await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)), 3_000);
   });
 
-  test('is refused while that one runs, which goes on', async () => {
+  test('is refused while that one runs, which continues', async () => {
     const told = await nodeStart({ DATA_DIR }).ready();
     const second = await nodeStart({ DATA_DIR }).failure();
     expect(second).toMatch(/^petstore: Another service is running on the data in .*DATA_DIR\.\n$/);
@@ -148,7 +148,7 @@ describe('a start on the data of an earlier one', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test('leaves a process alone that has the number of a database that is gone', async () => {
+  test('leaves a process alone that has the pid of a database that is gone', async () => {
     const other = spawn('sleep', ['30'], { ...(isRoot && NOBODY), cwd: '/', stdio: 'ignore' });
     fs.writeFileSync(join(DATA_DIR, 'postgres/postmaster.pid'), `${other.pid}\n${DATA_DIR}/postgres\n`);
     await nodeStart({ DATA_DIR }).ready();
@@ -156,7 +156,7 @@ describe('a start on the data of an earlier one', () => {
     expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
   });
 
-  test('takes its database down with it where a bug ends it', async () => {
+  test('takes its database down with it if a bug ends it', async () => {
     const bug = `data:text/javascript,process.on('SIGUSR2',()=>{throw(Error('bug'))})`;
     const run = nodeStart({ DATA_DIR, NODE_OPTIONS: `--import=${bug}` });
     await run.ready();
@@ -184,9 +184,9 @@ describe('a start that cannot go on says why in one line, ends with 1 and leaves
     ['a database away', /ECONNREFUSED/, () => ({ DATABASE_URL: `postgres://u:${secret}@127.0.0.1:1/x` })],
     ['invalid variables', invalidLine, () => invalid],
     ['a data folder that is a file', /cannot be used/, (path) => put(() => fs.writeFileSync(path, ''))],
-    ['a data folder where none can be', /cannot be used/, () => ({ DATA_DIR: '/proc/none/data' })],
+    ['a data folder where none can be created', /cannot be used/, () => ({ DATA_DIR: '/proc/none/data' })],
     [
-      'a strange data folder',
+      'a foreign data folder',
       /used/,
       (path) => put(() => fs.mkdirSync(`${path}/password`, { recursive: true })),
     ],
@@ -215,7 +215,7 @@ describe('on a database elsewhere', () => {
     await Promise.all(all.map((run) => run.stop()));
   });
 
-  test('one that waits for its turn to migrate stops at once at SIGTERM', async () => {
+  test('one that waits for its turn to migrate stops at once on SIGTERM', async () => {
     const DATABASE_URL = await createDatabase();
     const other = new Client({ connectionString: DATABASE_URL });
     await other.connect();
@@ -230,7 +230,7 @@ describe('on a database elsewhere', () => {
     expect(Date.now() - from).toBeLessThan(2_000);
   });
 
-  test('a request that is under way at SIGTERM is answered, and the service ends at once after it', async () => {
+  test('a request that is under way at SIGTERM is answered, and the service ends right after it', async () => {
     const service = await startService();
     const Authorization = `Bearer ${await createKey(service)}`;
     const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
@@ -248,14 +248,14 @@ describe('on a database elsewhere', () => {
   });
 });
 
-test('a checkout says so where its sources are newer than its build, and only then', async () => {
+test('a checkout warns if its sources are newer than its build, and only then', async () => {
   const checkout = join(newFolder(), 'my checkout');
   const copy = (name: string) => fs.cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
   ['src', 'dist', 'package.json'].forEach(copy);
   fs.symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
   const touch = (path: string, time: number) => fs.utimesSync(join(checkout, path), time, time);
   const start = () => nodeStart({ PORT: 'none' }, checkout);
-  // A build leaves alone what has not changed.
+  // A build leaves unchanged files alone.
   touch('dist/src/pets/pets.service.js', Date.now() / 1000 + 10);
   expect(await start().failure()).toMatch(/^petstore: Invalid/);
   touch('src/pets/pets.service.ts', Date.now() / 1000 + 20);

@@ -41,13 +41,13 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'petstore-samples-'));
-  // The samples run as they are; curl itself is told to print the status too.
+  // The samples run as they are; only curl is told to print the status too.
   await writeFile(join(folder, '.curlrc'), 'silent\nwrite-out = "\\n%{http_code}"\n');
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('The code samples', () => {
-  test('are there for every operation, in each language', () => {
+  test('exist for every operation, in each language', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids.toSorted()).toEqual(ORDER.toSorted());
     for (const id of ids) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
@@ -67,7 +67,7 @@ describe('The code samples', () => {
   );
 });
 
-/** Runs the samples of a language in a process each, with what the ones before have brought. */
+/** Runs each sample of a language in its own process, with what earlier ones have returned. */
 async function runAll(service: Service, label: string): Promise<void> {
   const [email, password] = ['EMAIL', 'PASSWORD'].map((name) =>
     exampleOf('createAccount', name.toLowerCase()),
@@ -79,7 +79,7 @@ async function runAll(service: Service, label: string): Promise<void> {
     expect(source).toContain('http://localhost:3000/v1/');
     const here = source
       .replaceAll('http://localhost:3000', service.url)
-      // The one id that the service does not count up from 1.
+      // The only id that does not count up from 1.
       .replace(/(?<=\/messages\/)[\da-f-]+/, messageId);
     const [command, args] = LANGUAGES[label]!(here);
     const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env } });

@@ -11,7 +11,7 @@ afterAll(() => service.stop());
 afterEach(endRuns);
 afterAll(removeFolders);
 
-/** Runs the built program to its end, on the database of the service unless `env` says otherwise. */
+/** Runs the built program to its end, on the database of the service unless `env` names another. */
 async function seed(args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) {
   const child = spawn(process.execPath, ['dist/src/seed/main.js', ...args], {
     cwd: ROOT,
@@ -50,7 +50,7 @@ async function countPets(from: number): Promise<Counts> {
 }
 
 describe('Seeding', () => {
-  test('adds as many animals as it is told, in every category, in the shares of their statuses', async () => {
+  test('adds the given number of animals, in every category, with the proportions of the mix', async () => {
     const { code, stdout, stderr } = await seed(['--pets', '100000']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '50 %\n100 %\n' });
     expect(stdout).toMatch(/^Added 100,000 animals in \d+\.\d s: [\d,]+ a second\.\n$/);
@@ -71,7 +71,7 @@ describe('Seeding', () => {
     expect((await Promise.all(pages)).map(({ body }) => body.length)).toEqual([20, 20, 3]);
   });
 
-  test('adds to what is there, also in other shares', async () => {
+  test('adds to existing animals, also with another mix', async () => {
     const [{ last }] = (await query<{ last: number }>(
       service.databaseUrl,
       'SELECT coalesce(max(id), 0)::int AS last FROM pets',

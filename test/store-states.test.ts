@@ -4,7 +4,7 @@ import { type Answer, expectError, TIMESTAMP } from './support/client.js';
 import { Customer, STATUSES, times } from './support/customer.js';
 import { query, type Service, startService } from './support/service.js';
 
-/** The moves that there are, and what each makes of the animal. */
+/** The allowed moves, and the status that each gives the animal. */
 const MOVES: Record<string, string> = {
   'placed approved': 'pending',
   'placed cancelled': 'available',
@@ -93,7 +93,7 @@ describe('PATCH /store/orders/{orderId}', () => {
 });
 
 describe('An animal', () => {
-  test('that 200 order at once goes to one', async () => {
+  test('that 200 clients order at once goes to one', async () => {
     const petId = await ada.addPet('available');
     const refused = failed(await times(200, (i) => (i % 2 ? ada : bob).place(petId)));
     expect(refused).toHaveLength(199);
@@ -102,7 +102,7 @@ describe('An animal', () => {
     expect(orders).toHaveLength(1);
   });
 
-  test('is available again after all that compete for it have cancelled', async () => {
+  test('is available again after all who compete for it have cancelled', async () => {
     const pets = await times(3, () => ada.addPet('available'));
     const compete = async (i: number) => {
       const customer = i % 2 ? ada : bob;
@@ -134,7 +134,7 @@ describe('An animal', () => {
     await insert('cancelled');
   });
 
-  test('stays as it is where its order cannot be written: both are one transaction', async () => {
+  test('stays as it is if its order cannot be written: both are one transaction', async () => {
     const { petId } = await ada.orderAt('placed');
     await query(service.databaseUrl, `UPDATE pets SET status = 'available' WHERE id = $1`, [petId]);
     expectError(await bob.place(petId), 409, 'pet_not_available');
@@ -144,7 +144,7 @@ describe('An animal', () => {
 
 type Command = { by: number; pet: number } | { by: number; order: number; to: string };
 
-/** What the store must be like: three animals that can be ordered and one without a status, and their orders. */
+/** The expected state of the store: three animals that can be ordered and one without a status, and their orders. */
 class Model {
   readonly orders: { id: number; by: Customer; pet: Model['pets'][number]; status: string }[] = [];
 
@@ -157,7 +157,7 @@ class Model {
     );
   }
 
-  /** Does one thing in the store, and checks that it is answered as it must be. */
+  /** Does one thing in the store, and checks that the answer is as expected. */
   async run(command: Command): Promise<void> {
     const by = command.by ? ada : bob;
     if ('pet' in command) await this.place(by, this.pets[command.pet]!);

@@ -56,20 +56,20 @@ describe('POST /store/orders', () => {
     },
   );
 
-  test('takes an animal again whose order was cancelled', async () => {
+  test('accepts an animal again whose order was cancelled', async () => {
     const { id, petId } = await ada.orderAt('cancelled');
     const { status, body } = await bob.place(petId);
     expect([status, body.petId, body.id > id]).toEqual([201, petId, true]);
   });
 
   test.each(['987654321', '0', '-1', '9223372036854775807', '-9223372036854775808'])(
-    'answers 400 pet_not_found for the animal %s, which is not there',
+    'answers 400 pet_not_found for the animal %s, which does not exist',
     async (petId) => {
       expectError(await ada.post(`{"petId":${petId}}`), 400, 'pet_not_found');
     },
   );
 
-  test('takes an id beyond 2^53 with all its digits', async () => {
+  test('accepts an id beyond 2^53 with all its digits', async () => {
     await query(
       service.databaseUrl,
       `INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
@@ -89,7 +89,7 @@ describe('POST /store/orders', () => {
     ['a fraction', { petId: 1.5 }],
     ['true', { petId: true }],
     ['an array', { petId: [1] }],
-    ['what is past int64', '{"petId":9223372036854775808}'],
+    ['a number beyond int64', '{"petId":9223372036854775808}'],
     ['a list of orders', [{ petId: 1 }]],
   ])('refuses %s', async (_what, body) => {
     expectError(await ada.post(body), 400, 'validation_failed');
@@ -97,7 +97,7 @@ describe('POST /store/orders', () => {
 });
 
 describe('An order of another account', () => {
-  test('is as good as none, and stays as it is', async () => {
+  test('is treated as missing, and stays as it is', async () => {
     const order = await bob.orderAt('placed');
     const theirs = await ada.get(order.id);
     expectError(theirs, 404, 'order_not_found');

@@ -160,7 +160,7 @@ describe('A break is', () => {
     expect(findBreaks(released, changed(change))).toEqual([]);
   });
 
-  test('for a new major version alone where its operation is stable, for a minor one where it is beta', () => {
+  test('allowed only in a new major version for a stable operation, in a minor one for a beta operation', () => {
     const stable: Change = (api) => delete api.paths['/pets'].post;
     const beta: Change = (api) => delete api.paths['/messages'].post;
     const experimental: Change = (api) => delete api.paths['/categories'].post;
@@ -171,7 +171,7 @@ describe('A break is', () => {
     expect(forbidden(experimental)).toBe(0);
   });
 
-  test('none once the day of an operation has come', () => {
+  test('no break once the sunset of an operation has come', () => {
     const without = changed((api) => delete api.paths['/pets/{petId}']);
     expect(findForbidden(released, without, new Date('2030-12-04T23:59:59Z'))).toEqual(['getPet: is gone']);
     expect(findForbidden(released, without, new Date('2030-12-05T00:00:00Z'))).toEqual([]);

@@ -17,7 +17,7 @@ import { createDatabase, query, type Service, startService } from './support/ser
 
 const WORKERS = '2';
 const CONNECTIONS = 48;
-/** A platform whose sockets share no port, as far as the service can tell. */
+/** A platform whose sockets cannot share a port, as far as the service can tell. */
 const ELSEWHERE = `--import=data:text/javascript,Object.defineProperty(process,'platform',{value:'other'})`;
 
 afterEach(endRuns);
@@ -32,7 +32,7 @@ function workersOf(primary: number): number[] {
 }
 
 function isThere(pid: number): boolean {
-  // A process that has ended and that nobody has waited for is `Z`.
+  // A zombie, which nobody has waited for, is `Z`.
   try {
     return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z');
   } catch {
@@ -40,7 +40,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** Sends the same request on many connections at a time. */
+/** Sends the same request on many connections at once. */
 function everywhere<T>(send: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: CONNECTIONS }, send));
 }
@@ -48,7 +48,7 @@ function everywhere<T>(send: () => Promise<T>): Promise<T[]> {
 const listPets = (service: Service, key: string) => call(service, 'GET', '/v1/pets', { key });
 const statusesOf = (answers: { status: number }[]) => new Set(answers.map(({ status }) => status));
 
-/** The value of a metric, of one operation where it is named. */
+/** The value of a metric, for one operation if it is given. */
 function sampleOf(metrics: string, name: string, operation?: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(name) && line.includes(operation ?? ''));
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
@@ -74,7 +74,7 @@ async function finish(post: ClientRequest): Promise<number> {
   return response.statusCode!;
 }
 
-test('serve on one port and one embedded database, which is told once', async () => {
+test('serve on one port and one embedded database, which is printed once', async () => {
   const run = npmStart({ DATA_DIR: newFolder(), WORKERS, LOG_LEVEL: 'warn' });
   const told = await run.ready();
   expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
@@ -88,8 +88,8 @@ test('serve on one port and one embedded database, which is told once', async ()
 });
 
 describe.each([
-  ['where sockets share a port', ''],
-  ['where they do not', ELSEWHERE],
+  ['where sockets can share a port', ''],
+  ['where they cannot', ELSEWHERE],
 ])('%s', (_name, NODE_OPTIONS) => {
   let service: Service;
   let key: string;
@@ -164,7 +164,7 @@ describe.each([
 });
 
 describe('as one service', () => {
-  test('they refuse a revoked key at once, whoever of them was told', async () => {
+  test('they refuse a revoked key at once, whichever of them revoked it', async () => {
     const service = await startService({ WORKERS });
     const account = await createAccount(service);
     const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
@@ -176,7 +176,7 @@ describe('as one service', () => {
     await service.stop();
   });
 
-  test('they tell of their metrics together, whichever of them is asked', async () => {
+  test('they report their metrics together, whichever of them is asked', async () => {
     const service = await startService({ WORKERS, LOG_LEVEL: 'error' });
     const key = await createKey(service);
     await everywhere(() => listPets(service, key));
@@ -211,7 +211,7 @@ describe('as one service', () => {
     expect(await isServed(service.url)).toBe(false);
   });
 
-  test('they stop once at Ctrl-C, which each of them gets, with 0 and without a word', async () => {
+  test('they stop once on Ctrl-C, which each of them receives, with 0 and no output', async () => {
     const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS });
     await run.ready();
     run.signalGroup('SIGINT');
@@ -224,7 +224,7 @@ describe('as one service', () => {
 describe('a start', () => {
   const crash = `--import=data:text/javascript,import'node:cluster';import{isWorker}from'node:cluster';if(isWorker)process.exit(7)`;
 
-  test('whose workers end at once is given up with 1 and a line that says so', async () => {
+  test('whose workers end at once is given up with 1 and one line of explanation', async () => {
     const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS, NODE_OPTIONS: crash });
     const said = await run.failure();
     expect(said).toMatch(

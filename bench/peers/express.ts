@@ -21,7 +21,7 @@ import { createPet, getPet, listPets, type Pet, placeOrder, submitMessage } from
 
 const app = express();
 app.disable('x-powered-by');
-// The service sends none either.
+// The service sends no ETag either.
 app.disable('etag');
 
 app.use((request, response, next) => {

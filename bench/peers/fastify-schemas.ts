@@ -1,6 +1,6 @@
 import { STATUSES } from './shared.js';
 
-// `int64` and `plainText` are keywords of the peer's own: Ajv knows no bigint, and no text that PostgreSQL cannot hold.
+// `int64` and `plainText` are keywords defined here: Ajv knows neither bigint nor text that PostgreSQL cannot hold.
 const INT64 = { type: 'integer', format: 'int64' };
 const STATUS = { type: 'string', enum: STATUSES };
 const TIME = { type: 'string', format: 'date-time' };

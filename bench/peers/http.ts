@@ -85,7 +85,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** The digits of an int64 go into the JSON as they are. */
+/** The digits of an int64 are written into the JSON as they are. */
 function writePet({ id, name, categoryId, status }: Pet): string {
   const end = status ? `,"status":"${status}"}` : '}';
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;

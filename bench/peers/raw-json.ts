@@ -1,6 +1,6 @@
 declare global {
   interface JSON {
-    /** A JSON text that `JSON.stringify` writes as it stands (TC39 JSON.parse source text access). */
+    /** A JSON text that `JSON.stringify` writes unchanged (TC39 JSON.parse source text access). */
     rawJSON(text: string): RawJson;
   }
 }
@@ -9,7 +9,7 @@ export interface RawJson {
   readonly rawJSON: string;
 }
 
-/** Writes an int64 in decimal digits as a JSON integer with all of them. */
+/** An int64 in decimal digits as a JSON integer with all of them. */
 export function int64(digits: string): RawJson {
   return JSON.rawJSON(digits);
 }

@@ -10,14 +10,14 @@ import { findKeyOwner, type ListQuery, type NewPet } from './statements.js';
 
 export const STATUSES = ['available', 'pending', 'sold'];
 
-/** What getPet says of its end. */
+/** The headers of getPet's deprecation. */
 export const DEPRECATION = {
   Deprecation: `@${Date.parse('2026-11-21') / 1000}`,
   Sunset: new Date('2030-12-05').toUTCString(),
   Link: '</v1/pets>; rel="successor-version"',
 };
 
-/** What `express.json` calls its failures. */
+/** The names that `express.json` gives its failures. */
 const BODY_ERRORS: Record<string, ErrorCode> = {
   'entity.parse.failed': 'invalid_json',
   'entity.too.large': 'payload_too_large',
@@ -31,7 +31,7 @@ const BEARER = /^bearer +(?=\S)/i;
 const KEY_LIFETIME_MS = 800;
 const owners = new Map<string, { accountId: Promise<string>; until: number }>();
 
-/** The account of a request, by a query where its key was not seen for a while. */
+/** The account of a request, by a query if its key was not seen recently. */
 export async function authenticate(authorization = ''): Promise<string> {
   const [scheme] = BEARER.exec(authorization) ?? [];
   if (!scheme) throw new ApiError('missing_api_key');
@@ -45,7 +45,7 @@ export async function authenticate(authorization = ''): Promise<string> {
   return accountId;
 }
 
-/** The name of a request: the client's own where it is well-formed. */
+/** The id of a request: the client's own if it is well-formed. */
 export function nameRequest(given: unknown): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
@@ -101,7 +101,7 @@ function require(isValid: boolean, field: string): void {
   if (!isValid) throw new ApiError('validation_failed', `${field} is not valid.`);
 }
 
-/** The id that a page starts after. */
+/** The id after which a page starts. */
 export function readCursor(cursor: unknown): string {
   require(typeof cursor === 'string', 'cursor');
   const id = Buffer.from(cursor as string, 'base64url')
@@ -118,12 +118,12 @@ export function linkToNext(host: string | undefined, query: object, next: string
   return `<http://${host}/v1/pets?${parameters.toString()}>; rel="next"`;
 }
 
-/** Where something that was created is found. */
+/** The address of something that was created. */
 export function locate(host: string | undefined, path: string, id: string): string {
   return `http://${host}/v1/${path}/${id}`;
 }
 
-/** `express.json` passes over a body of another type. */
+/** `express.json` ignores a body of another type. */
 export function requireBody(
   request: IncomingMessage & { body?: unknown },
   _response: unknown,
@@ -133,7 +133,7 @@ export function requireBody(
   next();
 }
 
-/** Any thrown value as the failure that the client is told of. */
+/** Any thrown value as the failure that is sent to the client. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const code = BODY_ERRORS[(error as { type?: string }).type ?? ''];
@@ -142,7 +142,7 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError('internal_error', undefined, { cause: error });
 }
 
-/** Says where a peer listens in the words of the service. */
+/** Prints where a peer listens, in the form of the service. */
 export function announce(server: Server): void {
   const { port } = server.address() as AddressInfo;
   console.log(`API http://127.0.0.1:${port}/v1`);

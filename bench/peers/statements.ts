@@ -31,7 +31,7 @@ export interface Message {
 export interface ListQuery {
   limit: number;
   status?: string;
-  /** The id that the page starts after. */
+  /** The id after which the page starts. */
   after: string;
 }
 
@@ -48,7 +48,7 @@ export async function findKeyOwner(hash: Buffer): Promise<string> {
   return rows[0].account_id;
 }
 
-/** A page, and the id that the next one starts after. Status and limit are literals, so that each has a plan of its own. */
+/** A page, and the id after which the next one starts. Status and limit are literals, so that each has its own plan. */
 export async function listPets({ limit, status, after }: ListQuery): Promise<{ pets: Pet[]; next?: string }> {
   const filter = status ? `status = '${status}' AND` : '';
   const name = `pets ${status ?? ''} ${limit}`;
@@ -74,7 +74,7 @@ export async function createPet({ name, categoryId, status }: NewPet): Promise<P
   return rows[0]!;
 }
 
-/** One statement is one transaction: the animal is taken and the order written, or neither. */
+/** One statement is one transaction: the animal is reserved and the order written, or neither. */
 export async function placeOrder(accountId: string, petId: string): Promise<Order> {
   const text = `
     WITH taken AS (UPDATE pets SET status = 'pending' WHERE id = $2 AND status = 'available' RETURNING id)

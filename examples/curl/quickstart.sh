@@ -9,12 +9,12 @@ JSON='Content-Type: application/json'
 echo 'An account'
 curl --fail-with-body -sS "$BASE/accounts" -H "$JSON" -d "{\"email\":\"$EMAIL\",\"password\":\"$PASSWORD\"}"
 
-printf '\n\nAn API key, which is shown this once\n'
+printf '\n\nAn API key, which is shown only this once\n'
 ANSWER=$(curl --fail-with-body -sS "$BASE/api-keys" -u "$EMAIL:$PASSWORD" -H "$JSON" -d '{"name":"Quickstart"}')
 API_KEY=$(sed 's/.*"key":"\([^"]*\)".*/\1/' <<<"$ANSWER")
 echo "${API_KEY:0:8}…"
 
-printf '\nAn animal; with its Idempotency-Key, this can be sent again without adding a second one\n'
+printf '\nAn animal; with its Idempotency-Key, this can be retried without adding a second one\n'
 curl --fail-with-body -sS "$BASE/pets" -H "Authorization: Bearer $API_KEY" -H "$JSON" \
   -H "Idempotency-Key: $(date +%s%N)" --retry 3 --retry-connrefused \
   -d '{"name":"Luna","categoryId":2,"status":"available"}'

@@ -9,7 +9,7 @@ type NewPet = components['schemas']['NewPet'];
 type Failure = components['schemas']['Error'];
 type Filter = Pick<NonNullable<paths['/pets']['get']['parameters']['query']>, 'status' | 'limit'>;
 
-/** A failure as the service tells it: `code` is what to switch on. */
+/** A failure as the service reports it; switch on its `code`. */
 export class PetStoreError extends Error {
   readonly code: Failure['code'];
   readonly status: number;
@@ -26,7 +26,7 @@ export function petStore(baseUrl: string, apiKey?: string): PetStore {
   return createClient<paths>({ baseUrl, headers: apiKey ? { Authorization: `Bearer ${apiKey}` } : {} });
 }
 
-/** All animals, one page after the other, as the `Link` headers lead. */
+/** All animals, page by page, following the `Link` headers. */
 export async function* allPets(store: PetStore, filter: Filter = {}): AsyncGenerator<Pet> {
   let cursor: string | undefined;
   do {
@@ -43,13 +43,13 @@ function cursorOfNextPage({ headers }: Response): string | undefined {
 }
 
 /**
- * Adds an animal once, however often it takes: all tries have one key, so that a try whose answer was lost is not
- * repeated but told again.
+ * Adds an animal once, however many tries it takes: all have one key, so if an answer was lost, the next try only
+ * repeats that answer.
  */
 export async function addPet(store: PetStore, pet: NewPet, tries = 5): Promise<Pet> {
   const header = { 'Idempotency-Key': randomUUID() };
   for (let left = tries - 1; ; left--) {
-    // A connection that breaks gives no answer at all.
+    // A broken connection gives no answer at all.
     const answer = await store.POST('/pets', { body: pet, params: { header } }).catch(() => undefined);
     if (answer?.data) return answer.data;
     if (answer && (left <= 0 || !isPassing(answer.error))) throw new PetStoreError(answer.error);
@@ -58,7 +58,7 @@ export async function addPet(store: PetStore, pet: NewPet, tries = 5): Promise<P
   }
 }
 
-/** Whether the same request can succeed a little later. */
+/** Whether the same request may succeed a little later. */
 function isPassing({ code, status }: Failure): boolean {
   return status === 429 || status >= 500 || code === 'idempotency_key_in_use';
 }

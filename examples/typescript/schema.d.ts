@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Create an account
-         * @description The first step: its email and password then create API keys.
+         * @description The first step: with its email and password you then create API keys.
          */
         post: operations["createAccount"];
         delete?: never;
@@ -36,7 +36,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The answer is the only place where the key itself is ever told.
+         * @description The key itself is only ever shown in this answer.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -93,7 +93,7 @@ export interface paths {
         /**
          * Fetch an animal
          * @deprecated
-         * @description Will be removed on 2030-12-05. Use `GET /pets` in its place: with `ids` for known animals, or with the `status` filter.
+         * @description Will be removed on 2030-12-05. Use `GET /pets` instead: with `ids` for known animals, or with the `status` filter.
          */
         get: operations["getPet"];
         put?: never;
@@ -192,7 +192,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a message
-         * @description The message is stored when the answer comes; its `status` tells when it has been delivered.
+         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered.
          */
         post: operations["submitMessage"];
         delete?: never;
@@ -276,7 +276,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description When the key ends, in the future; a key without it does not end.
+             * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
         };
@@ -288,7 +288,7 @@ export interface components {
             name: string;
             /**
              * Format: date-time
-             * @description When the key ends, in the future; a key without it does not end.
+             * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
         };
@@ -312,11 +312,11 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description When the key ends, in the future; a key without it does not end.
+             * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
             /**
-             * @description The key itself, told this once: only its hash is stored.
+             * @description The key itself, shown only this once: only its hash is stored.
              * @example petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4
              */
             key: string;
@@ -373,14 +373,14 @@ export interface components {
              */
             id: number;
             /**
-             * @description Name of the category; no two are alike.
+             * @description Unique name of the category.
              * @example Cats
              */
             name: string;
         };
         NewCategory: {
             /**
-             * @description Name of the category; no two are alike.
+             * @description Unique name of the category.
              * @example Ferrets
              */
             name: string;
@@ -441,7 +441,7 @@ export interface components {
             message: string;
         };
         /**
-         * @description Whether the message was only queued so far.
+         * @description Whether the message is still queued, has been delivered, or has failed.
          * @enum {string}
          */
         MessageStatus: "queued" | "delivered" | "failed";
@@ -458,7 +458,7 @@ export interface components {
              */
             message: string;
             /**
-             * @description Whether the message was only queued so far.
+             * @description Whether the message is still queued, has been delivered, or has failed.
              * @example queued
              */
             status: components["schemas"]["MessageStatus"];
@@ -469,13 +469,13 @@ export interface components {
              */
             createdAt: string;
         };
-        /** @description One page, in the order of ascending ids. */
+        /** @description One page, in ascending order of ids. */
         ApiKeys: components["schemas"]["ApiKey"][];
-        /** @description One page, in the order of ascending ids. */
+        /** @description One page, in ascending order of ids. */
         Pets: components["schemas"]["Pet"][];
-        /** @description One page, in the order of ascending ids. */
+        /** @description One page, in ascending order of ids. */
         Categories: components["schemas"]["Category"][];
-        /** @description One page, in the order of ascending ids. */
+        /** @description One page, in ascending order of ids. */
         Orders: components["schemas"]["Order"][];
         /**
          * @description | Status | Code | Meaning |
@@ -537,12 +537,12 @@ export interface components {
          */
         Location: string;
         /**
-         * @description `true` where this repeats the answer to an earlier request with the same `Idempotency-Key`.
+         * @description `true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.
          * @example true
          */
         "Idempotency-Replayed": "true";
         /**
-         * @description How many requests are left (`r`), and seconds until the count starts anew (`t`).
+         * @description How many requests are left (`r`), and seconds until the count resets (`t`).
          * @example "auth";r=0;t=30
          */
         RateLimit: string;
@@ -557,22 +557,22 @@ export interface components {
          */
         Link: string;
         /**
-         * @description The scheme that is asked for.
+         * @description The authentication scheme to use.
          * @example Bearer realm="petstore"
          */
         "WWW-Authenticate": string;
         /**
-         * @description Seconds after which to try again.
+         * @description Seconds to wait before trying again.
          * @example 1
          */
         "Retry-After": number;
         /**
-         * @description Since when the operation is deprecated (RFC 9745).
+         * @description When the operation was deprecated (RFC 9745).
          * @example @1795219200
          */
         Deprecation: string;
         /**
-         * @description From when on the operation is gone (RFC 8594).
+         * @description When the operation is removed (RFC 8594).
          * @example Thu, 05 Dec 2030 00:00:00 GMT
          */
         Sunset: string;
@@ -1144,7 +1144,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
-                /** @description Only the animals with these ids; ids that are not there are passed over. */
+                /** @description Only the animals with these ids; unknown ids are ignored. */
                 ids?: number[];
             };
             header?: never;

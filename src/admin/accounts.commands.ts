@@ -10,7 +10,7 @@ interface Options {
   generatePassword?: boolean;
 }
 
-const GENERATE = ['--generate-password', 'make a password and print it, instead of reading one'] as const;
+const GENERATE = ['--generate-password', 'generate a password and print it, instead of reading one'] as const;
 
 /** `accounts list | create | set-password` */
 export function addAccountsCommands(program: Command): void {
@@ -18,14 +18,14 @@ export function addAccountsCommands(program: Command): void {
   accounts.command('list').description('list every account').option('--json', 'print JSON').action(list);
   accounts
     .command('create')
-    .description('create an account; its password is read from the terminal or the standard input')
+    .description('create an account; its password is read from the terminal or standard input')
     .argument('<email>')
     .option(...GENERATE)
     .option('--json', 'print JSON')
     .action(create);
   accounts
     .command('set-password')
-    .description('replace the password of an account; its keys go on')
+    .description('replace the password of an account; its keys stay valid')
     .argument('<email>')
     .option(...GENERATE)
     .option('--json', 'print JSON')

@@ -6,10 +6,10 @@ import { Config } from '../config.js';
 import { DatabaseModule } from '../database/database.module.js';
 import { LimitsModule } from '../limits/limits.module.js';
 
-/** As much of the service as managing accounts and keys takes. */
+/** The part of the service that is needed to manage accounts and keys. */
 @Module({ imports: [DatabaseModule, LimitsModule, AuthModule] })
 export class AdminModule {
-  /** An operator is not limited, so Redis is left alone. */
+  /** Operators are not limited, so Redis is not used. */
   static with(config: Config): DynamicModule {
     const own = Object.assign(new Config(), config, { DATABASE_POOL_SIZE: 1, REDIS_URL: undefined });
     return { module: AdminModule, imports: [CommonModule.with(own, new Clock())] };

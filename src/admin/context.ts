@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { Config } from '../config.js';
 import { AdminModule } from './admin.module.js';
 
-/** Runs work on the accounts and keys of a migrated database, without HTTP. */
+/** Runs work on the accounts and keys of a migrated database, without serving HTTP. */
 export async function withContext<Result>(
   config: Config,
   work: (app: INestApplicationContext) => Promise<Result>,

@@ -20,10 +20,10 @@ export function addKeysCommands(program: Command): void {
     .action(list);
   keys
     .command('create')
-    .description('create a key and print it, this once')
+    .description('create a key and print it, only this once')
     .argument('<email>')
     .requiredOption('--name <name>', 'what the key is for')
-    .option('--expires-at <time>', 'when the key ends, such as 2030-01-31T12:00:00Z')
+    .option('--expires-at <time>', 'when the key expires, such as 2030-01-31T12:00:00Z')
     .option('--json', 'print JSON')
     .action(create);
   keys

@@ -2,10 +2,10 @@ import type { Type } from '@nestjs/common';
 import { writersOf } from '../common/field.js';
 import type { Page, PageQuery } from '../common/paging.js';
 
-/** What a row holds, each value as JSON. */
+/** The fields of a row, each value as JSON. */
 export type Fields = Record<string, string>;
 
-/** An item as its DTO class says, as in an answer of the API. */
+/** An item as its DTO class defines it, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
   const values = item as Record<string, unknown>;
   const given = writersOf(type).filter(({ name }) => values[name] !== undefined && values[name] !== null);
@@ -23,7 +23,7 @@ export async function everyPage<Row extends { id: string }>(
   }
 }
 
-/** Writes one row or a list to the standard output: a table for people, or JSON for programs. */
+/** Writes one row or a list to standard output: a table for people, or JSON for programs. */
 export function write(rows: Fields | Fields[], asJson: boolean | undefined): void {
   if (!asJson) console.log(table([rows].flat()));
   else console.log(Array.isArray(rows) ? `[${rows.map(toObject).join(',\n ')}]` : toObject(rows));
@@ -44,7 +44,7 @@ function table(rows: Fields[]): string {
   return written.map((line) => line.trimEnd()).join('\n');
 }
 
-/** A name can hold anything, also what a terminal would obey: it stays written as in JSON, where that is escaped. */
+/** A name can hold anything, even terminal escape sequences, so it stays escaped as in JSON. */
 function cell(json = ''): string {
   return json
     .replace(/^"(.*)"$/, '$1')

@@ -9,12 +9,12 @@ export function generatePassword(): string {
 }
 
 /**
- * Asks for a password on the terminal, where it is not shown, or takes the first line of the standard input. It is never
- * an argument: those stand in the history of the shell and in the list of processes.
+ * Asks for a password on the terminal, without echo, or takes the first line of standard input. It is never an
+ * argument: arguments end up in the shell's history and the process list.
  */
 export async function readPassword(): Promise<string> {
   if (process.stdin.isTTY) return read({ prompt: 'Password:', silent: true, output: process.stderr });
   const [line] = (await text(process.stdin)).split(/\r?\n/, 1);
-  if (!line) throw new OperatorError('There is no password on the standard input.');
+  if (!line) throw new OperatorError('There is no password on standard input.');
   return line;
 }

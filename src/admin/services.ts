@@ -4,13 +4,13 @@ import { runCommand } from '../command.js';
 import { OperatorError } from '../operator-error.js';
 import { withContext } from './context.js';
 
-/** The services that a command works with. */
+/** The services that commands use. */
 interface Services {
   accounts: AccountsService;
   apiKeys: ApiKeysService;
 }
 
-/** Runs a command on the services, without HTTP; the process ends with 1 where it has failed, and says why in one line. */
+/** Runs a command on the services, without HTTP. If it fails, the process prints one line and exits with 1. */
 export function withServices(work: (services: Services) => Promise<void>): Promise<void> {
   return runCommand(({ config }) =>
     withContext(config, (app) =>
@@ -21,7 +21,7 @@ export function withServices(work: (services: Services) => Promise<void>): Promi
 
 /**
  * The id of the account with an email.
- * @throws OperatorError where there is none
+ * @throws OperatorError if there is none
  */
 export async function accountId({ accounts }: Services, email: string): Promise<string> {
   const id = await accounts.findIdByEmail(email);

@@ -1,7 +1,7 @@
 import { Column, CreateDateColumn, Entity, Index } from 'typeorm';
 import { IdColumn } from '../database/columns.js';
 
-/** Who uses the service. Its email is unique whatever its letters' case (the index is on `lower(email)`). */
+/** A user of the service. Emails are unique regardless of case (the index is on `lower(email)`). */
 @Entity('accounts')
 @Index('accounts_email_key', { synchronize: false })
 export class Account {
@@ -11,7 +11,7 @@ export class Account {
   @Column('text')
   email!: string;
 
-  /** Argon2id in the PHC string format; never selected unless asked for by name. */
+  /** Argon2id in the PHC string format; only selected when asked for by name. */
   @Column('text', { name: 'password_hash', select: false })
   passwordHash!: string;
 

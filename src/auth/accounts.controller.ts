@@ -19,7 +19,7 @@ export class AccountsController {
   @Operation({
     id: 'createAccount',
     summary: 'Create an account',
-    description: 'The first step: its email and password then create API keys.',
+    description: 'The first step: with its email and password you then create API keys.',
     returns: AccountDto,
     status: 201,
     errors: { account_exists: 409 },

@@ -23,12 +23,12 @@ export class AccountsService {
     return account;
   }
 
-  /** Replaces the password. The account's keys go on. */
+  /** Replaces the password. The account's keys stay valid. */
   async setPassword(id: string, password: string): Promise<void> {
     await this.accounts.update({ id }, { passwordHash: await hashPassword(password) });
   }
 
-  /** The id of the account with this email and password, or null. An unknown email takes as long as a wrong password. */
+  /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
   async findIdByPassword(email: string, password: string): Promise<string | null> {
     const account = isPlainText(email)
       ? await this.byEmail(email).addSelect('account.passwordHash').getOne()

@@ -4,7 +4,7 @@ import { Int64Param } from '../common/params.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {
-  description: 'When the key ends, in the future; a key without it does not end.',
+  description: 'When the key expires, in the future; a key without it does not expire.',
   optional: true,
 };
 
@@ -35,7 +35,7 @@ export class ApiKeyDto {
 @ApiSchema({ name: 'CreatedApiKey' })
 export class CreatedApiKeyDto extends ApiKeyDto {
   @TextField({
-    description: 'The key itself, told this once: only its hash is stored.',
+    description: 'The key itself, shown only this once: only its hash is stored.',
     example: 'petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4',
     max: 57,
   })

@@ -12,7 +12,7 @@ import {
 import { IdColumn } from '../database/columns.js';
 import { Account } from './account.entity.js';
 
-/** A key of an account, known by its hash alone. */
+/** A key of an account, of which only the hash is stored. */
 @Entity('api_keys')
 @Unique('api_keys_hash_key', ['hash'])
 @Index('api_keys_account_id_id_idx', ['accountId', 'id'])

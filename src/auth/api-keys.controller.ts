@@ -27,7 +27,7 @@ export class ApiKeysController {
   @Operation({
     id: 'createApiKey',
     summary: 'Create an API key',
-    description: 'The answer is the only place where the key itself is ever told.',
+    description: 'The key itself is only ever shown in this answer.',
     returns: CreatedApiKeyDto,
     status: 201,
   })

@@ -10,7 +10,7 @@ import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
 import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
 
-/** The event that the other workers of this service are told of. */
+/** The event that is broadcast to the other workers of this service. */
 const REVOKED = 'key revoked';
 
 /** The API keys of each account, and the look-up of the account behind a key. */
@@ -34,8 +34,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Creates a key. The key itself is handed out here and nowhere else.
-   * @throws ApiError `validation_failed` for an end that has passed
+   * Creates a key. The key itself is returned here and nowhere else.
+   * @throws ApiError `validation_failed` if it would already have expired
    */
   async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
     if (expiresAt && expiresAt.getTime() <= Date.now()) {
@@ -53,8 +53,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon as they hear of it, every
-   * other instance within a second.
+   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon as they are notified, and
+   * every other instance within a second.
    * @throws ApiError `api_key_not_found`
    */
   async revoke(accountId: string, id: string): Promise<void> {
@@ -64,12 +64,12 @@ export class ApiKeysService {
     if (!affected) throw new ApiError('api_key_not_found');
   }
 
-  /** The owner of a valid key where that is known without a query, else undefined. */
+  /** The owner of a valid key if that is known without a query, else undefined. */
   peekOwner(key: string): KeyOwner | undefined {
     return this.cache.peek(key);
   }
 
-  /** The owner of a valid key; null for one that is unknown, mistyped, expired or revoked. */
+  /** The owner of a valid key; null if it is unknown, mistyped, expired or revoked. */
   async findOwner(key: string): Promise<KeyOwner | null> {
     return isSecretKey(key) ? this.cache.get(key) : null;
   }

@@ -11,14 +11,14 @@ import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { limitSubjects } from './limit-subjects.js';
 
-/** A request past the guard, with the account that it is of. */
+/** A request past the guard, with its account. */
 export interface AuthenticatedRequest extends Request {
   accountId: string;
 }
 
 const BEARER = /^bearer +(?=\S)/i;
 
-/** Closes every operation but those marked `@Public()`. Runs before anything else of a request is looked at. */
+/** Closes every operation that is not marked `@Public()`. Runs before anything else in a request is looked at. */
 @Injectable()
 export class AuthGuard implements CanActivate {
   private readonly accesses = new Map<unknown, Map<unknown, Access>>();
@@ -39,7 +39,7 @@ export class AuthGuard implements CanActivate {
     return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
   }
 
-  /** How an operation is opened. Looked up once; a method can be inherited by several classes. */
+  /** How an operation is opened. Looked up once; several classes can inherit one method. */
   private accessOf(context: ExecutionContext): Access {
     const [method, controller] = [context.getHandler(), context.getClass()];
     let accesses = this.accesses.get(controller);
@@ -52,7 +52,7 @@ export class AuthGuard implements CanActivate {
     return access;
   }
 
-  /** A key that was just seen is let through at once; any other goes through Passport. */
+  /** A key seen recently is let through at once; any other goes through Passport. */
   private checkKey(request: AuthenticatedRequest, response: Response): true | Promise<true> {
     const header = request.headers.authorization ?? '';
     const [scheme] = BEARER.exec(header) ?? [];
@@ -96,7 +96,7 @@ function admit(request: AuthenticatedRequest, accountId: string): true {
   return true;
 }
 
-/** Which of two `Authorization` headers was meant is not ours to guess. */
+/** Of two `Authorization` headers, it is not ours to guess which was meant. */
 function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
 }

@@ -14,7 +14,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     super();
   }
 
-  /** An instance of its own: Passport's global one would know only the last application that a process made. */
+  /** An instance of its own: Passport's global one would only know the last application created in a process. */
   protected getPassportInstance(): passport.PassportStatic {
     return (this.passport ??= new passport.Passport() as passport.PassportStatic);
   }
@@ -25,8 +25,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /**
-   * The owner of the key in an `Authorization` header, or null. Passport gets to see this header alone: its strategy
-   * would also take a key from the query or the body.
+   * The owner of the key in an `Authorization` header, or null. Passport only sees this header: its strategy would also
+   * take a key from the query or the body.
    */
   findOwner(authorization: string): Promise<KeyOwner | null> {
     const request = { headers: { authorization } };

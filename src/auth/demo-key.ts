@@ -7,10 +7,10 @@ import { askPrimary } from '../common/worker-channel.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 
-/** RFC 2606 keeps `.invalid` free, so nobody can own this address. */
+/** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for the first steps with a service on its embedded database. */
+/** The key for first steps with a service on its embedded database. */
 @Injectable()
 export class DemoKey {
   private value?: string;
@@ -21,8 +21,8 @@ export class DemoKey {
   ) {}
 
   /**
-   * The key of a data folder: that of an earlier start as long as it is valid, so that a restart interrupts nobody. The
-   * folder also holds the password of the database, so that the key in a file gives nothing away.
+   * The key of a data folder: that of an earlier start while it is valid, so that a restart interrupts nobody. The
+   * folder also holds the password of the database, so storing the key in it discloses nothing more.
    */
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');
@@ -37,7 +37,7 @@ export class DemoKey {
     return cluster.isWorker ? askPrimary<string | undefined>('demo-key') : this.value;
   }
 
-  /** A new key, of an account whose password nobody knows. Earlier demo keys are revoked. */
+  /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */
   private async create(): Promise<string> {
     const password = randomBytes(32).toString('hex');
     const accountId =

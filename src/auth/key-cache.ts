@@ -1,29 +1,29 @@
 import { LRUCache } from 'lru-cache';
 
-/** Whom a valid key speaks for. */
+/** The account behind a valid key. */
 export interface KeyOwner {
   keyId: string;
   accountId: string;
-  /** Milliseconds since 1970; Infinity where the key does not end. */
+  /** Milliseconds since 1970; Infinity if the key does not expire. */
   expiresAt: number;
 }
 
 interface Entry {
   owner: KeyOwner;
-  /** Value of `performance.now()` from which on the entry is stale. */
+  /** Value of `performance.now()` from which the entry is stale. */
   until: number;
 }
 
 /**
- * Less than a second, so that every instance refuses a revoked key within a second without being told of it. It counts
- * from before the query was sent: a slow database does not lengthen it.
+ * Less than a second, so that every instance refuses a revoked key within a second without being notified. Counted from
+ * before the query, so a slow database does not extend it.
  */
 const LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
 
-/** Valid keys that were just looked up: a busy key costs one query a second, not one a request. */
+/** Valid keys looked up recently: a busy key costs one query a second, not one a request. */
 export class KeyCache {
-  /** Keys that were known without a query of their own, and those that were not, since the start. */
+  /** Keys that were found without a query of their own, and those that were not, since the start. */
   hits = 0;
   misses = 0;
   private entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
@@ -31,7 +31,7 @@ export class KeyCache {
 
   constructor(private readonly lookUp: (key: string) => Promise<KeyOwner | null>) {}
 
-  /** The owner where the key is known without a query, else undefined. */
+  /** The owner if the key is known without a query, else undefined. */
   peek(key: string): KeyOwner | undefined {
     const entry = this.entries.get(key);
     if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
@@ -39,7 +39,7 @@ export class KeyCache {
     return entry.owner;
   }
 
-  /** The owner, by one query for all requests that ask at the same time; null where the key is not valid. */
+  /** The owner, by one query for all requests that ask at the same time; null if the key is not valid. */
   async get(key: string): Promise<KeyOwner | null> {
     const known = this.peek(key);
     if (known) return known;
@@ -48,7 +48,7 @@ export class KeyCache {
     return pending ?? this.load(key);
   }
 
-  /** Forgets every key, and lets no look-up that is under way be remembered. */
+  /** Forgets every key, and keeps look-ups under way from being cached. */
   clear(): void {
     this.entries = new LRUCache({ max: MAX_ENTRIES });
     this.pending = new Map();

@@ -11,11 +11,11 @@ const argon2id = promisify(argon2) as (
   parameters: Argon2Parameters,
 ) => Promise<Buffer>;
 
-/** Passwords that are being hashed or wait for it. More would wait longer than a client does, and hold 19 MiB each. */
+/** Limit on passwords being hashed or queued for it. More would wait longer than a client does, at 19 MiB each. */
 const MAX_PENDING = 64;
 let pending = 0;
 
-/** @throws ApiError `service_unavailable` where too many wait already */
+/** @throws ApiError `service_unavailable` if too many are waiting already */
 async function derive(parameters: Argon2Parameters): Promise<Buffer> {
   if (pending >= MAX_PENDING) throw new ApiError('service_unavailable');
   pending++;
@@ -26,14 +26,14 @@ async function derive(parameters: Argon2Parameters): Promise<Buffer> {
   }
 }
 
-/** Hashes a password into the PHC string format, with its salt and cost. Takes some 36 ms in the thread pool. */
+/** Hashes a password into the PHC string format, with its salt and cost. Takes about 36 ms in the thread pool. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const tag = await derive({ ...COST, message: password, nonce: salt });
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${base64(salt)}$${base64(tag)}`;
 }
 
-/** Whether a password is the one that was hashed. Without a hash it takes as long, and the answer is no. */
+/** Whether a password matches a hash. Without a hash it takes as long and returns false. */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   const [, memory, passes, parallelism, salt, tag] = PHC.exec(hash ?? '') ?? [];
   if (!salt || !tag) {
@@ -52,7 +52,7 @@ export async function verifyPassword(password: string, hash: string | undefined)
   return timingSafeEqual(actual, expected);
 }
 
-/** The PHC string format writes Base64 without padding. */
+/** The PHC string format uses Base64 without padding. */
 function base64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }

@@ -13,7 +13,7 @@ export function newSecretKey(): string {
   return PREFIX + random + checksum(random);
 }
 
-/** Whether a text can be an API key at all: a mistyped one costs no query. */
+/** Whether a text can be an API key at all, so that a mistyped one costs no query. */
 export function isSecretKey(text: string): boolean {
   const [, random, sum] = FORMAT.exec(text) ?? [];
   return random !== undefined && checksum(random) === sum;

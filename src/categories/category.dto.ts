@@ -5,7 +5,7 @@ import { Int64Param } from '../common/params.js';
 @ApiSchema({ name: 'NewCategory' })
 export class NewCategoryDto {
   @TextField({
-    description: 'Name of the category; no two are alike.',
+    description: 'Unique name of the category.',
     example: 'Ferrets',
     max: 255,
     blank: false,
@@ -19,7 +19,7 @@ export class CategoryDto {
   id!: string;
 
   @TextField({
-    description: 'Name of the category; no two are alike.',
+    description: 'Unique name of the category.',
     example: 'Cats',
     max: 255,
     blank: false,

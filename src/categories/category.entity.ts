@@ -1,7 +1,7 @@
 import { Check, Column, Entity, Unique } from 'typeorm';
 import { IdColumn } from '../database/columns.js';
 
-/** A kind of animal. Categories are one catalogue for all accounts. */
+/** A kind of animal. All accounts share one catalogue. */
 @Entity('categories')
 @Unique('categories_name_key', ['name'])
 @Check('categories_name_check', `char_length(name) BETWEEN 1 AND 255`)

@@ -8,8 +8,8 @@ import type { RunningService } from '../serve.js';
 import { Workers } from './workers.js';
 
 /**
- * Makes the database ready, and has workers serve on it. This process itself serves nothing.
- * @param stopping ends the start, and the replacing of workers
+ * Prepares the database and runs workers on it. This process itself serves nothing.
+ * @param stopping aborts the start, and stops replacing workers
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
@@ -29,7 +29,7 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
   });
 }
 
-/** What it takes to make the key is loaded for that alone, and only where there is one. */
+/** What it takes to create the key is loaded only here, and only if there is a data folder. */
 async function openDemoKey({ config, path }: OpenDatabase): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');

@@ -11,21 +11,21 @@ import { cannotListen } from '../http/cannot-listen.js';
 import { collectMetrics } from '../observability/cluster-metrics.js';
 import type { Serving } from './worker.js';
 
-/** A worker that has served for so many milliseconds started well; what ends it later is another matter. */
+/** A worker that has served for this many milliseconds has started well; what ends it later is another matter. */
 const STEADY_MS = 5_000;
 /** After this many early ends in a row, another worker would fail as well. */
 const MAX_FAILURES = 5;
-/** Milliseconds before a worker that ended early is replaced; twice as many after each further one, up to the last. */
+/** Milliseconds before a worker that ended early is replaced; doubled after each further one, up to the last value. */
 const PAUSE_MS = { first: 100, last: 5_000 };
 
-/** The processes that serve: as many as were asked for, one that ends is replaced. */
+/** The processes that serve: as many as were asked for; one that ends is replaced. */
 export class Workers {
-  /** Resolves, where they cannot go on, to what is wrong. */
+  /** Resolves to the reason if they cannot go on. */
   readonly failure: Promise<Error>;
-  /** Keeps the counts of the limits for the workers; it only has to be there. */
+  /** Keeps the workers' limit counts; it only has to exist. */
   protected readonly limits = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
-  /** Since when each serves, by `performance.now()`. */
+  /** Since when each has been serving, by `performance.now()`. */
   private readonly serving = new Map<Worker, number>();
   private port?: Promise<number>;
   private failures = 0;
@@ -33,7 +33,7 @@ export class Workers {
   private begun!: (serving: Serving) => void;
   private fail!: (error: Error) => void;
 
-  /** @param environment what the workers have beside the environment of this process */
+  /** @param environment what the workers get in addition to the environment of this process */
   constructor(
     private readonly config: Config,
     private readonly environment: Record<string, string>,
@@ -44,12 +44,12 @@ export class Workers {
 
   /**
    * Starts them all; resolves once they serve.
-   * @throws OperatorError where they do not, or are stopped before
+   * @throws OperatorError if they do not, or are stopped first
    */
   async start(): Promise<Serving> {
     const begun = new Promise<Serving>((resolve) => (this.begun = resolve));
     this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
-    // Matters where sockets cannot share a port: a connection that the primary has handed to a worker that dies would
+    // Matters only where sockets cannot share a port: a connection that the primary has handed to a dying worker would
     // stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     relayBroadcasts();
@@ -75,7 +75,7 @@ export class Workers {
   private fork(): void {
     if (this.isOver) return;
     const worker = cluster.fork(this.environment);
-    // A message to a worker that has just ended; its end is heard of below.
+    // A message to a worker that has just ended; `exit` is handled below.
     worker.on('error', () => {});
     worker.on('message', (message: Serving | { type?: undefined } | null) => {
       if (message?.type === 'serving') this.note(worker, message);
@@ -83,14 +83,14 @@ export class Workers {
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
   }
 
-  /** All listen on one port, which is claimed when the first is ready to. */
+  /** All listen on one port, which is claimed when the first worker asks for it. */
   private async claimPort(): Promise<number> {
     const { PORT, HOST } = this.config;
     try {
       return await (this.port ??= claimPort(PORT, HOST));
     } catch (error) {
       this.fail(cannotListen('PORT', PORT, error));
-      // The workers are about to be stopped, and have nothing to add.
+      // The workers are about to be stopped and need no answer.
       return new Promise(() => {});
     }
   }
@@ -113,7 +113,7 @@ export class Workers {
       );
       return;
     }
-    this.logger.warn(`A worker has ended with ${how}; another takes its place.`);
+    this.logger.warn(`A worker has ended with ${how}; another takes its place`);
     if (!wasSteady) await sleep(Math.min(PAUSE_MS.first * 2 ** (this.failures - 1), PAUSE_MS.last));
     this.fork();
   }

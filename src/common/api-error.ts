@@ -1,6 +1,6 @@
 /**
- * Every code that an Error can carry: the status it is answered with, and what it means.
- * The OpenAPI document lists these same codes; a client switches on them, so a code never changes its meaning.
+ * Every code that an Error can carry: its status, and what it means. The OpenAPI document lists these same codes;
+ * clients switch on them, so a code never changes its meaning.
  */
 export const ERROR_CODES = {
   bad_request: { status: 400, meaning: 'The request is not valid HTTP.' },
@@ -53,11 +53,11 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 interface ApiErrorOptions {
-  /** Where one code is answered with different statuses, e.g. 400 for a category named in a body. */
+  /** If one code is answered with different statuses, e.g. 400 for a category named in a body. */
   status?: number;
   /** Response headers that belong to this failure, e.g. `Allow`. */
   headers?: Record<string, string>;
-  /** What really happened; goes to the log, never to the client. */
+  /** The underlying error; goes to the log, never to the client. */
   cause?: unknown;
 }
 
@@ -73,7 +73,7 @@ export class ApiError extends Error {
   ) {
     super(message, { cause });
     this.status = status;
-    // RFC 9110, 10.2.3: a client is told when to come back.
+    // RFC 9110, 10.2.3: tells the client when to come back.
     this.headers = status === 503 ? { 'Retry-After': '1', ...headers } : headers;
   }
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net';
 
 /**
- * Makes sure that a port is free, and returns it (for 0, any free one). A socket that shares its port with no other binds
- * it for a moment: sockets that share a port would also share it with those of another service.
+ * Makes sure that a port is free, and returns it (for 0, any free one). A socket without port sharing binds it for a
+ * moment: sockets that share a port would also share it with another service.
  * @throws what `net.Server.listen` emits, such as EADDRINUSE
  */
 export async function claimPort(port: number, host?: string): Promise<number> {

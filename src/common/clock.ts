@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-/** The time as the service sees it, so that a test can stand at another date. */
+/** The current time, injected so that a test can set another date. */
 @Injectable()
 export class Clock {
   /** Milliseconds since 1970, UTC. */

@@ -3,7 +3,7 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ValidateBy, ValidateIf } from 'class-validator';
 
-/** What every field of a DTO says of itself. A field is required unless `optional`; then it is left out, never null. */
+/** Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null. */
 export interface FieldOptions {
   description: string;
   example?: unknown;
@@ -12,10 +12,10 @@ export interface FieldOptions {
 
 interface Rule {
   schema: ApiPropertyOptions;
-  /** What a valid value is, to complete the sentence "name must be …". */
+  /** What a valid value is, completing the sentence "name must be …". */
   must: string;
   accepts: (value: unknown) => boolean;
-  /** Runs before `accepts`, on the value as it was sent. */
+  /** Runs before `accepts`, on the value as sent. */
   read?: (value: unknown) => unknown;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
@@ -29,7 +29,7 @@ export interface FieldWriter {
 
 const WRITERS = Symbol('writers');
 
-/** The fields of a DTO class in their order, those that it inherits first. */
+/** The fields of a DTO class in order, inherited ones first. */
 export function writersOf(type: Type): FieldWriter[] {
   return (Reflect.getMetadata(WRITERS, type.prototype) as FieldWriter[] | undefined) ?? [];
 }
@@ -42,7 +42,7 @@ function Written(write: (value: unknown) => string): PropertyDecorator {
 }
 
 /**
- * One decorator for a field: its rule for class-validator, its reading for class-transformer, its writing in an answer,
+ * One decorator for a field: its rule for class-validator, how class-transformer reads it, how an answer writes it, and
  * its OpenAPI schema.
  */
 export function field(options: FieldOptions, rule: Rule): PropertyDecorator {
@@ -62,5 +62,5 @@ export function field(options: FieldOptions, rule: Rule): PropertyDecorator {
   );
 }
 
-/** What `read` gives for a value that it cannot read, so that no rule accepts it. */
+/** What `read` returns for a value that it cannot read, so that no rule accepts it. */
 export const UNREADABLE = Symbol('unreadable');

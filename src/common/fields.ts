@@ -24,7 +24,7 @@ export function TextField(
 // Visible ASCII without the colon, which HTTP Basic cannot carry (RFC 7617).
 const EMAIL_CHARACTERS = /^[!-9;-~]{1,254}$/;
 
-/** An email address of at most 254 characters, all ASCII: that is what `email` means in JSON Schema (RFC 5321). */
+/** An email address of at most 254 characters, all ASCII: what `email` means in JSON Schema (RFC 5321). */
 export function EmailField(options: FieldOptions) {
   const accepts = (value: unknown) =>
     typeof value === 'string' && EMAIL_CHARACTERS.test(value) && isEmail(value);
@@ -74,7 +74,7 @@ export function TimestampField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'string', format: 'date-time' },
     must: 'a time such as 2030-01-31T12:00:00Z',
-    // An offset can move a time into a year that RFC 3339 cannot write. NaN, an invalid date, is in no range either.
+    // An offset can move a time into a year that RFC 3339 cannot express. NaN, an invalid date, is not in range either.
     accepts: (value) => {
       const year = value instanceof Date ? value.getUTCFullYear() : NaN;
       return year >= 0 && year <= 9999;

@@ -2,7 +2,7 @@ const DIGITS = /^(?:0|-?[1-9]\d{0,18})$/;
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
 
-/** Whether a text is an int64 in plain decimal digits: no sign `+`, leading zero, exponent, hex or white space. */
+/** Whether a text is an int64 in plain decimal digits: no `+` sign, leading zero, exponent, hex or white space. */
 export function isInt64Text(text: unknown): text is string {
   return typeof text === 'string' && DIGITS.test(text) && inRange(text);
 }
@@ -10,11 +10,11 @@ export function isInt64Text(text: unknown): text is string {
 /** The decimal text of a JSON integer in the range of an int64, else undefined. */
 export function int64FromJson(value: unknown): string | undefined {
   if (typeof value === 'bigint') return value >= MIN && value <= MAX ? value.toString() : undefined;
-  // `+ 0` makes the -0 that JSON can write a plain 0.
+  // `+ 0` turns -0, which JSON can express, into 0.
   return Number.isSafeInteger(value) ? String((value as number) + 0) : undefined;
 }
 
-/** Sorts ids, which are positive, by their value. */
+/** Compares ids, which are positive, by their numeric value. */
 export function compareDigits(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : 1);
 }

@@ -4,7 +4,7 @@ import type { ErrorCode } from './api-error.js';
 import { listSerializer, type Serializer, serializer } from './serializer.js';
 import { wrapMethod } from './wrap-method.js';
 
-/** Marks of an operation that only the making of the OpenAPI document reads; they do not stay in it. */
+/** Extensions that carry facts from the decorators to the OpenAPI builder, which removes them. */
 export const MARKS = {
   access: 'x-mark-access',
   errors: 'x-mark-errors',
@@ -14,24 +14,24 @@ export const MARKS = {
 } as const;
 
 interface OperationOptions {
-  /** The operationId, which generated clients take as the name of their method. */
+  /** The operationId, which client generators use as the method name. */
   id: string;
   summary: string;
   description?: string;
-  /** Class of the answer; in brackets where it is a page of them. */
+  /** Class of the answer; in brackets for a page of them. */
   returns?: Type | [Type];
   /** Success status; 200 when left out. */
   status?: number;
   /** Whether the answer has a `Location`. */
   located?: boolean;
-  /** The errors of this operation beside those that every operation has, with their statuses. */
+  /** The errors of this operation besides those that every operation has, with their statuses. */
   errors?: Partial<Record<ErrorCode, number>>;
 }
 
-/** Metadata key under which the operationId of a method is found. */
+/** Metadata key of a method's operationId. */
 export const OPERATION_ID = 'operationId';
 
-/** Names and documents an operation, and sets its success status. Goes with every route. */
+/** Names and documents an operation, and sets its success status. Every route has one. */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { id, summary, description, returns, status = 200, located = false, errors = {} } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
@@ -46,7 +46,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
   );
 }
 
-/** Writes what a method returns. */
+/** Serializes what a method returns. */
 function Answers<Item>(serialize: Serializer<Item>): MethodDecorator {
   return (_target, _name, descriptor: PropertyDescriptor) => {
     wrapMethod(descriptor, (call) => async (args) => serialize((await call(args)) as Item));
@@ -58,7 +58,7 @@ export function Tag(name: string, description: string): ClassDecorator {
   return applyDecorators(ApiTags(name), ApiExtension(MARKS.tag, { name, description }));
 }
 
-/** Says that an operation may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
+/** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
 export function Stability(stability: 'beta' | 'experimental') {
   return ApiExtension('x-stability', stability);
 }
@@ -72,8 +72,8 @@ function access(kind: Access) {
   return applyDecorators(SetMetadata(ACCESS, kind), ApiExtension(MARKS.access, kind));
 }
 
-/** Opens an operation, or all of a controller, to requests without credentials. Everything else is closed. */
+/** Opens an operation, or a whole controller, to requests without credentials. Everything else is closed. */
 export const Public = () => access('public');
 
-/** Opens an operation to an account's email and password (HTTP Basic) in place of an API key. */
+/** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
 export const PasswordAccess = () => access('basic');

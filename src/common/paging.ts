@@ -7,7 +7,7 @@ import { isInt64Text } from './int64.js';
 
 const CURSOR = /^after:(.+)$/;
 
-/** The position after one item, as clients see it: opaque, so that it can change. */
+/** The position after an item, as clients see it: opaque, so that it can change. */
 function encodeCursor(id: string): string {
   return Buffer.from(`after:${id}`).toString('base64url');
 }
@@ -20,32 +20,37 @@ function decodeCursor(cursor: unknown): unknown {
   return id;
 }
 
-/** The query parameters of every list. A list with filters extends this class with them. */
+/** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
   @IntegerParam({ description: 'Maximum number of items to return.', min: 1, max: 100, default: 20 })
   limit = 20;
 
-  /** Inside the service: the id that the page starts after. */
+  /** Inside the service: the id after which the page starts. */
   @field(
     {
       description: 'Where the page starts: taken from the `Link` header of the page before.',
       optional: true,
     },
-    { schema: { type: 'string' }, must: 'one cursor', accepts: isInt64Text, read: decodeCursor },
+    {
+      schema: { type: 'string' },
+      must: 'a single cursor from a Link header',
+      accepts: isInt64Text,
+      read: decodeCursor,
+    },
   )
   cursor?: string;
 }
 
-/** One page of a list, and the cursor of the page after it where one follows. */
+/** One page of a list, and the cursor of the next page if there is one. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next?: string;
 }
 
 /**
- * One page of the rows with some values, in the order of ascending ids. A page starts after an id, not at an offset:
- * each costs the same at any depth, and rows that come or change meanwhile neither repeat an item nor hide one. That
- * takes an index on the properties of the filter, in their order, and the id.
+ * One page of the rows that match a filter, in ascending order of ids. A page starts after an id, not at an offset:
+ * each costs the same at any depth, and rows that are added or change meanwhile neither repeat an item nor hide one.
+ * That takes an index on the properties of the filter, in their order, and the id.
  */
 export async function paginate<T extends { id: string }>(
   rows: Repository<T>,

@@ -1,2 +1,2 @@
-/** Paths that machines ask for every few seconds, on every instance and whatever its role. */
+/** Paths that machines request every few seconds, on every instance whatever its role. */
 export const PROBES = /^\/(?:health\/|metrics$)/;

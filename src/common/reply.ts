@@ -4,20 +4,20 @@ import { ApiError } from './api-error.js';
 import type { Page } from './paging.js';
 import { aboveVersions, versionOf } from './versions.js';
 
-/** The headers of an answer that depend on its content: `Location` of what was created, `Link` to the next page. */
+/** The response headers that depend on the content: `Location` of what was created, `Link` to the next page. */
 export class ReplyHeaders {
   constructor(
     private readonly request: Request,
     private readonly response: Response,
   ) {}
 
-  /** Hands on a created item, and says where it is found: under its id, at the address that it was posted to. */
+  /** Returns a created item and sets `Location`: its id under the address that it was posted to. */
   created<T extends { id: string }>(item: T): T {
     this.response.setHeader('Location', `${this.address()}/${item.id}`);
     return item;
   }
 
-  /** Hands out the items of a page, and links to the next page with every filter kept (RFC 8288). */
+  /** Returns the items of a page, and links to the next page with every filter kept (RFC 8288). */
   page<T>({ items, next }: Page<T>): readonly T[] {
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
@@ -27,7 +27,7 @@ export class ReplyHeaders {
     return items;
   }
 
-  /** The absolute address of the request without its query: under BASE_URL where that is set, else as it was called. */
+  /** The absolute address of the request without its query: under BASE_URL if that is set, else as it was called. */
   private address(): string {
     const path = this.request.path.replace(/\/+$/, '');
     const baseUrl: string | undefined = this.request.app.locals.baseUrl;

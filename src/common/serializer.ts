@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { type FieldWriter, writersOf } from './field.js';
 
-/** The body of an answer as it goes over the wire. */
+/** The body of an answer as it is sent. */
 export class JsonText {
   constructor(readonly text: string) {}
 }
@@ -10,9 +10,8 @@ export class JsonText {
 export type Serializer<Item> = (item: Item) => JsonText;
 
 /**
- * Writes items as a DTO class says: the fields that stand on it, each in the way of its kind, and nothing else of the
- * item. What has no value is left out. Integers
- * keep all their digits, and a list that several requests share is written once.
+ * Writes items as a DTO class defines them: its fields, each in the way of its kind, and nothing else of the item.
+ * Fields without a value are left out. Integers keep all their digits.
  */
 export function serializer(type: Type): Serializer<object> {
   const write = objectWriter(writersOf(type));

@@ -16,7 +16,7 @@ import { Clock } from './clock.js';
 interface SunsetOptions {
   /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */
   deprecated: string;
-  /** Day from which on it is gone, as YYYY-MM-DD (UTC). */
+  /** Day from which it is gone, as YYYY-MM-DD (UTC). */
   sunset: string;
   /** Path of the operation to use instead. */
   successor: string;
@@ -26,8 +26,8 @@ interface SunsetOptions {
 export const DEPRECATED = 'deprecated';
 
 /**
- * Deprecates an operation and ends it by itself. Until the sunset, its answers carry the headers `Deprecation`
- * (RFC 9745), `Sunset` (RFC 8594) and `Link` to the successor; from that instant on it answers 410 `operation_removed`.
+ * Deprecates an operation and ends it automatically. Until the sunset, its answers carry the headers `Deprecation` (RFC
+ * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on it answers 410 `operation_removed`.
  */
 export function Sunset(options: SunsetOptions): MethodDecorator {
   return applyDecorators(

@@ -3,7 +3,7 @@ export function isPlainText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0');
 }
 
-/** Length as JSON Schema and PostgreSQL count it; a JavaScript string counts an emoji twice. */
+/** Length as JSON Schema and PostgreSQL count it; a JavaScript string counts an emoji as two. */
 export function lengthInCodePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length - 1; i++) {

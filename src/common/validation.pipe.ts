@@ -6,8 +6,8 @@ import { type CompiledDto, compileDto } from './compiled-dto.js';
 import { UNREADABLE } from './field.js';
 
 /**
- * Turns a body, query or path into its DTO class and checks the rules that stand on it.
- * Only the properties that the class names are looked at: all others are dropped unread, however deep or hostile.
+ * Turns a body, query or path into its DTO class and checks the rules of that class. Only the properties that the class
+ * names are looked at: all others are dropped unread, however deep or hostile.
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 @Injectable()
@@ -32,7 +32,7 @@ export class ValidationPipe implements PipeTransform {
   }
 }
 
-/** What a class asks of its properties; a class that is no DTO has none. */
+/** The rules of a class for its properties; a class that is not a DTO has none. */
 interface Rules {
   fields: string[];
   compiled?: CompiledDto;
@@ -61,14 +61,14 @@ function check(metatype: Type, sent: object): object {
 }
 
 /**
- * No field is an object or an array, so no rule misses one. class-transformer would go into it, however deep, and call
- * what it has under the name `constructor`.
+ * No field is an object or an array, so no rule misses one. class-transformer would descend into it, however deep, and
+ * call whatever it has under the name `constructor`.
  */
 function withoutObjects(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? UNREADABLE : value;
 }
 
-/** The messages of one field, and of the fields inside it. */
+/** The messages for one field, and for the fields inside it. */
 function reasons(error: ValidationError): string[] {
   const inner = (error.children ?? []).flatMap(reasons).map((reason) => `${error.property}.${reason}`);
   return [...Object.values(error.constraints ?? {}), ...inner];

@@ -1,6 +1,6 @@
 type Call = (args: unknown[]) => Promise<unknown>;
 
-/** Puts something around a method of a controller. Whatever other decorators have said of it stays said. */
+/** Wraps a controller method. The metadata of other decorators is kept. */
 export function wrapMethod(descriptor: PropertyDescriptor, around: (call: Call) => Call): void {
   const method = descriptor.value as (...args: unknown[]) => Promise<unknown>;
   const wrapped = async function (this: unknown, ...args: unknown[]): Promise<unknown> {

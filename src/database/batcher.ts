@@ -1,8 +1,8 @@
 import { type SharedSpan, tracing } from '../tracing/tracing.js';
 
-/** Milliseconds after which nothing waits for others any more: one slow statement must not hold up all that follow. */
+/** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;
-/** Of more than these at once, a statement would be long at work, and lock what it touches as long. */
+/** A statement with more than this many would run long, and lock what it touches as long. */
 const MAX_BATCH = 100;
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
@@ -10,7 +10,7 @@ interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   span?: SharedSpan;
 }
 
-/** What some lanes have done since the start. */
+/** What some batchers have done since the start. */
 export interface BatchCounts {
   asked: number;
   /** Batches that went to the database. */
@@ -18,9 +18,9 @@ export interface BatchCounts {
 }
 
 /**
- * Statements that go to the database together. What comes while one is under way waits until that has ended, and is
- * then sent as one. A statement is never sent before everything that it answers was asked, so each who asks sees
- * whatever was committed before. What many ask for at once costs one statement a round trip in place of one a request.
+ * Statements that go to the database in batches. What is added while one is under way waits until that has ended, and
+ * is then sent as one. A statement is never sent before all that it answers was asked for, so every caller sees
+ * whatever was committed before its call. Many calls at once cost one statement a round trip instead of one a request.
  */
 export class Batcher<Item, Answer> {
   private waiting?: Batch<Item, Answer>;
@@ -36,7 +36,7 @@ export class Batcher<Item, Answer> {
     private readonly counts: BatchCounts = { asked: 0, sent: 0 },
   ) {}
 
-  /** Resolves to the answer of the statement that takes `item` along. */
+  /** Resolves to the answer to `item`, from the statement that includes it. */
   add(item: Item): Promise<Answer> {
     const batch = this.waiting ?? this.open();
     batch.items.push(item);
@@ -47,7 +47,7 @@ export class Batcher<Item, Answer> {
   }
 
   private open(): Batch<Item, Answer> {
-    // With none under way it is sent at the end of this turn of the event loop, with what else comes in it.
+    // With none under way, it is sent at the end of this turn of the event loop, with whatever else is added in it.
     if (this.underWay === 0) setImmediate(this.flush);
     else this.timer = setTimeout(this.flush, MAX_WAIT_MS);
     const span = tracing.active?.share();

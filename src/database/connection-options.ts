@@ -31,14 +31,14 @@ export function poolOptions(config: Config): CompiledDataSourceOptions {
   };
 }
 
-/** TypeORM's options for what needs a session of its own, past a pooler, and may take its time: migrations. */
+/** TypeORM's options for work that needs its own session, past a pooler, and may take long: migrations. */
 export function sessionOptions(config: Config): PostgresDataSourceOptions {
   return {
     type: 'postgres',
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
-    // The role may have the time-outs of requests, for connections by way of a pooler.
+    // The role may have the time-outs of requests, for connections through a pooler.
     extra: { options: '-c statement_timeout=0 -c lock_timeout=0' },
   };
 }

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Metrics } from '../observability/metrics.js';
 import type { CompiledDataSource } from './compiled/compiled-data-source.js';
 
-/** The connections that requests use, and how many statements they share. */
+/** The connections that requests use, and how far they share statements. */
 @Injectable()
 export class DatabaseMetrics {
   constructor(metrics: Metrics, database: DataSource) {

@@ -9,7 +9,7 @@ import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { SchemaCheck } from './schema-check.js';
 import { Transactions } from './transactions.js';
 
-/** Connects TypeORM; each feature brings its own entities. */
+/** Connects TypeORM; each feature registers its own entities. */
 @Global()
 @Module({
   imports: [

@@ -2,23 +2,23 @@ import type { Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { TIMEOUTS } from './timeouts.js';
 
-/** As much of `pg`'s client as is not in its types. */
+/** What is missing from the types of `pg`'s client. */
 interface Internals {
   connection: { stream: Socket };
   readyForQuery: boolean;
 }
 
 /**
- * A connection that closes itself where the server falls silent in the middle of a statement. `statement_timeout` needs
- * a server that still runs, and `pg`'s own `query_timeout` gives up the statement but hands the connection on, with the
- * answer to come still in front of the next one.
+ * A connection that closes itself if the server falls silent in the middle of a statement. `statement_timeout` needs a
+ * server that still runs, and `pg`'s own `query_timeout` gives up the statement but returns the connection to the pool
+ * while its answer is still to come, before that of the next statement.
  */
 export class DeadlineClient extends Client {
   /** @param silenceMs how long the server may say nothing while a statement runs */
   constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
-    // The end of a connection is told to its next statement too. While the connection goes from one user to the next,
-    // nobody else may listen, and then the event would end the process.
+    // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of
+    // the connection would end the process.
     this.on('error', () => {});
     const client = this as unknown as Internals;
     const { stream } = client.connection;

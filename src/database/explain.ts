@@ -4,7 +4,7 @@ import { isUnavailable } from './unavailable.js';
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */
 const NO_SUCH_SCHEMA = new Set(['42P01', '42703', '3F000']);
 
-/** An error of the database as an operator reads it; one that nobody has thought of stays itself, with its stack. */
+/** A database error in the operator's terms; an unforeseen one is returned as it is, with its stack. */
 export function explain(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code } = ((error as { driverError?: object }).driverError ?? error) as { code?: string };

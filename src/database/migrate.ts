@@ -6,17 +6,17 @@ import { sessionOptions } from './connection-options.js';
 import { explain } from './explain.js';
 import { loadMigrations } from './migrations.js';
 
-/** Any number; the same in every instance of this service. */
+/** Arbitrary; the same in every instance of this service. */
 const LOCK = 7_387_001;
 
-/** Something else that keeps its tables in the database, and brings them up to date by itself. */
+/** Something else that keeps its tables in the database and migrates them itself. */
 export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
 
 /**
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
  * migration twice: an advisory lock lets one do it while the others wait.
  * @returns the names of the migrations that were run
- * @throws OperatorError where the database cannot be reached
+ * @throws OperatorError if the database cannot be reached
  */
 export async function migrate(config: Config, install: Install): Promise<string[]> {
   const database = new DataSource({ ...sessionOptions(config), migrations: await loadMigrations() });
@@ -37,7 +37,7 @@ export async function migrate(config: Config, install: Install): Promise<string[
   }
 }
 
-/** What a crash of the server or its machine can take back while one of these is off: writes that were acknowledged. */
+/** While one of these is off, a crash of the server or its machine can undo writes that were acknowledged. */
 async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   const off = await session.manager.query<{ name: string }[]>(`
     SELECT name FROM pg_settings
@@ -45,6 +45,6 @@ async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   if (off.length === 0) return;
   const names = off.map(({ name }) => name).join(', ');
   new Logger('Database').warn(
-    `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged.`,
+    `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged`,
   );
 }

@@ -11,6 +11,6 @@ export async function warnOfMissingTimeouts(connections: Pool): Promise<void> {
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => name).join(', ');
   new Logger('Database').warn(
-    `${names} not in force: behind a pooler, set them for the role (docs/scaling.md). Until then a statement that the service has given up runs on.`,
+    `Not in force: ${names}. Behind a pooler, set them for the role (docs/scaling.md); until then, statements that the service has given up keep running`,
   );
 }

@@ -4,11 +4,11 @@ import { OperatorError } from '../operator-error.js';
 import { DataFolder, FolderInUse } from './embedded/data-folder.js';
 import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
 
-/** The database of a configuration, there to connect to. */
+/** The database of a configuration, ready to connect to. */
 export interface OpenDatabase {
-  /** The configuration with the address of the embedded PostgreSQL, where there is one. */
+  /** The configuration, with the URL of the embedded PostgreSQL if there is one. */
   config: Config;
-  /** Folder of the embedded PostgreSQL, where this process has started one. */
+  /** Folder of the embedded PostgreSQL, if this process has started one. */
   path?: string;
   /** Stops what was started for it. */
   close(): Promise<void>;
@@ -16,7 +16,7 @@ export interface OpenDatabase {
 
 /**
  * Starts the embedded PostgreSQL unless the configuration names another server.
- * @throws OperatorError where it does not start, or a running service has its folder
+ * @throws OperatorError if it does not start, or a running service has its folder
  */
 export async function openDatabase(config: Config): Promise<OpenDatabase> {
   if (config.DATABASE_URL) return { config, close: async () => {} };
@@ -25,8 +25,8 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
 }
 
 /**
- * The database that a service has used, for a program beside it: also the embedded one of a service that is running.
- * @throws OperatorError where there is none
+ * The database that a service has used, for another program; that includes the embedded one of a running service.
+ * @throws OperatorError if there is none
  */
 export async function reachDatabase(config: Config): Promise<OpenDatabase> {
   const folder = new DataFolder(config.DATA_DIR);

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { loadMigrations } from './migrations.js';
 
-/** Milliseconds for which a schema that was complete counts as complete. */
+/** Milliseconds for which a complete schema is trusted to stay complete. */
 const TRUST_MS = 5_000;
 
-/** Whether the database has every migration of this build. One with more is fine: a newer release has prepared it. */
+/** Whether the database has every migration of this build. More are fine: a newer release has prepared it. */
 @Injectable()
 export class SchemaCheck {
   private names?: Promise<string[]>;
@@ -14,8 +14,8 @@ export class SchemaCheck {
   constructor(private readonly database: DataSource) {}
 
   /**
-   * Asks the database on every call, of its migrations now and then.
-   * @returns the names of the migrations that it lacks
+   * Queries the database on every call; compares the migrations at most every 5 s.
+   * @returns the names of the missing migrations
    * @throws what the database throws
    */
   async findMissing(): Promise<string[]> {

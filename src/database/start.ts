@@ -3,8 +3,8 @@ import { type Install, migrate } from './migrate.js';
 import { type OpenDatabase, openDatabase } from './open.js';
 
 /**
- * Opens and migrates the database, then starts what stands on it. The database is closed after that has stopped, and
- * where it does not start.
+ * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it
+ * does not start.
  * @param install what else the database holds, as `migrate` takes it
  * @throws OperatorError whose message says in one line what is wrong
  */

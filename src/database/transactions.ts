@@ -5,8 +5,8 @@ import type { CompiledEntityManager } from './compiled/compiled-entity-manager.j
 import { GroupedWrites } from './compiled/grouped-writes.js';
 
 /**
- * The transaction that is open around the present call. Services write through it, so that whoever calls them can
- * put several writes into one transaction.
+ * The transaction that is open around the current call. Services write through it, so that their callers can put
+ * several writes into one transaction.
  */
 @Injectable()
 export class Transactions {
@@ -14,15 +14,15 @@ export class Transactions {
 
   constructor(private readonly database: DataSource) {}
 
-  /** For a write of one statement: the open transaction, or else none. */
+  /** For a write of one statement: the open transaction, or none. */
   get manager(): CompiledEntityManager {
     return (this.open.getStore() ?? this.database.manager) as CompiledEntityManager;
   }
 
   /**
-   * For writes of one kind of which many can come at once: gives a function that makes one such write, together with
-   * others by one statement, or in an open transaction by itself.
-   * @param write makes all of them or none, and gives their results in the same order
+   * Batches writes of one kind: the returned function makes one write, by a statement shared with others that come at
+   * the same time; inside a transaction, by one of its own.
+   * @param write makes all of them or none, and returns their results in the same order
    */
   grouped<Item extends object, Result>(
     write: (items: Item[], manager: CompiledEntityManager) => Promise<Result[]>,
@@ -32,7 +32,7 @@ export class Transactions {
     return async (item) => (this.open.getStore() ? (await write([item], this.manager))[0]! : group.add(item));
   }
 
-  /** For more than one: runs `work` in the open transaction, or else in one of its own. An error undoes all of it. */
+  /** For several writes: runs `work` in the open transaction, or else in a new one. An error undoes all of it. */
   run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const open = this.open.getStore();
     if (open) return work(open);

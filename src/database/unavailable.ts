@@ -1,5 +1,5 @@
 /**
- * SQLSTATE classes and codes that say "not now": the statement was fine, the server could not serve it.
+ * SQLSTATE classes and codes that mean "not now": the statement was fine, but the server could not serve it.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const NOT_NOW = [
@@ -19,7 +19,7 @@ const NOT_NOW = [
 
 const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/;
 
-// Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early where its connection breaks
+// Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early if its connection breaks
 // between two statements of a transaction.
 const BY_MESSAGE =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|[Qq]uery runner (?:was )?already released/;
@@ -36,6 +36,6 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;
-  // The socket file of a server that does not run; a file that is missing elsewhere is a bug.
+  // The missing socket file of a server that is not running; a file missing elsewhere is a bug.
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }

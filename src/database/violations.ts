@@ -2,10 +2,10 @@ import { QueryFailedError } from 'typeorm';
 import { ApiError, type ErrorCode } from '../common/api-error.js';
 
 /**
- * Turns the violation of one constraint of the schema into an error of the API; every other error stays itself.
- * Use it as `.catch(violation('categories_name_key', 'category_exists'))`.
+ * Turns the violation of one constraint of the schema into an API error; every other error is thrown again. Use it as
+ * `.catch(violation('categories_name_key', 'category_exists'))`.
  * @param constraint the name that the migration gave the constraint or unique index
- * @param status where it is not the code's own, e.g. 400 for a reference in a body
+ * @param status if not the code's own, e.g. 400 for a reference in a body
  */
 export function violation(constraint: string, code: ErrorCode, status?: number): (error: unknown) => never {
   return (error) => {

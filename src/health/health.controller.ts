@@ -6,7 +6,7 @@ import type { HttpAdapter } from '../http/http-adapter.js';
 import { Public } from '../common/operation.js';
 import { SchemaCheck } from '../database/schema-check.js';
 
-/** What an orchestrator asks: `live` whether the process turns, `ready` whether it can serve. */
+/** For orchestrators: `live` tells whether the event loop runs, `ready` whether the service can serve. */
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'health', version: VERSION_NEUTRAL })
@@ -22,7 +22,7 @@ export class HealthController {
   }
 
   /**
-   * @throws ApiError `service_unavailable` while the service stops, and where the database lacks a migration; or what the
+   * @throws ApiError `service_unavailable` while the service stops, or if the database lacks a migration; or what the
    * database throws, which is answered alike
    */
   @Get('ready')

@@ -4,10 +4,10 @@ import { ApiError, type ErrorCode } from '../common/api-error.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
-// No two runs of white space meet here: those would cost the square of their length.
+// No two runs of white space can match next to each other: that would take time quadratic in their length.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
 const LIMIT_BYTES = 102_400;
-// Bytes as they are: body-parser limits, inflates and times them, but its text decoder would mend invalid UTF-8.
+// Raw bytes: body-parser limits, inflates and times them, but its text decoder would repair invalid UTF-8.
 const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -17,8 +17,8 @@ const CODES: Record<string, ErrorCode> = {
 };
 
 /**
- * Reads the JSON body of a request, after the guard that checks the key: without a key nothing is parsed.
- * A guard and not an interceptor, because with one interceptor Nest wraps every call, reads too, in an Observable.
+ * Reads the JSON body of a request, after the guard that checks the key: without a key nothing is parsed. A guard and
+ * not an interceptor, because with any global interceptor Nest wraps every call, reads too, in an Observable.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {
@@ -31,7 +31,7 @@ export class BodyGuard implements CanActivate {
 async function read(request: RawBodyRequest<Request>, response: Response): Promise<true> {
   if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
   if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
-  // RFC 9110, 10.1.1: only now is the body asked for.
+  // RFC 9110, 10.1.1: the body is asked for only now.
   if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
   await new Promise<void>((resolve, reject) => {
     refuseAtLimit(request, reject);
@@ -42,7 +42,7 @@ async function read(request: RawBodyRequest<Request>, response: Response): Promi
   return true;
 }
 
-/** body-parser tells of a body that is too large only when all of it has come, however much that is. */
+/** body-parser reports a body as too large only when all of it has arrived, however much that is. */
 function refuseAtLimit(request: Request, reject: (error: ApiError) => void): void {
   let size = 0;
   request.on('data', ({ length }: Buffer) => {

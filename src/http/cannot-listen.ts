@@ -1,6 +1,6 @@
 import { OperatorError } from '../operator-error.js';
 
-/** What the operator is told when a port cannot be listened on. `name` is the variable that gives the port. */
+/** The operator's message when a port cannot be listened on. `name` is the variable that sets the port. */
 export function cannotListen(name: 'PORT' | 'METRICS_PORT', port: number, error: unknown): OperatorError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {

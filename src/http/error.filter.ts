@@ -5,7 +5,7 @@ import { ApiError } from '../common/api-error.js';
 import { requestIdOf } from './request-id.js';
 import { allowedMethods } from './router.js';
 
-/** Writes every failure that happens inside a request. Those before Express end in `refusals.ts`. */
+/** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger(ErrorFilter.name);
@@ -30,20 +30,20 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** The message of an error, but of PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
+/** The message of an error, except PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
 function loggable(cause: Error): string {
   const { code } = ((cause as { driverError?: unknown }).driverError ?? cause) as { code?: unknown };
   return typeof code === 'string' && /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
 }
 
-/** Any thrown value as the failure that the client is told of. */
+/** Any thrown value as the failure that is sent to the client. */
 function toApiError(exception: unknown): ApiError {
   if (exception instanceof ApiError) return exception;
   const code = isUnavailable(exception) ? 'service_unavailable' : 'internal_error';
   return new ApiError(code, undefined, { cause: exception });
 }
 
-/** No handler took the request: its path is unknown, or known with other methods. */
+/** No handler took the request: its path is unknown, or known only with other methods. */
 function answerUnrouted(request: Request, response: Response): void {
   const methods = allowedMethods(request);
   if (methods.length === 0 || (methods.includes(request.method) && request.method !== 'OPTIONS'))

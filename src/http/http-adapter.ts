@@ -15,33 +15,33 @@ import { toPath } from './request-target.js';
 import { withPrototype } from './with-prototype.js';
 
 const LIMITS = {
-  /** A request, headers and body, that is not there after this many milliseconds is answered 408. */
+  /** A request whose headers and body have not arrived after this many milliseconds is answered 408. */
   requestTimeout: 15_000,
   headersTimeout: 15_000,
   /** How often Node looks for such requests, in milliseconds. Its default of 30 s would double the wait. */
   connectionsCheckingInterval: 500,
   /** Longer than the idle time of common load balancers (60 s), so that these close first. */
   keepAliveTimeout: 65_000,
-  /** Bytes; larger is answered 431. */
+  /** Bytes; larger headers are answered 431. */
   maxHeaderSize: 16_384,
   /** Checked in `prepare`: Node's own refusal has no body. */
   requireHostHeader: false,
 };
 
 /**
- * How long the connections stay open when the service stops, in milliseconds: a client learns from its next answer to
- * part, and would see that request reset if its connection were closed first.
+ * How long connections stay open, in milliseconds, when the service stops: the next answer on each carries
+ * `Connection: close`; closing sooner could reset a request that is on its way.
  */
 const PARTING_MS = 500;
 
-/** How often, while the service stops, connections are looked for that wait for another request, in milliseconds. */
+/** How often, while the service stops, idle connections are closed, in milliseconds. */
 const IDLE_CHECK_MS = 50;
 
-/** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before a route is reached. */
+/** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before routing. */
 export class HttpAdapter extends ExpressAdapter {
-  /** Whether the service is about to stop: it still answers, and looks for no new work. */
+  /** Whether the service is about to stop: it still answers, but asks clients and balancers to go elsewhere. */
   isDraining = false;
-  /** Is told what becomes of requests. */
+  /** Is notified of the outcome of requests. */
   observer?: RequestObserver;
   private readonly overload = new Overload();
   private sockets!: ListeningSockets;
@@ -49,7 +49,7 @@ export class HttpAdapter extends ExpressAdapter {
   constructor() {
     const app = express();
     app.disable('x-powered-by');
-    // An ETag would make GET answer 304, which no client of this API asked for, and costs a hash per answer.
+    // An ETag would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
     app.disable('etag');
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
@@ -69,12 +69,12 @@ export class HttpAdapter extends ExpressAdapter {
       take,
     );
     this.sockets = new ListeningSockets(this.httpServer);
-    // With a listener, Node leaves `100 Continue` to who reads the body: nobody is asked for one before its key counts.
+    // With a listener Node does not send `100 Continue` itself: the body guard does, once the key has been checked.
     this.httpServer.on('checkContinue', take);
     this.refuseWhatIsNone();
   }
 
-  /** Past Express's own `json`, which looks at an answer from sides that none here has. */
+  /** Writes JSON that is text already; Express's `json` would serialize, hash and negotiate it again. */
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (!(body instanceof JsonText)) return super.reply(response, body, status);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
@@ -92,17 +92,17 @@ export class HttpAdapter extends ExpressAdapter {
     super.beforeClose();
   }
 
-  /** Listens; Nest's own `listen` would log a failure beside what the operator is told. */
+  /** Listens; Nest's own `listen` would log a failure in addition to what the operator is told. */
   open(port: number, host?: string): Promise<void> {
     return this.sockets.open(port, host);
   }
 
-  /** Listens on a port that other processes of the service listen on too. */
+  /** Listens on a port that other processes of the service also listen on. */
   share(port: number, host?: string): Promise<void> {
     return this.sockets.share(port, host);
   }
 
-  /** Stops to listen, and waits for the requests under way; after a while, a connection with none is closed. */
+  /** Stops listening, and waits for the requests under way; after a while, idle connections are closed. */
   override async close(): Promise<void> {
     const closed = this.sockets.close();
     if ((await this.sockets.countConnections()) > 0) await sleep(PARTING_MS);
@@ -113,7 +113,7 @@ export class HttpAdapter extends ExpressAdapter {
     this.overload.stop();
   }
 
-  /** Hands a request to Express, unless there are too many. While the service stops, its client is told to go elsewhere. */
+  /** Hands a request to Express, unless there are too many. While the service stops, clients are told to reconnect. */
   private take(request: IncomingMessage, response: ServerResponse): void {
     const from = performance.now();
     stamp(request, response);
@@ -128,7 +128,7 @@ export class HttpAdapter extends ExpressAdapter {
     this.getInstance()(request, response);
   }
 
-  /** Answers what is no request that Express can take. */
+  /** Answers what is not a request that Express can take. */
   private refuseWhatIsNone(): void {
     const server = this.httpServer as Server;
     server.on('clientError', (error, socket) => this.tell(refuse(error, socket as Socket)));
@@ -141,7 +141,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 }
 
-/** What Express does first with every request. */
+/** The first handler of every request in Express. */
 function prepare(request: Request, _response: Response, next: NextFunction): void {
   if (request.httpVersion === '1.1' && (!request.headers.host || timesSent(request, 'host') > 1)) {
     throw new ApiError('bad_request', 'The request needs one Host header.');

@@ -10,10 +10,10 @@ const REFUSALS: Record<string, ErrorCode> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
 };
 
-/** Connections whose last answer left before its request had all come: another one would be taken for the next. */
+/** Connections answered before their request was complete: another answer would be read as that to the next one. */
 const answered = new WeakSet<Socket>();
 
-/** Keeps in mind what `refuse` must know of a request. */
+/** Notes what `refuse` must know of a request. */
 export function watchForEarlyAnswer(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   answered.delete(socket);
@@ -22,18 +22,18 @@ export function watchForEarlyAnswer(request: IncomingMessage, response: ServerRe
   });
 }
 
-/** A client that does not read to the end after a refusal, nor closes, is cut off after this many milliseconds. */
+/** A client that neither reads to the end nor closes after a refusal is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers what is no HTTP request, or not one in time, straight on its socket, and closes that.
- * @returns the code of the answer, where there was still somebody to answer
+ * Answers what is not an HTTP request, or did not arrive in time, directly on its socket, and closes that.
+ * @returns the code of the answer, if there was still a client to answer
  */
 export function refuse(
   failure: NodeJS.ErrnoException | { code?: string },
   socket: Socket,
 ): ErrorCode | undefined {
-  // Refused already: to close now, with bytes unread, could take the answer from the client.
+  // Already refused: closing with unread bytes resets the connection, and the client may lose the answer.
   if (socket.writableEnded && !socket.destroyed) return undefined;
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
   const isTold = answered.has(socket) || current?.headersSent;
@@ -60,7 +60,7 @@ export function refuseTunnel(socket: Socket): ErrorCode | undefined {
   return refuse({}, socket.on('error', () => socket.destroy()).resume());
 }
 
-/** RFC 9110, 10.1.1: `Expect` knows `100-continue` alone, which is answered where the body is read. */
+/** RFC 9110, 10.1.1: the only expectation is `100-continue`, which is answered when the body is read. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): ErrorCode {
   stamp(request, response);
   const error = new ApiError('expectation_failed');
@@ -69,7 +69,7 @@ export function refuseExpectation(request: IncomingMessage, response: ServerResp
   return error.code;
 }
 
-/** An error as it goes over the wire, where Express is not there to write it. */
+/** An error as it is sent when Express is not there to write it. */
 export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
   const body = JSON.stringify(error);
   const type = 'application/json; charset=utf-8';
@@ -79,7 +79,7 @@ export function asResponse(error: ApiError): { headers: Record<string, string | 
   };
 }
 
-/** Headers of every response: the id that is in the log line too, and what keeps browsers from guessing or storing. */
+/** Headers of every response: the id that is also logged, and what keeps browsers from guessing types or storing. */
 export function stamp(request: IncomingMessage, response: ServerResponse): void {
   giveRequestId(request, response);
   response.setHeader('X-Content-Type-Options', 'nosniff');

@@ -1,21 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../common/api-error.js';
 
-/** A request as it is when its answer is out. */
+/** A request as it is once it has been answered. */
 export interface ObservedRequest extends IncomingMessage {
-  /** The route of Express that took it; left out where none did. */
+  /** The Express route that took it; undefined if none did. */
   route?: object;
-  /** Whose it is, where the guard has let it in. */
+  /** Its account, if the guard has let it in. */
   accountId?: string;
 }
 
-/** Why a request was refused before Express had it: a code of the Error, or that there were too many. */
+/** Why a request was refused before Express: a code of the Error, or that there were too many. */
 export type Refusal = ErrorCode | 'overloaded';
 
-/** Is told what becomes of requests. It is called for each of them, so it has to be quick. */
+/** Is notified of the outcome of each request, so it has to be quick. */
 export interface RequestObserver {
-  /** The answer is out, or its client has gone. */
+  /** The answer has been sent, or its client has gone. */
   closed(request: ObservedRequest, response: ServerResponse, durationMs: number): void;
-  /** A request was refused before it came to Express; one that is refused in the middle of its body is also `closed`. */
+  /** A request was refused before it reached Express; one refused in the middle of its body is also `closed`. */
   refused(reason: Refusal): void;
 }

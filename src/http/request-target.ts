@@ -1,6 +1,6 @@
 /**
- * The target of a request as a path that Express takes: of some others it would make a URL, which fails, and answer
- * that by itself.
+ * The request target as a path that Express can route. It would parse other forms as URLs, and answer a failure itself,
+ * in its own shape.
  */
 export function toPath(target: string): string {
   const [bare = ''] = target.split('#', 1);
@@ -8,12 +8,12 @@ export function toPath(target: string): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** RFC 9112, 3.2.2: a target may come with its scheme and host. */
+/** RFC 9112, 3.2.2: a target may include its scheme and host. */
 function withoutOrigin(target: string): string {
   return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
 }
 
-/** Node gives each byte beyond ASCII as a character. */
+/** Node turns each non-ASCII byte into one character. */
 function escapeBytes(target: string): string {
   return target.replace(
     /[^\x21-\x7e]/g,
@@ -21,7 +21,7 @@ function escapeBytes(target: string): string {
   );
 }
 
-/** A `%` in the path that encodes nothing stays itself, so that the router does not refuse it before the guard has run. */
+/** If the path cannot be decoded, its `%` are taken literally: the router must not refuse it before the guard runs. */
 function escapeMalformedPercents(target: string): string {
   if (!target.includes('%')) return target;
   const [path = ''] = target.split('?', 1);

@@ -12,16 +12,16 @@ import {
 import { ApiError } from '../common/api-error.js';
 
 const WINDOW_SECONDS = 60;
-/** Milliseconds after which a count is made without the primary of the workers. */
+/** Milliseconds to wait for the primary before counting locally. */
 const ANSWER_MS = 250;
 
 /**
  * Counts what a subject (an address, an account, a key) does within a minute. The counts are shared through Redis, or
- * else those of the workers of one service; where the shared counts are away, each process goes on counting by itself.
+ * else among the workers of one service; while they cannot be reached, each process counts by itself.
  */
 export class Limiter {
   private readonly counts?: RateLimiterAbstract;
-  /** What counts while the shared counts are away. */
+  /** Counts while the shared counts cannot be reached. */
   private readonly own?: RateLimiterMemory;
 
   /** @param perMinute 0 turns the limit off */
@@ -43,9 +43,8 @@ export class Limiter {
   }
 
   /**
-   * Counts one more for every subject, and tells the client in the `RateLimit` headers how much is left
-   * (draft-ietf-httpapi-ratelimit-headers).
-   * @throws ApiError `rate_limited` where a subject had no more left
+   * Counts one more for every subject, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * @throws ApiError `rate_limited` if a subject had none left
    */
   async take(subjects: string[], response: Response): Promise<void> {
     if (!this.isOn) return;
@@ -70,7 +69,7 @@ export class Limiter {
     throw new ApiError('rate_limited', undefined, { headers: { 'Retry-After': String(seconds) } });
   }
 
-  /** Sets the headers; gives the seconds until the count starts anew. */
+  /** Sets the headers; returns the seconds until the count resets. */
   private tell({ consumedPoints, msBeforeNext }: RateLimiterRes, response: Response): number {
     const left = Math.max(0, this.perMinute - consumedPoints);
     const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
@@ -80,7 +79,7 @@ export class Limiter {
   }
 
   /**
-   * Counts nothing, and looks whether a subject has no more left.
+   * Checks, without counting, whether a subject has any left.
    * @throws ApiError `rate_limited`
    */
   async check(subjects: string[], response: Response): Promise<void> {
@@ -93,7 +92,7 @@ export class Limiter {
   }
 }
 
-/** Counts; that too many were counted is a state here like any other. */
+/** Counts; exceeding the limit is a state like any other here, not an error. */
 async function consume(counts: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
   try {
     return await counts.consume(hashed(subject));
@@ -103,7 +102,7 @@ async function consume(counts: RateLimiterAbstract, subject: string): Promise<Ra
   }
 }
 
-/** An address or an email is nobody's business in a store that others read. */
+/** Addresses and emails must not be readable in a store that others read. */
 function hashed(subject: string): string {
   return createHash('sha256').update(subject).digest('base64url');
 }

@@ -5,7 +5,7 @@ import { AuthLimiter, KeyLimiter } from './limiters.js';
 
 const REDIS = Symbol('redis');
 
-/** The limits that the operator sets, counted in Redis where there is one. */
+/** The limits that the operator sets, counted in Redis if there is one. */
 @Global()
 @Module({
   providers: [

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 
-/** Milliseconds after which a count is made without Redis: a limit must not cost more than what it protects. */
+/** Milliseconds to wait for Redis before counting locally: a limit must not cost more than what it protects. */
 const COMMAND_TIMEOUT_MS = 250;
 
-/** Connects in the background, again and again, and says once when Redis goes and when it comes. */
+/** Connects in the background, retrying for ever, and logs once when Redis goes away and once when it is back. */
 export function connectRedis(url: string): Redis {
   const logger = new Logger('Redis');
   const redis = new Redis(url, {
@@ -15,11 +15,11 @@ export function connectRedis(url: string): Redis {
   });
   let isAway = false;
   redis.on('error', (error: Error) => {
-    if (!isAway) logger.warn(`Redis is away, each process counts for itself: ${error.message}`);
+    if (!isAway) logger.warn(`Redis is away; each process counts for itself: ${error.message}`);
     isAway = true;
   });
   redis.on('ready', () => {
-    if (isAway) logger.warn('Redis is back.');
+    if (isAway) logger.warn('Redis is back');
     isAway = false;
   });
   return redis;

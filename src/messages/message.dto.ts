@@ -5,7 +5,7 @@ import { MessageStatus } from './message.entity.js';
 const MESSAGE_STATUS = {
   name: 'MessageStatus',
   values: {
-    [MessageStatus.Queued]: 'The message is stored and waits for its delivery.',
+    [MessageStatus.Queued]: 'The message is stored and waiting to be delivered.',
     [MessageStatus.Delivered]: 'The message has been delivered. Final.',
     [MessageStatus.Failed]: 'The message could not be delivered.',
   },
@@ -28,7 +28,7 @@ export class MessageDto {
   message!: string;
 
   @EnumField({
-    description: 'Whether the message was only queued so far.',
+    description: 'Whether the message is still queued, has been delivered, or has failed.',
     example: 'queued',
     ...MESSAGE_STATUS,
   })

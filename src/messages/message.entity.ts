@@ -24,7 +24,7 @@ export enum MessageStatus {
 @Check('messages_message_check', `char_length(message) BETWEEN 1 AND 65536`)
 @Check('messages_status_check', `status IN ('queued', 'delivered', 'failed')`)
 export class Message {
-  /** UUID v7 (RFC 9562): its order is the order of time, which keeps the index compact. */
+  /** UUID v7 (RFC 9562): ordered by time, which keeps the index compact. */
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'messages_pkey' })
   id!: string;
 

@@ -6,7 +6,7 @@ import { Idempotent } from '../idempotency/idempotent.decorator.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
-/** Also without a version in its path: the quickstart has the message interface at an address of its own. */
+/** Also served without a version in its path: the quickstart gives the message interface an address of its own. */
 @Tag('messages', 'Submit a message and see what became of it.')
 @Stability('beta')
 @Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })
@@ -19,7 +19,7 @@ export class MessagesController {
     id: 'submitMessage',
     summary: 'Submit a message',
     description:
-      'The message is stored when the answer comes; its `status` tells when it has been delivered.',
+      'The message is stored before the answer is sent; its `status` shows when it has been delivered.',
     returns: MessageDto,
     status: 202,
     located: true,

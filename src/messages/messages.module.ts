@@ -23,7 +23,7 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
 })
 export class MessagesModule {}
 
-/** The way out for messages, or null where there is none: they then wait. */
+/** The transport for messages, or null without one: they then wait. */
 function webhook({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config): Transport | null {
   return url && secret ? new WebhookTransport(url, secret) : null;
 }

@@ -7,7 +7,7 @@ import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 import { Outbox } from './outbox.js';
 
-/** The messages of one account each: another account's message is as good as none. */
+/** The messages of one account each: another account's message is treated as missing. */
 @Injectable()
 export class MessagesService {
   constructor(

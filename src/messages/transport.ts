@@ -1,6 +1,6 @@
-/** A message on its way. */
+/** A message to be delivered. */
 export interface OutgoingMessage {
-  /** UUID; the same at every try, so that a receiver can tell a repetition. */
+  /** UUID; the same for every try, so that a receiver can recognize a repetition. */
   id: string;
   /** The text exactly as its sender submitted it. */
   message: string;
@@ -8,18 +8,17 @@ export interface OutgoingMessage {
 }
 
 /**
- * The way messages leave the service. Provide another class under this one in `messages.module.ts` to deliver them
- * otherwise, as `docs/messages.md` shows.
+ * The way messages leave the service. To deliver them otherwise, provide another class under this token in
+ * `messages.module.ts`, as `docs/messages.md` shows.
  */
 export abstract class Transport {
-  /** Where messages go, for the operator to read at the start; without secrets. */
+  /** Where messages go, shown to the operator at the start; without secrets. */
   abstract readonly destination: string;
 
   /**
-   * Hands one message over. It may be called again for the same message, at the same time too where a worker was
-   * taken for dead.
-   * @param signal aborted when the service has to stop, or when the message is in other hands
-   * @throws DeliveryError to say what comes next; after any other error the message is tried again
+   * Hands one message over. May be called again for the same message, even concurrently if a worker was taken for dead.
+   * @param signal aborted when the service has to stop, or when another worker has the message
+   * @throws DeliveryError to decide what comes next; after any other error the message is tried again
    */
   abstract deliver(message: OutgoingMessage, signal: AbortSignal): Promise<void>;
 }
@@ -27,11 +26,11 @@ export abstract class Transport {
 interface Verdict {
   /** Whether the message must not be tried again. */
   isFinal?: boolean;
-  /** Seconds that the receiver wants to be left alone. */
+  /** Seconds that the receiver has asked to wait. */
   retryAfterSeconds?: number;
 }
 
-/** A delivery that did not succeed. Its message is kept for the operator, so it holds nothing secret. */
+/** A delivery that failed. Its message is kept for the operator, so it must hold nothing secret. */
 export class DeliveryError extends Error {
   readonly isFinal: boolean;
   readonly retryAfterSeconds: number;

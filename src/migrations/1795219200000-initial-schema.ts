@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Largest id that the service assigns: JavaScript clients hold integers exactly up to here. */
+/** Largest id that the service assigns: JavaScript clients hold integers exactly up to this one. */
 const ID = 'bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991)';
 
 const CATEGORIES = [

@@ -1,8 +1,8 @@
-/** Accounts that are told apart; a metric with a label for each of many thousand would burden whoever stores it. */
+/** Accounts with a label of their own; one for each of many thousands would burden whoever stores the metric. */
 const MOST = 1_000;
 const OTHERS = 'other';
 
-/** Counts by operation and account, of the first accounts that come; the others count together. */
+/** Counts by operation and account, for the first accounts; later ones are counted together. */
 export class AccountCounts {
   private readonly counts = new Map<string, Map<string, number>>();
 

@@ -2,7 +2,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 import { ApiError } from '../common/api-error.js';
 import { askPrimary } from '../common/worker-channel.js';
 
-/** In the primary: gives a function that collects the metrics of all workers, and adds them up. */
+/** In the primary: returns a function that collects the metrics of all workers and adds them up. */
 export function collectMetrics(): () => Promise<string> {
   const aggregator = new AggregatorRegistry();
   return () => aggregator.clusterMetrics();
@@ -16,8 +16,8 @@ export function offerMetrics(registry: Registry): void {
 }
 
 /**
- * In a worker: the metrics of all of them. Any worker may answer a scrape, and Prometheus takes them all for one target.
- * @throws ApiError `service_unavailable` where one does not answer within 5 seconds
+ * In a worker: the metrics of all of them. Any worker may answer a scrape, and all are one target to Prometheus.
+ * @throws ApiError `service_unavailable` if one does not answer within 5 seconds
  */
 export function clusterMetrics(): Promise<string> {
   return askPrimary<string>('metrics').catch((cause: unknown) => {

@@ -1,11 +1,11 @@
 import type { MetricValueWithName } from 'prom-client';
 
-/** Upper bounds of the buckets, in seconds: what is read from memory, from the database, and what waits. */
+/** Upper bounds of the buckets, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** The durations under one set of labels. */
 export class Durations {
-  /** How many were in each bucket alone; the last is for those above all bounds. */
+  /** How many were in each bucket only; the last is for those above all bounds. */
   readonly counts = Array.from({ length: BOUNDS.length + 1 }, () => 0);
   sum = 0;
 
@@ -20,8 +20,8 @@ export class Durations {
 }
 
 /**
- * A histogram of Prometheus. That of `prom-client` looks up its labels at each observation, even of a child (1 µs); here
- * who observes keeps the `Durations`, and an observation costs a few additions.
+ * A Prometheus histogram. That of `prom-client` looks up its labels at each observation, even of a child (1 µs); here
+ * the caller keeps the `Durations`, and an observation costs a few additions.
  */
 export class DurationHistogram {
   private readonly series = new Map<string, Durations>();
@@ -31,7 +31,7 @@ export class DurationHistogram {
     readonly help: string,
   ) {}
 
-  /** Those under some labels, whose order counts. */
+  /** The durations under some labels; the order of the labels matters. */
   with(labels: Record<string, string>): Durations {
     const name = Object.values(labels).join();
     let durations = this.series.get(name);

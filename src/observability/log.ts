@@ -5,7 +5,7 @@ import { tracing } from '../tracing/tracing.js';
 /** The log of this process. */
 export type Log = Logger;
 
-/** Where `Log` is found by those that are injected. */
+/** Injection token of `Log`. */
 export const LOG = Symbol('log');
 
 const STDERR = 2;
@@ -14,13 +14,13 @@ const BUFFER = {
   minLength: 8_192,
   /** Milliseconds that a line may wait for others. A process that is killed loses as much. */
   periodicFlush: 100,
-  /** Bytes that wait for a reader that has stalled, or for a disk that is full; what comes beyond is dropped. */
+  /** Bytes that may wait for a stalled reader or a full disk; anything beyond is dropped. */
   maxLength: 16 * 1024 * 1024,
 };
 
 /**
- * Opens the log: lines of JSON on the standard error, or readable ones where that is a terminal. The standard output is
- * for what the operator of a terminal reads at the start. Nothing that a client sends is written but the request id.
+ * Opens the log: lines of JSON on standard error, or readable ones if that is a terminal. Standard output is for the
+ * start block that the operator reads. Of what a client sends, only the request id is written.
  */
 export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
   const options = {
@@ -32,7 +32,7 @@ export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
   return pino(options, (await openTerminal()) ?? openBuffered());
 }
 
-/** Writes readable lines; undefined where no terminal reads them, or the package for it was left out of the installation. */
+/** Writes readable lines; undefined if no terminal reads them, or the package for it is not installed. */
 async function openTerminal(): Promise<DestinationStream | undefined> {
   if (!process.stderr.isTTY) return undefined;
   const pretty = await import('pino-pretty').catch(() => undefined);
@@ -41,7 +41,7 @@ async function openTerminal(): Promise<DestinationStream | undefined> {
 
 function openBuffered(): DestinationStream {
   const stream = destination({ dest: STDERR, sync: false, ...BUFFER });
-  // A log that cannot be written must not end the service. What waits is written once that is possible again.
+  // A log that cannot be written must not end the service. Waiting lines are written once that is possible again.
   stream.on('error', () => {});
   return stream;
 }

@@ -8,7 +8,7 @@ import { asResponse } from '../http/refusals.js';
 import { Config } from '../config.js';
 import { Metrics } from './metrics.js';
 
-/** The metrics on a port of their own, which need not be open to clients, nor wait behind their requests. */
+/** The metrics on their own port, which need not be open to clients, and where scrapes do not queue with requests. */
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutdown {
   private server?: Server;
@@ -18,12 +18,12 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     private readonly metrics: Metrics,
   ) {}
 
-  /** The port that it listens on; undefined where the metrics have none of their own. */
+  /** The port that it listens on; undefined if the metrics have none of their own. */
   get port(): number | undefined {
     return (this.server?.address() as AddressInfo | null | undefined)?.port;
   }
 
-  /** @throws OperatorError where the port cannot be had */
+  /** @throws OperatorError if the port cannot be listened on */
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT: port, HOST: host } = this.config;
     if (port === undefined) return;

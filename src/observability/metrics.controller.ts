@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { Public } from '../common/operation.js';
 import { Metrics } from './metrics.js';
 
-/** The metrics, where they have no port of their own. */
+/** The metrics, if they have no port of their own. */
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'metrics', version: VERSION_NEUTRAL })

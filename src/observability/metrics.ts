@@ -4,16 +4,16 @@ import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { clusterMetrics, offerMetrics } from './cluster-metrics.js';
 import { DurationHistogram } from './duration-histogram.js';
 
-/** A figure, or one for each set of labels. */
+/** A value, or one for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
 type Read = () => Figures | Promise<Figures>;
 
 interface Options {
-  /** What the figures of several workers become; `sum` when left out. */
+  /** How the values of several workers are combined; `sum` by default. */
   aggregator?: 'max';
 }
 
-/** The metrics of the service, for Prometheus. A feature adds its own, which are read when somebody asks for them. */
+/** The metrics of the service, for Prometheus. A feature adds its own, which are read on each scrape. */
 @Injectable()
 export class Metrics {
   private readonly registry = new Registry();
@@ -24,7 +24,7 @@ export class Metrics {
     if (cluster.isWorker) offerMetrics(this.registry);
   }
 
-  /** The type of what `text` gives. */
+  /** The content type of `text`. */
   get contentType(): string {
     return this.registry.contentType;
   }
@@ -34,7 +34,7 @@ export class Metrics {
     this.add('counter', name, help, read, options);
   }
 
-  /** A figure that rises and falls. */
+  /** A value that rises and falls. */
   gauge(name: string, help: string, read: Read, options: Options = {}): void {
     this.add('gauge', name, help, read, options);
   }
@@ -47,8 +47,8 @@ export class Metrics {
   }
 
   /**
-   * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not hide
-   * the others.
+   * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not
+   * hide the others.
    */
   text(): Promise<string> {
     return cluster.isWorker ? clusterMetrics() : this.registry.metrics();
@@ -72,7 +72,7 @@ export class Metrics {
     }
   }
 
-  /** `prom-client` asks no more of a metric than its name and `get`, whatever its types say. */
+  /** `prom-client` needs only `name` and `get` of a metric, whatever its types say. */
   private register(metric: { name: string; get(): Promise<object> }): void {
     this.registry.registerMetric(metric as unknown as Metric);
   }

@@ -4,7 +4,7 @@ import { type Log, openLog } from './log.js';
 
 type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
-/** Nest tells of each module and route that it sets up, which helps only who debugs the start. */
+/** Nest logs each module and route that it sets up, which only helps to debug the start. */
 const SET_UP = new Set<unknown>([
   'NestFactory',
   'InstanceLoader',
@@ -21,8 +21,8 @@ export async function takeOverLog(config: Config): Promise<Log> {
 }
 
 /**
- * Nest's `Logger` on the log of this process. A message may be an object, whose properties are then those of the line.
- * The package `nestjs-pino` would do this too, and put a middleware of 20 µs before every request.
+ * Nest's `Logger` on the log of this process. A message may be an object; its properties become those of the line. The
+ * package `nestjs-pino` would do this too, but put a middleware of 20 µs before every request.
  */
 export class NestLogger implements LoggerService {
   constructor(private readonly out: Log) {}

@@ -6,8 +6,8 @@ import { Metrics } from './metrics.js';
 const INTERVAL_MS = 10_000;
 
 /**
- * Requests that were refused before Express had them. They cost next to nothing, and who floods the service must not be
- * able to fill its log: so they are counted, and told of together, in one line every ten seconds.
+ * Requests that were refused before Express. They cost next to nothing, and whoever floods the service must not be able
+ * to fill its log: so they are counted, and logged together in one line every ten seconds.
  */
 @Injectable()
 export class RefusalCounts implements OnApplicationShutdown {
@@ -29,7 +29,7 @@ export class RefusalCounts implements OnApplicationShutdown {
   add(reason: Refusal): void {
     this.counts.set(reason, (this.counts.get(reason) ?? 0) + 1);
     this.untold[reason] = (this.untold[reason] ?? 0) + 1;
-    // The first of a series is told of at once.
+    // The first of a series is logged at once.
     if (!this.timer) this.tell();
   }
 
@@ -41,7 +41,7 @@ export class RefusalCounts implements OnApplicationShutdown {
   private tell(): void {
     this.timer = undefined;
     if (Object.keys(this.untold).length === 0) return;
-    // What a client sent wrong is no trouble here; too many requests are.
+    // Malformed requests are no trouble here; too many requests are.
     const level = this.untold.overloaded ? 'warn' : 'info';
     this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.untold });
     this.untold = {};

@@ -12,11 +12,11 @@ import { Metrics } from './metrics.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { type RouteName, RouteNames } from './route-names.js';
 
-/** What nginx calls a request whose client has gone before its answer; HTTP has no status for it. */
+/** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
 const CLIENT_GONE = 499;
 const UNROUTED: RouteName = { operationId: 'none', isDeprecated: false };
 
-/** A route with what was counted of it, by status. */
+/** A route with its counts, by status. */
 interface Counted extends RouteName {
   isProbe: boolean;
   /** Has the route in its lines already, as text. */
@@ -24,7 +24,7 @@ interface Counted extends RouteName {
   durations: (Durations | undefined)[];
 }
 
-/** Counts every request, and writes a line on each that is no probe's. */
+/** Counts every request, and logs a line for each (at `debug` for probes). */
 @Injectable()
 export class RequestRecorder implements RequestObserver, OnApplicationBootstrap {
   private routes = new Map<object | undefined, Counted>();
@@ -90,7 +90,7 @@ function counted(name: RouteName, log: Log): Counted {
   return { ...name, isProbe, durations: [], log: log.child({ operationId, route }) };
 }
 
-/** The status that went out, or was written past the response; else nobody was there to read one. */
+/** The status that was sent, or was written past the response; else no client was left to read one. */
 function statusOf({ headersSent, statusCode }: ServerResponse): number {
   return headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
 }

@@ -46,7 +46,7 @@ function describeCall(placed: Placed, access: Access, config: Config): Call {
   };
 }
 
-/** The server that an operation is called at: its own, or this one, above the versions where its path has one. */
+/** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */
 function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
   const own = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url));
   const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
@@ -67,7 +67,10 @@ const PYTHON_AUTHORIZATION: Record<Access, string | undefined> = {
   bearer: 'headers={"Authorization": f"Bearer {os.environ[\'API_KEY\']}"}',
 };
 
-/** With `requests`, which most Python programs have. The examples have no `true`, `false` or `null`, so that their JSON is a dictionary too. */
+/**
+ * With `requests`, which most Python programs use. The examples contain no `true`, `false` or `null`, so their JSON is
+ * also a Python dictionary.
+ */
 function python({ method, url, access, body }: Call): string {
   const authorization = PYTHON_AUTHORIZATION[access];
   const parts = [`"${url}"`, ...(authorization ? [authorization] : []), ...(body ? [`json=${body}`] : [])];
@@ -102,7 +105,7 @@ function typescript({ method, url, access, body }: Call): string {
   return `const response = await fetch('${url}', {\n${options.map((option) => `  ${option},\n`).join('')}});\nconsole.log(${result});`;
 }
 
-/** JSON in one line, with spaces as people write it. No string of it is touched: a line break in one is escaped. */
+/** JSON on one line, with spaces as people write it. Its strings are not touched: line breaks in them are escaped. */
 function spaced(value: unknown): string {
   return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
 }

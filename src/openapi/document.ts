@@ -16,7 +16,7 @@ request: \`Authorization: Bearer <API key>\`.
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
 \`status\` of the response. The schema \`ErrorCode\` lists every code with its meaning.
 
-**Lists.** A list comes in pages, in the order of ascending ids. Where more follows, the \`Link\` header has the address
+**Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address
 of the next page.
 
 **Identifiers** are 64-bit integers, exact in both directions. Those that the service assigns stay below 2^53, so that
@@ -24,14 +24,14 @@ JavaScript holds them too.
 
 **Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether.
 
-**This document** is there for tools too: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
+**This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
 `.trim();
 
-const BASIC = 'Email (as the username) and password of an account, for the operations on API keys alone.';
+const BASIC = 'Email (as the username) and password of an account, only for the operations on API keys.';
 const BEARER =
-  'An API key: `POST /api-keys` makes one; a service on its embedded database prints a demo key when it starts.';
+  'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 
-/** Builds the OpenAPI document from the controllers and DTOs: each fact stands in one of them alone. */
+/** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
 function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -65,14 +65,14 @@ export function serveDocument(app: NestExpressApplication, config: Config): void
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-/** Address and description of a server. One without an address is this server, and says so: two may be the same. */
+/** URL and description of a server. Without a URL it is this server, and described so: two may be the same. */
 function deployment(name: string, url?: string): [url: string, description: string] {
   return url ? [url, name] : ['/v1', `${name} (this server)`];
 }
 
 /**
- * Paths relative to the servers, whose URLs end in `/v1`. What also stands without a version has an address of its
- * own: that of the message interface. The path of a later version keeps it, and has the server above the versions.
+ * Paths relative to the servers, whose URLs end in `/v1`. Operations that also stand without a version get a server of
+ * their own: that of the message interface. The path of a later version keeps it, with a server above the versions.
  */
 function relativePaths(
   paths: OpenAPIObject['paths'],

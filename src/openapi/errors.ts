@@ -27,7 +27,7 @@ const WITH_BODY: ErrorCode[] = [
   'unsupported_encoding',
 ];
 
-/** The error responses of an operation: its own, and those that follow from what it is. */
+/** The error responses of an operation: its own, and those that follow from its properties. */
 export function errorResponses(operation: Operation, access: Access, own: Errors): Operation['responses'] {
   const parameters = (operation.parameters ?? []) as { name: string }[];
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[access]];
@@ -109,7 +109,7 @@ function response(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** The Error that an example shows; `category_not_found_400` is a code with a status that is not its usual one. */
+/** The Error that an example shows; `category_not_found_400` is a code with a status other than its usual one. */
 function exampleOf(name: string) {
   const [, code, status] = /^(\w+?)(?:_(\d{3}))?$/.exec(name) as unknown as [string, ErrorCode, string?];
   return new ApiError(code, undefined, status ? { status: Number(status) } : {}).toJSON();

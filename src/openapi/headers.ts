@@ -1,4 +1,4 @@
-/** The response headers that the document tells of. */
+/** The response headers that the document describes. */
 export const HEADERS = {
   'X-Request-Id': {
     description: 'Identifies the request, here and in the logs.',
@@ -13,13 +13,12 @@ export const HEADERS = {
     example: 'http://localhost:3000/v1/pets/1',
   },
   'Idempotency-Replayed': {
-    description:
-      '`true` where this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+    description: '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
     example: 'true',
   },
   RateLimit: {
-    description: 'How many requests are left (`r`), and seconds until the count starts anew (`t`).',
+    description: 'How many requests are left (`r`), and seconds until the count resets (`t`).',
     schema: { type: 'string' },
     example: '"auth";r=0;t=30',
   },
@@ -34,25 +33,25 @@ export const HEADERS = {
     example: '<http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"',
   },
   'WWW-Authenticate': {
-    description: 'The scheme that is asked for.',
+    description: 'The authentication scheme to use.',
     required: true,
     schema: { type: 'string' },
     example: 'Bearer realm="petstore"',
   },
   'Retry-After': {
-    description: 'Seconds after which to try again.',
+    description: 'Seconds to wait before trying again.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
   Deprecation: {
-    description: 'Since when the operation is deprecated (RFC 9745).',
+    description: 'When the operation was deprecated (RFC 9745).',
     required: true,
     schema: { type: 'string' },
     example: '@1795219200',
   },
   Sunset: {
-    description: 'From when on the operation is gone (RFC 8594).',
+    description: 'When the operation is removed (RFC 8594).',
     required: true,
     schema: { type: 'string' },
     example: 'Thu, 05 Dec 2030 00:00:00 GMT',

@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 
-/** As much of a schema as is looked at here. */
+/** The part of a schema that is used here. */
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
@@ -10,7 +10,7 @@ export interface Schema {
   example?: unknown;
 }
 
-/** Writes a described reference as OpenAPI 3.1 allows it: beside its description, not wrapped in `allOf`. */
+/** Writes a described reference as OpenAPI 3.1 allows: with the description beside it, not wrapped in `allOf`. */
 export function finishSchemas(document: OpenAPIObject): void {
   for (const schema of Object.values(document.components?.schemas ?? {}) as Schema[]) {
     for (const property of Object.values(schema.properties ?? {})) {
@@ -26,13 +26,13 @@ export function finishSchemas(document: OpenAPIObject): void {
 export function namePage(document: OpenAPIObject, operationId: string, page: Schema): Schema {
   const name = operationId.replace(/^list/, '');
   document.components!.schemas![name] = {
-    description: 'One page, in the order of ascending ids.',
+    description: 'One page, in ascending order of ids.',
     ...page,
   } as never;
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** An example of a schema, put together from those of its properties. */
+/** An example of a schema, assembled from those of its properties. */
 export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   if (schema.$ref)
     return exampleFor(document, document.components!.schemas![schema.$ref.split('/').pop()!] as Schema);

@@ -2,14 +2,14 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } fr
 import { IdColumn } from '../database/columns.js';
 import { Category } from '../categories/category.entity.js';
 
-/** What can be done with an animal. Orders move it; a client may also add an animal in any state, or in none. */
+/** The availability of an animal. Orders change it; a client may also add an animal in any state, or in none. */
 export enum PetStatus {
   Available = 'available',
   Pending = 'pending',
   Sold = 'sold',
 }
 
-/** An animal of the store. Animals are one catalogue for all accounts. */
+/** An animal of the store. All accounts share one catalogue. */
 @Entity('pets')
 @Index('pets_status_id_idx', ['status', 'id'])
 @Index('pets_category_id_idx', ['categoryId'])

@@ -35,7 +35,7 @@ export class PetsController {
   @Operation({
     id: 'getPet',
     summary: 'Fetch an animal',
-    description: 'Use `GET /pets` in its place: with `ids` for known animals, or with the `status` filter.',
+    description: 'Use `GET /pets` instead: with `ids` for known animals, or with the `status` filter.',
     returns: PetDto,
     errors: { pet_not_found: 404 },
   })

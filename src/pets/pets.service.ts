@@ -19,7 +19,7 @@ export class PetsService {
     return paginate(this.pets, { status, ids }, page);
   }
 
-  /** @throws ApiError `category_not_found` (400) where the category is not there */
+  /** @throws ApiError `category_not_found` (400) if the category does not exist */
   async create({ name, categoryId, status }: NewPetDto): Promise<Pet> {
     const pet = this.pets.create({ name, categoryId, status: status ?? null });
     await this.transactions.manager
@@ -35,7 +35,7 @@ export class PetsService {
     return pet;
   }
 
-  /** Takes the available ones of the animals `:petIds`; a part of the statement that writes their orders. */
+  /** Query that reserves the available ones of the animals `:petIds`: a CTE of the statement that writes the orders. */
   reservation(): UpdateQueryBuilder<Pet> {
     return this.pets
       .createQueryBuilder()

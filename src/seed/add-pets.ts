@@ -12,14 +12,14 @@ const NAMES = ['Luna', 'Milo', 'Bella', 'Rocky', 'Coco', 'Simba', 'Nala', 'Oscar
 interface Seeding {
   count: number;
   mix: StatusMix;
-  /** Is told after every commit how many rows there are. */
+  /** Called after every commit with the number of rows so far. */
   onProgress: (added: number) => void;
 }
 
 /**
- * Adds animals to what is there, spread over all categories, and refreshes what the planner knows of the table. Every
- * chunk is committed: what an interrupted run has added stays, and another run adds more.
- * @throws OperatorError where there is no category
+ * Adds animals, spread over all categories, to the existing ones, and refreshes the planner's statistics. Every chunk
+ * is committed: what an interrupted run has added stays, and another run adds more.
+ * @throws OperatorError if there is no category
  */
 export async function addPets(config: Config, { count, mix, onProgress }: Seeding): Promise<void> {
   const database = await new DataSource(sessionOptions(config)).initialize();
@@ -43,7 +43,7 @@ async function readCategoryIds(manager: EntityManager): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** From the first number to the last, in the order of ids. */
+/** Inserts the animals from the first number to the last, in the order of ids. */
 function insertion(mix: StatusMix): string {
   const pick = (list: string) => `(${list})[1 + number % cardinality(${list})]`;
   return `

@@ -4,10 +4,13 @@ import { addPets } from './add-pets.js';
 import { Progress } from './progress.js';
 import { STATUS_MIXES, type StatusMixName } from './status-mixes.js';
 
-/** More than a table of one server is meant to hold. */
+/** More than a table on one server is meant to hold. */
 const MOST = 1_000_000_000;
 
-await commandLine('seed', 'Adds many animals to the database of the configuration, to try it at its size.')
+await commandLine(
+  'seed',
+  'Adds many animals to the database of the configuration, to test the service at full size.',
+)
   .requiredOption('--pets <count>', 'how many animals to add', petCount)
   .addOption(
     new Option('--mix <name>', 'how many have each status')

@@ -2,7 +2,7 @@ import { clearLine, cursorTo } from 'node:readline';
 
 const WIDTH = 30;
 
-/** Shows how far a long work is, on the standard error: a bar on a terminal, elsewhere a line for every tenth. */
+/** Shows the progress of long work on standard error: a bar on a terminal, otherwise a line for every tenth. */
 export class Progress {
   private tenths = 0;
 
@@ -21,7 +21,7 @@ export class Progress {
     }
   }
 
-  /** Leaves a terminal as it was. */
+  /** Restores the terminal. */
   end(): void {
     if (this.stream.isTTY) this.draw('');
   }

@@ -9,7 +9,7 @@ interface Routed {
   route?: { path: string };
 }
 
-/** A query can hold anything, a misplaced key too: it stays out. */
+/** A query can contain anything, even a misplaced key, so it is left out. */
 const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
 
 export const instrumentations = [
@@ -22,6 +22,6 @@ export const instrumentations = [
       if (route) span.updateName(`${method} ${route.path}`).setAttribute('http.route', route.path);
     },
   }),
-  // What nobody waits for, as the sweeping of old rows, is no trace of its own.
+  // Statements that no request waits for, such as the sweeping of old rows, get no trace of their own.
   new PgInstrumentation({ requireParentSpan: true }),
 ];

@@ -2,8 +2,8 @@ import { context, type Span, trace } from '@opentelemetry/api';
 import type { SharedSpan } from './tracing.js';
 
 /**
- * A statement for several requests. A span has one parent, so it stands in the trace of the first one; the spans of the
- * others have links to it, and it to them.
+ * A statement for several requests. A span has one parent, so it stands in the trace of the first one; it and the spans
+ * of the others link to each other.
  */
 export class SharedStatement implements SharedSpan {
   private readonly first = context.active();

@@ -23,13 +23,13 @@ import { instrumentations } from './instrumentations.js';
 import { SharedStatement } from './shared-statement.js';
 import { tracing } from './tracing.js';
 
-/** Milliseconds that the last spans may take to be sent at a stop. */
+/** Milliseconds allowed for sending the last spans when the service stops. */
 const STOP_MS = 2_000;
 
 /**
- * Traces this process from now on: requests and their statements. It has to come before anything else loads `pg`. The
- * names of the OpenTelemetry specification for headers, time-outs and attributes of the service (`OTEL_…`) count too,
- * which its own packages read.
+ * Traces this process from now on: requests and their statements. It must run before anything else loads `pg`. The
+ * `OTEL_…` variables of the OpenTelemetry specification for headers, time-outs and attributes of the service apply too;
+ * its own packages read them.
  */
 export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_ARG }: Config): void {
   const url = `${OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`;
@@ -45,7 +45,7 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
   registerInstrumentations({ instrumentations });
-  // Their prototypes are patched as soon as they are required, for all who import them later.
+  // Requiring them applies the patches.
   ['http', 'pg'].forEach(createRequire(import.meta.url));
   tracing.active = {
     logFields: () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId }),
@@ -54,7 +54,7 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
   };
 }
 
-/** What goes wrong with the sending of traces goes to the log, and disturbs nobody else. */
+/** Failures to send traces are logged, and affect nothing else. */
 function reportFailures(): void {
   const logger = new Logger('Tracing');
   const warn = (message: string) => logger.warn(`Traces are not sent: ${message.slice(0, 500)}`);

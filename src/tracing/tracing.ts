@@ -1,23 +1,23 @@
-/** A statement that answers several requests, in the traces of these. */
+/** A statement that answers several requests, in the traces of each. */
 export interface SharedSpan {
-  /** Adds the request that is under way. The first one is that which began the span. */
+  /** Adds the current request. The first one is that which began the span. */
   join(): void;
-  /** Does the work as a part of the trace of the first one, with links to and from those of the others. */
+  /** Does the work as part of the trace of the first one, with links to and from those of the others. */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** What the rest of the service does for traces. */
+/** What tracing provides to the rest of the service. */
 interface Tracing {
-  /** Fields of a line in the log: the trace of the request that is under way. */
+  /** Fields of a log line: the trace of the current request. */
   readonly logFields: () => { traceId?: string };
-  /** Begins what several requests will share. */
+  /** Begins a span that several requests will share. */
   share(): SharedSpan;
-  /** Sends what was not sent yet. */
+  /** Sends what has not been sent yet. */
   stop(): Promise<void>;
 }
 
 /**
- * The tracing of this process; undefined where it is off, and then no part of OpenTelemetry is loaded. It is one for the
- * process, as OpenTelemetry's own is.
+ * The tracing of this process; undefined if it is off, and then no part of OpenTelemetry is loaded. There is one per
+ * process, like OpenTelemetry's own.
  */
 export const tracing: { active?: Tracing } = {};

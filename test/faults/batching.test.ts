@@ -29,7 +29,7 @@ afterAll(async () => {
   await database.stop();
 });
 
-test('An animal that is locked holds up those who order it, and reads and orders of others not for long', async () => {
+test('A locked animal holds up those who order it, but reads and orders of others only briefly', async () => {
   const holder = new Client({ connectionString: database.url });
   await holder.connect();
   await holder.query('BEGIN; SELECT FROM pets WHERE id = 1 FOR UPDATE');
@@ -72,12 +72,12 @@ test('An animal that is locked holds up those who order it, and reads and orders
   expect(median(reads.map(durationOf))).toBeLessThan(100);
 });
 
-test('A connection that is killed costs 503s to those whose statement it had, and no acknowledged write', async () => {
+test('A killed connection costs those whose statement it had 503s, and no acknowledged write', async () => {
   const load = new WriteLoad(service.url, key, { clients: 32 });
   let killed = 0;
   for (let i = 0; i < 30; i++) {
     await sleep(100);
-    // One that is at work, so that there is a batch to lose.
+    // A busy one, so that there is a batch to lose.
     const [found] = await query<{ killed: boolean }>(
       database.url,
       `SELECT pg_terminate_backend(pid) AS killed FROM pg_stat_activity
@@ -98,7 +98,7 @@ test('A connection that is killed costs 503s to those whose statement it had, an
   expect(faultyOf(load.outcomes)).toEqual([]);
   expect(killed).toBeGreaterThan(20);
   expect(missing).toBe(0);
-  // A batch holds no more than there are clients, and most of what is sent is served.
+  // A batch holds at most one statement per client, and most of what is sent is served.
   expect(refused.length).toBeLessThanOrEqual(killed * 32);
   expect(load.acknowledged.length).toBeGreaterThan(refused.length);
 });

@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.stop();
 });
 
-/** Lets the fault happen, puts it into the summary, and holds what must be so in every one. */
+/** Lets the fault happen, puts it into the summary, and checks what must hold for every one. */
 async function undergo(name: string, fault: Fault, target = service, targetKey = key): Promise<Observed> {
   const seen = await observe(target, targetKey, fault);
   const missing = await countMissing(
@@ -56,7 +56,7 @@ async function undergo(name: string, fault: Fault, target = service, targetKey =
   return seen;
 }
 
-/** While nothing can be served, nothing but 503 is answered, and readiness says so too. */
+/** While nothing can be served, only 503 is answered, and readiness reports it too. */
 function expectOnlyUnavailable({ during, ready }: Observed): void {
   expect(during.length).toBeGreaterThan(0);
   expect(ready.length).toBeGreaterThan(0);

@@ -50,7 +50,7 @@ test('No message is lost or stuck while workers are killed with -9 and the recei
   });
   expect(countStatuses(outcomes)).toBe(`202×${MESSAGES}`);
   expect([new Set(ids).size, lost]).toEqual([MESSAGES, 0]);
-  // Only those that were under way when their worker was killed, 40 at the most each time.
+  // Only those that were under way when their worker was killed, at most 40 each time.
   expect(repeated).toBeLessThan(KILLS * 40);
   expect(await query(database.url, 'SELECT status, count(*)::int FROM messages GROUP BY status')).toEqual([
     { status: 'delivered', count: MESSAGES },
@@ -60,7 +60,7 @@ test('No message is lost or stuck while workers are killed with -9 and the recei
   ).toEqual([]);
 }, 170_000);
 
-/** Takes two calls of three, and keeps the times; the others meet what a receiver in trouble does. */
+/** Accepts two of three calls, and keeps the times; the others fail as receivers in trouble do. */
 function failing(taken: Map<string, number[]>): Behaviour {
   return ({ id, at }) => {
     const luck = Math.random();
@@ -95,7 +95,7 @@ class Workers {
   }
 }
 
-/** One request after another by each client, all with texts of their own. */
+/** Each client sends one request after another, all with different texts. */
 async function submitAll(url: string, key: string): Promise<Outcome[]> {
   const agent = new Agent({ keepAlive: true });
   const outcomes: Outcome[] = [];

@@ -11,7 +11,7 @@ import { countStatuses, record } from './support/figures.js';
 import { WriteLoad } from './support/load.js';
 
 test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
-  'The start warns where %s is off',
+  'The start warns if %s is off',
   async (name) => {
     const database = await DatabaseServer.start();
     await query(database.url, `ALTER SYSTEM SET ${name} = off`);
@@ -30,7 +30,7 @@ test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
   },
 );
 
-test('The canary: a database that acknowledges before it is durable is seen to lose writes', async () => {
+test('The canary: a database that acknowledges writes before they are durable is seen to lose some', async () => {
   const database = await DatabaseServer.start();
   for (const setting of [
     'synchronous_commit = off',
@@ -60,7 +60,7 @@ const disk = mountSmallDisk();
 if (!disk) console.warn('The test of a full disk is skipped: a small file system cannot be mounted here.');
 
 (disk ? test : test.skip)(
-  'A full disk costs writes 503s, reads nothing, and no acknowledged write',
+  'A full disk costs writes 503s, but no reads and no acknowledged write',
   async () => {
     const database = await DatabaseServer.start(disk);
     const service = await startService({ DATABASE_URL: database.url });
@@ -98,7 +98,7 @@ afterAll(() => {
   if (disk) spawnSync('umount', [disk]);
 });
 
-/** A file system in memory that is soon full; undefined where there is no right to mount one. */
+/** A small in-memory file system; undefined without the right to mount one. */
 function mountSmallDisk(): string | undefined {
   const folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'disk-'));
   chmodSync(folder, 0o755);
@@ -106,7 +106,7 @@ function mountSmallDisk(): string | undefined {
   return spawnSync('mount', options).status === 0 ? folder : undefined;
 }
 
-/** Takes all the room that is left. */
+/** Fills all remaining space. */
 function fill(file: string): void {
   for (const size of [1_048_576, 4_096]) {
     try {

@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.stop();
 });
 
-/** Memory of the service in MiB: what it holds now, or has held at most. */
+/** Memory of the service in MiB: what it holds now, or its peak. */
 function memory(field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${service.process.pid}/status`, 'utf8');
   return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1_024);
@@ -82,7 +82,7 @@ test('A thousand bombs of ten megabytes are all refused, and leave the memory as
   expect(after - before).toBeLessThan(100);
 });
 
-test('A body that is too large is refused before all of it has come', async () => {
+test('A body that is too large is refused before all of it has arrived', async () => {
   const { hostname, port } = new URL(service.url);
   const start = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
   const bodies = [
@@ -118,7 +118,7 @@ test('Five hundred sockets that drip their headers do not slow a good client', a
   expect(beside).toBeLessThan(baseline * 2 + 5);
 });
 
-test('Far more requests than it can serve are answered or turned away, while its liveness answers', async () => {
+test('Far more requests than the service can serve are answered or refused, while its liveness answers', async () => {
   const before = memory('VmRSS');
   const live = new Probe(service.url, '/health/live', { keepAlive: true });
   const newcomer = new Probe(service.url, '/health/live');
@@ -136,7 +136,7 @@ test('Far more requests than it can serve are answered or turned away, while its
     slowestMs: number;
   };
   const liveMs = Math.round(Math.max(...live.outcomes.map(durationOf)));
-  // Node accepts one connection in each turn of its event loop: a new one waits behind all that came before it.
+  // Node accepts one connection per turn of its event loop and socket: a new one waits behind earlier ones.
   const newcomerMs = Math.round(Math.max(...newcomer.outcomes.map(durationOf)));
   record({
     fault: `Overload, ${FLOOD_SOCKETS} sockets`,

@@ -69,7 +69,7 @@ async function retry(service: Service, key: string, outcomes: Outcome[]): Promis
   return retried;
 }
 
-/** Retries that failed, or were answered otherwise than the first time. */
+/** Retries that failed, or whose answer differs from the first one. */
 function differencesOf(before: Outcome[], after: Outcome[]): string[] {
   return before.flatMap(({ status, body }, i) => {
     const again = after[i]!;
@@ -105,7 +105,7 @@ test('SIGTERM under load lets every accepted request finish, and the process end
   expect(seconds).toBeLessThan(10);
 });
 
-/** Asks for readiness on a connection whose request is not finished before `finish`. */
+/** Requests readiness on a connection whose request is not finished before `finish`. */
 async function beginReadiness(service: Service): Promise<{ finish(): Promise<number> }> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname).setEncoding('utf8');

@@ -46,15 +46,15 @@ async function startTwo(...replicas: DatabaseServer[]): Promise<void> {
   await sleep(500);
 }
 
-/** How often a server has looked rows of animals up by an index: once for each page. */
+/** How often a server has used an index on animals: once for each page. */
 async function countPages({ url }: DatabaseServer): Promise<number> {
   const sql = `SELECT sum(pg_stat_get_numscans(indexrelid)) AS scans FROM pg_index WHERE indrelid = 'pets'::regclass`;
-  // A server session hands on its counts a second after it has ended a transaction, at the latest.
+  // A server session publishes its counts at most a second after it has ended a transaction.
   await sleep(1_500);
   return Number((await query<{ scans: string }>(url, sql))[0]!.scans);
 }
 
-/** Runs `work`, and tells how many of the pages that were read meanwhile a replica has read, from 0 to 1. */
+/** Runs `work`, and returns the share of the pages read meanwhile that a replica has read, from 0 to 1. */
 async function shareOf(replica: DatabaseServer, work: () => Promise<unknown>): Promise<number> {
   const count = () => Promise.all([replica, primary].map(countPages));
   const before = await count();
@@ -66,7 +66,7 @@ async function shareOf(replica: DatabaseServer, work: () => Promise<unknown>): P
 
 const percent = (share: number) => `${Math.round(share * 100)} %`;
 
-/** Adds an animal through one instance and lists it through the other at once; gives what the list did not have. */
+/** Adds an animal through one instance and lists it through the other at once; returns what the list did not have. */
 async function writeThenRead(i: number): Promise<Outcome[]> {
   const [writer, reader] = i % 2 ? [services[0]!, services[1]!] : [services[1]!, services[0]!];
   const body = { name: `Pair ${i}`, categoryId: 1 };
@@ -76,7 +76,7 @@ async function writeThenRead(i: number): Promise<Outcome[]> {
   return read.status === 200 && JSON.parse(read.body)[0]?.id === id ? [] : [read];
 }
 
-/** The answers that were stale, or none. */
+/** The stale answers, if any. */
 async function stalePairs(count: number): Promise<Outcome[]> {
   let next = 0;
   const stale: Outcome[] = [];
@@ -87,7 +87,7 @@ async function stalePairs(count: number): Promise<Outcome[]> {
   return stale;
 }
 
-/** Reads pages of both instances until it is stopped. */
+/** Reads pages from both instances until stopped. */
 const readOn = () =>
   new ReadLoad(
     services.map(({ url }) => url),
@@ -98,7 +98,7 @@ test.each([
   ['lags by ten seconds', 10_000, () => lagging],
   ['is current', 3_000, () => current],
 ])(
-  'A list shows what was written before through another instance, where the replica %s',
+  'A list shows what was written before through another instance, when the replica %s',
   async (name, pairs, one) => {
     await startTwo(one());
     let stale: Outcome[] = [];
@@ -109,13 +109,13 @@ test.each([
       beside: `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
     });
     expect(stale).toEqual([]);
-    // A machine that is busy may keep a current replica behind for more than a moment.
+    // A busy machine may keep a current replica behind for more than a moment.
     if (one() === current) expect(share).toBeGreaterThan(0.3);
     else expect(share).toBeLessThan(0.05);
   },
 );
 
-test('Lists are read from a replica that is current', async () => {
+test('Lists are read from a current replica', async () => {
   await startTwo(current);
   const share = await shareOf(current, async () => {
     const reading = readOn();
@@ -151,7 +151,7 @@ test.each([
   expect(share).toBeGreaterThan(0.8);
 });
 
-test('A service starts while its replicas are away, and one that is no replica of its database is not used', async () => {
+test('A service starts while its replicas are away, and does not use a server that is not a replica of its database', async () => {
   const stranger = await DatabaseServer.start();
   const away = 'postgresql://nobody@127.0.0.1:1/petstore';
   const service = await startService({

@@ -2,7 +2,7 @@ import { Clock } from '../../dist/src/common/clock.js';
 import { boot } from '../../dist/src/boot.js';
 import { readConfig } from '../../dist/src/config.js';
 
-// The service, as it is at START_TIME.
+// Runs the service as if it were START_TIME.
 const offset = Date.parse(process.env.START_TIME) - Date.now();
 
 class ShiftedClock extends Clock {

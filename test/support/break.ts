@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from 'fast-check';
 import type { Placed } from './contract.js';
 import { bodyOf, bodySchema, parameters, type Parts, resolve, type Schema } from './generate.js';
 
-/** One way in which a request is wrong, and what it is answered with. */
+/** One way in which a request is wrong, and the code that it is answered with. */
 export interface Break {
   what: string;
   code: string;
@@ -10,7 +10,7 @@ export interface Break {
 }
 
 const INVALID = 'validation_failed';
-/** What is no integer in plain decimal digits, or not one of 64 bits. */
+/** Texts that are not an integer in plain decimal digits, or not a 64-bit one. */
 const NO_INTEGERS = [
   '007',
   '+5',
@@ -101,7 +101,7 @@ const NO_TIME = [
 const NO_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'application/json2', 'multipart/json'];
 const NO_OBJECT = ['[]', '[{}]', 'null', '1', '"{}"', 'true', '18446744073709551616'];
 
-/** Every way to break a request for an operation, each in one place alone. */
+/** Every way to break a request for an operation, each in only one place. */
 export function breaks(one: Placed): Arbitrary<Break> {
   const told = (found: Break) => Object.assign(found, { [fc.toStringMethod]: () => found.what });
   return fc.oneof(...fieldBreaks(one), ...bodyBreaks(one), ...parameterBreaks(one)).map(told);

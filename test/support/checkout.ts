@@ -15,7 +15,7 @@ import { ROOT } from './npm.js';
 
 const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'data', 'coverage', '.git', '.env']);
 
-/** What a command has ended with, and all it wrote. */
+/** The exit code of a command, and everything it wrote. */
 export interface Ended {
   code: number;
   output: string;
@@ -45,7 +45,7 @@ export class Checkout {
     writeFileSync(join(this.path, path), text);
   }
 
-  /** Lays a folder of this checkout over the copy, or over a folder in it. */
+  /** Copies a folder of this checkout over the copy, or over a folder in it. */
   add(folder: string, over = ''): void {
     cpSync(join(ROOT, folder), join(this.path, over), { recursive: true });
   }
@@ -54,7 +54,7 @@ export class Checkout {
     rmSync(join(this.path, path));
   }
 
-  /** Runs a program of Node in the copy, without what this process has in its environment. */
+  /** Runs a Node program in the copy, without the environment of this process. */
   node(...args: string[]): Promise<Ended> {
     const env = { PATH: process.env.PATH, HOME: process.env.HOME };
     return new Promise((resolve) => {
@@ -64,7 +64,7 @@ export class Checkout {
     });
   }
 
-  /** Whether every import in `src` runs the right way. */
+  /** Whether every import in `src` goes in the right direction. */
   depcruise(): Promise<Ended> {
     const program = 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs';
     return this.node(program, 'src', '--output-type', 'err', '--config', '.dependency-cruiser.js');

@@ -8,7 +8,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** Sent as JSON; a string or bytes as they are. Brings `Content-Type: application/json`. */
+  /** Sent as JSON; a string or bytes as they are. Implies `Content-Type: application/json`. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -18,7 +18,7 @@ export interface Credentials {
   password: string;
 }
 
-/** A response. `body` is its JSON; `text` its bytes as text, to look at digits that a double does not hold. */
+/** A response. `body` is its JSON; `text` its bytes as text, for digits that a double cannot hold. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -27,7 +27,7 @@ export interface Answer {
   body: any;
 }
 
-/** Sends a request. Every response is held against the OpenAPI document, and fails the test where it differs. */
+/** Sends a request. Every response is checked against the OpenAPI document, and fails the test if it differs. */
 export async function call(
   service: Service,
   method: string,
@@ -51,7 +51,10 @@ export async function call(
   return examine({ method, path, status: response.status, headers: response.headers, text });
 }
 
-/** Sends bytes over a socket, and reads the response: until it is whole, the server closes, or `waitMs` after the last byte. */
+/**
+ * Sends bytes over a socket, and reads the response until it is complete, the server closes, or `waitMs` have passed
+ * since the last byte.
+ */
 export async function send(
   service: Service,
   bytes: string | Buffer,
@@ -78,7 +81,7 @@ export async function send(
   return examine({ method, path, ...parseResponse(Buffer.concat(chunks).toString('latin1')) });
 }
 
-/** Whether a response has come with all of its body; of a HEAD the end of the headers is all. */
+/** Whether a response has arrived with its whole body; for HEAD, with the end of its headers. */
 function isWhole(raw: string): boolean {
   const [, head, body] = /^(.*?)\r\n\r\n(.*)$/s.exec(raw) ?? [];
   return body !== undefined && body.length >= Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? Infinity);
@@ -102,7 +105,7 @@ function examine(exchange: Exchange): Answer {
   return { status, headers, text, body: isJson && text ? JSON.parse(text) : undefined };
 }
 
-/** An account that no other test has. */
+/** An account that no other test uses. */
 export async function createAccount(service: Service): Promise<Credentials & { id: number }> {
   const credentials = {
     email: `${randomBytes(6).toString('hex')}@example.com`,
@@ -119,7 +122,7 @@ export async function createKey(service: Service, account?: Credentials): Promis
   return body.key;
 }
 
-/** Expects exactly the Error shape with this status and code, and gives its message. */
+/** Expects exactly the Error shape with this status and code, and returns its message. */
 export function expectError(answer: Answer, status: number, code: string): string {
   expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/);
   expect(answer.body).toEqual({ code, message: expect.any(String), status });

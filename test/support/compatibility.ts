@@ -1,4 +1,4 @@
-/** As much of an OpenAPI document as clients rely on. */
+/** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
   info: { version: string };
   paths: Record<string, Record<string, Operation>>;
@@ -42,7 +42,7 @@ export interface Break {
   what: string;
 }
 
-/** Which way a schema goes: what a request may hold can only grow, what an answer may hold can only shrink. */
+/** The direction of a schema: what a request accepts can only grow, what an answer contains can only shrink. */
 type Direction = 'request' | 'answer';
 
 const ERROR_CODE = '#/components/schemas/ErrorCode';
@@ -61,7 +61,7 @@ export function findBreaks(before: Api, after: Api, today = new Date()): Break[]
   );
 }
 
-/** The breaks that a later document may not have under its version: experimental ones it may always have. */
+/** The breaks that a later document may not have under its version: experimental ones are always allowed. */
 export function findForbidden(before: Api, after: Api, today = new Date()): string[] {
   const [was, is] = [before, after].map(({ info }) => info.version.split('.').map(Number)) as [
     number[],
@@ -116,7 +116,7 @@ class Comparison {
   private answers(was: Operation, is: Operation): string[] {
     return Object.entries(was.responses).flatMap(([status, before]) => {
       const after = is.responses[status];
-      // A failure that no longer comes is none that a client waits for.
+      // A client does not wait for a failure that no longer comes.
       if (!after) return status < '400' ? [`status ${status} is gone`] : [];
       const lost = Object.keys(before.headers ?? {}).filter((name) => !(name in (after.headers ?? {})));
       const headers = lost.map((name) => `header ${name} of ${status} is gone`);

@@ -11,24 +11,24 @@ import { Message } from '../../src/messages/message.entity.js';
 import { Pet } from '../../src/pets/pet.entity.js';
 import { Order } from '../../src/store/order.entity.js';
 
-/** A statement as it went to PostgreSQL. */
+/** A statement as it was sent to PostgreSQL. */
 export interface Sent {
   text: string;
   values: unknown[];
 }
 
-/** The service's way to the database in the process of a test, beside TypeORM's own. */
+/** The service's database layer in the test's own process, beside TypeORM's own. */
 export interface Compiled {
   database: CompiledDataSource;
-  /** TypeORM as it is. */
+  /** Plain TypeORM. */
   plain: EntityManager;
-  /** What the service's own way has sent, in its order. */
+  /** What the service's own layer has sent, in order. */
   sent: Sent[];
 }
 
 const entities = [Account, ApiKey, Category, IdempotencyKey, Message, Order, Pet];
 
-/** Connects to the database of a service, whose schema is there. */
+/** Connects to the database of a service, whose schema exists already. */
 export async function connectCompiled(databaseUrl: string): Promise<Compiled> {
   const options = poolOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
@@ -38,7 +38,7 @@ export async function connectCompiled(databaseUrl: string): Promise<Compiled> {
   return { database, plain: new EntityManager(database), sent };
 }
 
-/** The service's client, which also notes what it is given. */
+/** The service's client, which also records what it is given. */
 function recording(sent: Sent[]): typeof DeadlineClient {
   return class extends DeadlineClient {
     override query(...args: unknown[]): never {

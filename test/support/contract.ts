@@ -30,14 +30,14 @@ interface Response {
   content?: Record<string, { schema: object }>;
 }
 
-/** An operation and where it stands: its path is relative to `/v1`, or begins with a later version. */
+/** An operation and its place: its path is relative to `/v1`, or begins with a later version. */
 export interface Placed {
   method: string;
   path: string;
   operation: Operation;
 }
 
-/** The committed document, which `openapi.test.ts` holds against the served one. */
+/** The committed document, which `openapi.test.ts` compares with the served one. */
 export const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
 
 export const operations: Placed[] = Object.entries(
@@ -46,7 +46,7 @@ export const operations: Placed[] = Object.entries(
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
-/** The path of an operation as the service has it. */
+/** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
 /** The operation that a request is for, if any. HEAD is the GET without its body. */
@@ -54,7 +54,7 @@ export function findOperation(method: string, path: string): Placed | undefined 
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
   return operations.find((one) => {
-    // What has a server of its own also stands without a version.
+    // An operation with a server of its own also has a path without a version.
     const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
     const isOne = (path: string) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare);
     return one.method === wanted && paths.some(isOne);
@@ -62,8 +62,8 @@ export function findOperation(method: string, path: string): Placed | undefined 
 }
 
 /**
- * Holds a response against the document: its status is documented, its body valid and without further properties,
- * its required headers there. What is for no operation must be in the Error shape where it is a failure.
+ * Checks a response against the document: its status is documented, its body valid and without further properties, its
+ * required headers present. A failure outside of any operation must have the Error shape.
  * @throws Error that says what differs
  */
 export function holdAgainstDocument(exchange: Exchange): void {
@@ -77,7 +77,7 @@ export function holdAgainstDocument(exchange: Exchange): void {
   }
   const { operationId, responses } = found.operation;
   remember(operationId, status);
-  // Of a method that an address does not have there is no operation; neither is 405 nor OPTIONS one of its answers.
+  // A method that an address does not have is no operation; neither is 405 nor OPTIONS one of its answers.
   const response = responses[status];
   if (!response) throw new Error(`${where}, which ${operationId} does not document`);
   for (const [name, { $ref }] of Object.entries(response.headers ?? {})) {
@@ -89,7 +89,7 @@ export function holdAgainstDocument(exchange: Exchange): void {
   else if (text) throw new Error(`${where}, which documents no body`);
 }
 
-/** The pairs of operation and status that the tests have seen so far, as `listPets 200`. */
+/** The pairs of operation and status that the tests have seen so far, such as `listPets 200`. */
 export function seen(): Set<string> {
   const file = process.env.TEST_EXCHANGES!;
   return new Set(existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []);
@@ -125,7 +125,7 @@ function expectValid(validate: ValidateFunction, text: string, where: string): v
   if (!validate(JSON.parse(text))) throw new Error(`${where}: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** The same schemas, in which no object has properties beside those that it lists. */
+/** The same schemas, in which no object may have properties other than those listed. */
 function closed(schema: object): object {
   const close = (_key: string, value: unknown) => {
     const isClosable =

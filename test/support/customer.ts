@@ -28,7 +28,7 @@ export class Customer {
     readonly key: string,
   ) {}
 
-  /** A customer with an account that no other has. */
+  /** A customer with an account of its own. */
   static async of(service: Service): Promise<Customer> {
     return new Customer(service, await createKey(service));
   }
@@ -81,7 +81,7 @@ export class Customer {
   }
 }
 
-/** Runs many at once. */
+/** Runs something many times at once. */
 export function times<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => run(i)));
 }

@@ -117,7 +117,7 @@ const BODIES = [
 ];
 const LINE_ENDS = ['\r\n', '\r\n', '\r\n', '\n', '\r', '\r\n\r\n', '\n\r'];
 
-/** Bytes that are almost a request. `authorization` goes with it as a header, if given. */
+/** Bytes that are almost a request. `authorization` is sent as a header, if given. */
 export function garbage(authorization?: string): Arbitrary<Buffer> {
   const text = fc
     .record({
@@ -144,7 +144,7 @@ export function garbage(authorization?: string): Arbitrary<Buffer> {
   );
 }
 
-/** A flipped bit, a cut, a doubled piece, or bytes put in. */
+/** A flipped bit, a cut, a duplicated piece, or inserted bytes. */
 function mutation(): Arbitrary<(bytes: Buffer) => Buffer> {
   const place = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   return fc
@@ -161,8 +161,8 @@ function mutation(): Arbitrary<(bytes: Buffer) => Buffer> {
 }
 
 /**
- * Sends bytes and gives every response that comes back. What waits for more is told after a moment that none comes;
- * with `reset` the connection is cut off instead, and nobody listens.
+ * Sends bytes and returns every response. If the server waits for more, it is told a moment later that none will come;
+ * with `reset` the connection is cut off instead, without listening.
  */
 export async function exchange({ url }: Service, bytes: Buffer, reset = false): Promise<RawAnswer[]> {
   const { hostname, port } = new URL(url);
@@ -190,7 +190,7 @@ function parse(bytes: Buffer, isHead: boolean): RawAnswer[] {
     const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(first) ?? [];
     if (!status) throw new Error(`This is no response: ${rest.slice(0, 200)}`);
     const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]));
-    // An answer to HEAD has no body, but to a HEAD that could not be read as such.
+    // An answer to HEAD has no body, unless the HEAD could not be parsed as such.
     const isBare = isHead && rest[end] !== '{';
     const length = isBare ? 0 : Number(headers.get('content-length') ?? 0);
     const text = Buffer.from(rest.slice(end, end + length), 'latin1').toString();

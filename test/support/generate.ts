@@ -18,7 +18,7 @@ export interface Schema {
   required?: string[];
 }
 
-/** A request in its parts, so that one of them can be broken. Fields are names with JSON texts, which keep digits. */
+/** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
 export interface Parts {
   one: Placed;
   method: string;
@@ -26,15 +26,15 @@ export interface Parts {
   query: [name: string, value: string][];
   headers: Record<string, string>;
   fields: [name: string, json: string][];
-  /** What stands between the tokens of the body. */
+  /** White space between the tokens of the body. */
   space: string;
-  /** In place of the body that the fields make. */
+  /** Replaces the body built from the fields. */
   body?: string | Buffer;
 }
 
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const EDGES = [0n, 1n, 2n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64.min, INT64.max];
-/** Names that mean something to JavaScript or to us, and nothing in a request. */
+/** Names that mean something to JavaScript or to us, but nothing in a request. */
 const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id', '', '0', 'é', '[limit]'];
 const SPACES = ['', ' ', '\n', '\t\r\n '];
 
@@ -72,9 +72,9 @@ export function valueOf(schema: Schema): Arbitrary<string> {
   return text(resolve(schema));
 }
 
-/** Any Unicode but NUL; lengths count code points, the longest among them. */
+/** Any Unicode except NUL; lengths are in code points, up to the longest allowed. */
 export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitrary<string> {
-  // The longest message leaves no room in a body for more than one byte a character.
+  // The longest message leaves room in a body for only one byte a character.
   const units = maxLength > 10_000 ? ['x'] : ['x', 'é', '漢', '😀', '\u{10ffff}', '"', '\u0001'];
   const free = fc
     .string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 40) })
@@ -105,7 +105,7 @@ export function jsonOf(schema: Schema): Arbitrary<string> {
 
 const plain = (value: string) => JSON.stringify(value);
 
-/** Every UTF-16 unit as `\u….`, but in a text so long that it would not fit into a body. */
+/** Every UTF-16 unit as `\u….`, except in a text so long that it would not fit into a body. */
 function escaped(value: string): string {
   if (value.length > 10_000) return plain(value);
   const units = value.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -145,7 +145,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
     .map((parts) => told({ one, ...parts } as Parts));
 }
 
-/** A request that fast-check reports as one reads it, and not with its whole operation. */
+/** A request that fast-check prints readably, without its whole operation. */
 function told(parts: Parts): Parts {
   const lines = () =>
     [`${parts.method} ${pathOf(parts)}`, JSON.stringify(parts.headers), bodyOf(parts)].join('\n');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
 
-/** Starts the PostgreSQL of the tests, as the built service starts its own, and a log of what the tests exchange. */
+/** Starts the PostgreSQL of the tests, as the built service starts its own, and a log of the tests' exchanges. */
 export default async function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { postgres, url } = await EmbeddedPostgres.start(folder);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { findOperation } from './contract.js';
 import { ROOT } from './npm.js';
 
-/** What a request of a file was answered with. */
+/** The answer to a request of a file. */
 interface Answered {
   operationId?: string;
   status: number;
@@ -13,7 +13,7 @@ interface Answered {
 /**
  * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
  * `{{name}}`, `{{$timestamp}}`, `# @name` and `{{name.response.body.field}}`.
- * @param given values in place of those that the file has
+ * @param given values that replace those of the file
  */
 export async function runHttpFile(path: string, given: Record<string, string>): Promise<Answered[]> {
   const values = new Map<string, string>([['$timestamp', String(Date.now())]]);

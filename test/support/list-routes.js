@@ -2,7 +2,7 @@ import { createApplication } from '../../dist/src/application.js';
 import { readConfig } from '../../dist/src/config.js';
 import { openLog } from '../../dist/src/observability/log.js';
 
-// Prints every route that the router of the service knows, as JSON: ["GET /v1/pets", …].
+// Prints every route of the service's router, as JSON: ["GET /v1/pets", …].
 const config = readConfig(process.env);
 const app = await createApplication(config, await openLog(config));
 const { stack } = app.getHttpAdapter().getInstance().router;

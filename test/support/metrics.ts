@@ -1,4 +1,4 @@
-/** One figure of `/metrics`. */
+/** One sample of `/metrics`. */
 export interface Sample {
   name: string;
   labels: Record<string, string>;
@@ -13,12 +13,12 @@ export async function readMetrics({ url }: { url: string }): Promise<Sample[]> {
   const lines = (await response.text()).split('\n').filter((line) => line && !line.startsWith('#'));
   const samples = lines.map(toSample);
   const names = samples.map(({ name, labels }) => JSON.stringify([name, labels]));
-  // Prometheus takes none of a page on which one stands twice.
+  // Prometheus rejects a page on which a sample is repeated.
   expect(new Set(names).size).toBe(names.length);
   return samples;
 }
 
-/** The sum of the samples that have a name and these labels. */
+/** The sum of the samples with a name and these labels. */
 export function valueOf(samples: Sample[], name: string, labels: Record<string, string> = {}): number {
   const wanted = samples.filter(
     (sample) =>

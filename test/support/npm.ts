@@ -14,7 +14,7 @@ const folders: string[] = [];
 
 type Environment = Record<string, string>;
 
-/** A service that listens, as it has told its operator. */
+/** A running service, as described by its start block. */
 export class Told {
   constructor(
     readonly api: string,
@@ -38,7 +38,7 @@ export class Told {
   }
 }
 
-/** A start of the service, in a process group of its own as a terminal makes one. */
+/** A start of the service, in a process group of its own as in a terminal. */
 export class Run {
   stdout = '';
   stderr = '';
@@ -55,7 +55,7 @@ export class Run {
     runs.push(this);
   }
 
-  /** Resolves once it listens, to what it has told. */
+  /** Resolves to its start block once it listens. */
   async ready(): Promise<Told> {
     const isOver = () => this.process.exitCode !== null || this.process.signalCode !== null;
     await eventually(() => isOver() || /running[^]*Data .*\n[^]*\n$/.test(this.stdout));
@@ -64,7 +64,7 @@ export class Run {
     return new Told(row('API'), row('Swagger UI'), row('Data'), row('Demo key'));
   }
 
-  /** Signals the started process alone. */
+  /** Signals only the started process. */
   signal(name: NodeJS.Signals): void {
     this.process.kill(name);
   }
@@ -74,13 +74,13 @@ export class Run {
     signalIfThere(-this.process.pid!, name);
   }
 
-  /** Ends it with SIGTERM, for which it must end with 0. */
+  /** Ends it with SIGTERM, on which it must end with 0. */
   async stop(): Promise<void> {
     this.signal('SIGTERM');
     expect(await this.end).toBe(0);
   }
 
-  /** Expects it to end with 1, and gives what it wrote to stderr. */
+  /** Expects it to end with 1, and returns what it wrote to stderr. */
   async failure(): Promise<string> {
     expect((await once(this.process, 'close'))[0]).toBe(1);
     return this.stderr;
@@ -92,7 +92,7 @@ export function npmStart(env: Environment): Run {
   return new Run('npm', ['start'], { npm_config_update_notifier: 'false', ...env });
 }
 
-/** The same without npm, so that a signal is the service's own; `cwd` may be another checkout. */
+/** The same without npm, so that a signal only reaches the service; `cwd` may be another checkout. */
 export function nodeStart(env: Environment, cwd = ROOT): Run {
   return new Run(process.execPath, ['dist/src/main.js'], env, cwd);
 }
@@ -104,7 +104,7 @@ export function newFolder(): string {
   return folder;
 }
 
-/** The programs of PostgreSQL that work on a folder or one in it. */
+/** The PostgreSQL processes that use a folder or one in it. */
 export function postgresOn(folder: string): number[] {
   const all = execFileSync('ps', ['-eww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
   return all.filter((line) => line.includes(folder)).map((line) => Number.parseInt(line, 10));
@@ -120,12 +120,12 @@ export function signalPostgresOn(folder: string, name: NodeJS.Signals): void {
   for (const pid of postgresOn(folder)) signalIfThere(pid, name);
 }
 
-/** Kills what a test has left running, but for databases: `removeFolders` stops those. */
+/** Kills what a test has left running, except databases: `removeFolders` stops those. */
 export function endRuns(): void {
   for (const run of runs.splice(0)) run.signalGroup('SIGKILL');
 }
 
-/** Stops the databases that still run on the folders of `newFolder`, and removes these. */
+/** Stops the databases still running on the folders of `newFolder`, and removes these. */
 export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) {
     signalPostgresOn(folder, 'SIGQUIT');
@@ -142,7 +142,7 @@ function signalIfThere(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Resolves once something is so. */
+/** Resolves once a condition holds. */
 export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 25_000): Promise<void> {
   for (const deadline = Date.now() + withinMs; !(await isSo()); await sleep(50)) {
     if (Date.now() > deadline) throw new Error(`Not so within ${withinMs} ms: ${isSo.toString()}`);

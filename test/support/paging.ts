@@ -1,12 +1,12 @@
 import { type Answer, call, type CallOptions } from './client.js';
 import type { Service } from './service.js';
 
-/** The address that the `Link` header of a page has for the next one, if any. */
+/** The address of the next page in the `Link` header, if any. */
 export function nextOf({ headers }: Answer): URL | null {
   return URL.parse(/^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? '');
 }
 
-/** Follows the `Link` headers from one page to the last, and gives the items of all. `between` runs between pages. */
+/** Follows the `Link` headers from one page to the last, and returns the items of all. `between` runs between pages. */
 export async function walk<Item>(
   service: Service,
   path: string,

@@ -12,7 +12,7 @@ import { query } from './service.js';
 const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const PATH = `${process.env.PATH}:/usr/sbin`;
 
-/** Version of the PgBouncer that is installed, e.g. 1.25, as [1, 25]; undefined where there is none. */
+/** Version of the installed PgBouncer, e.g. 1.25, as [1, 25]; undefined if there is none. */
 export function findVersion(): [number, number] | undefined {
   const { stdout } = spawnSync('pgbouncer', ['--version'], { env: { PATH }, encoding: 'utf8' });
   const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
@@ -28,7 +28,7 @@ export class PgBouncer {
     readonly url: string,
   ) {}
 
-  /** @param settings the lines of `deploy/pgbouncer/pgbouncer.ini` that are to be others, by their names */
+  /** @param settings the lines of `deploy/pgbouncer/pgbouncer.ini` to be replaced, by their names */
   static async start(databaseUrl: string, settings: Record<string, string | undefined>): Promise<PgBouncer> {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'));
     chmodSync(folder, 0o755);
@@ -56,7 +56,7 @@ export class PgBouncer {
     return pooler;
   }
 
-  /** Starts it, again after `kill`. */
+  /** Starts it, also again after `kill`. */
   async run(): Promise<void> {
     const args = [join(this.folder, 'pgbouncer.ini')];
     this.process = spawn('pgbouncer', args, {

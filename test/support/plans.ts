@@ -13,17 +13,17 @@ interface Node {
   Plans?: Node[];
 }
 
-/** By the keys of single rows, of which a request names a hundred at most. */
+/** By the keys of single rows, of which a request names at most a hundred. */
 const FEW = /\b(?:id|key|hash) = /;
 
-/** Looks at how PostgreSQL would run statements, without running them. */
+/** Examines how PostgreSQL would run statements, without running them. */
 export class Planner {
   private constructor(
     private readonly client: Client,
     private readonly tables: ReadonlySet<string>,
   ) {}
 
-  /** @param tables those that are big */
+  /** @param tables the large ones */
   static async connect(connectionString: string, tables: string[]): Promise<Planner> {
     const client = new Client({ connectionString });
     await client.connect();
@@ -44,7 +44,7 @@ export class Planner {
     }
   }
 
-  /** Runs `work` on a database without an index, which it gets back. */
+  /** Runs `work` on a database without an index, which is then restored. */
   async without(ddl: string, work: () => Promise<void>): Promise<void> {
     await this.client.query(`BEGIN; ${ddl}`);
     try {
@@ -80,7 +80,7 @@ function scansIn(node: Node): Node[] {
   return [...(node['Relation Name'] ? [node] : []), ...(node.Plans ?? []).flatMap(scansIn)];
 }
 
-/** Whether an index leads to a few rows by their keys. */
+/** Whether an index finds a few rows by their keys. */
 function isOfFew(scan: Node): boolean {
   return FEW.test(scan['Index Cond'] ?? scan['Recheck Cond'] ?? '');
 }

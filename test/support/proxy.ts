@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands between the service and its database. It can be gone, or swallow all that either says, closing nothing. */
+/** Stands between the service and its database. It can be gone, or swallow everything both send, without closing. */
 export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;
@@ -34,12 +34,12 @@ export class Proxy {
     for (const socket of this.sockets) socket.resume();
   }
 
-  /** Takes connections again, where it did before. */
+  /** Accepts connections again, where it did before. */
   async mend(): Promise<void> {
     await once(this.server.listen(this.port, '127.0.0.1'), 'listening');
   }
 
-  /** Ends every connection and takes no more, like a database that is gone. */
+  /** Ends every connection and accepts no more, like a database that is gone. */
   stop(): void {
     this.server.close();
     for (const socket of this.sockets) socket.destroy();

@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
-/** A call that came in. */
+/** A received call. */
 export interface Received {
   path: string;
   headers: Record<string, string>;
   bytes: Buffer;
-  /** What the bytes say. */
+  /** The content of the bytes. */
   id: string;
   message: string;
   /** Milliseconds since 1970. */
@@ -18,21 +18,21 @@ export interface Received {
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
-  /** In place of an end. */
+  /** Called instead of ending the answer. */
   rest?: (response: ServerResponse) => void;
 }
 
-/** How a receiver answers a call that is the given one for its message, from 1 on. */
+/** How a receiver answers the nth call for a message, from 1 on. */
 export type Behaviour = (call: Received, nth: number) => Answer | Promise<Answer>;
 
-/** Takes messages as a customer's server does, and remembers every call. */
+/** Receives messages as a customer's server does, and remembers every call. */
 export class Receiver {
   readonly calls: Received[] = [];
   private readonly byId = new Map<string, Received[]>();
   readonly secret = `whsec_${Buffer.alloc(24, 'secret').toString('base64')}`;
   private readonly server: Server = createServer((request, response) => void this.take(request, response));
 
-  /** @param behave answers 200 when left out */
+  /** @param behave answers 200 by default */
   constructor(private readonly behave: Behaviour = () => ({ status: 200 })) {}
 
   static async start(behave?: Behaviour): Promise<Receiver> {
@@ -55,7 +55,7 @@ export class Receiver {
     return this.byId.get(id) ?? [];
   }
 
-  /** @throws where the signature is not that of the secret; as the specification's own library checks it */
+  /** @throws if the signature is not that of the secret, as the specification's own library checks it */
   verify({ bytes, headers }: Received, secret = this.secret): unknown {
     return new Webhook(secret).verify(bytes.toString(), headers);
   }
@@ -67,7 +67,7 @@ export class Receiver {
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const bytes = Buffer.concat(await request.toArray());
-    // Whoever follows a redirect comes without a body.
+    // A client that follows a redirect sends no body.
     const { id = '', message = '' } = JSON.parse(bytes.toString() || '{}') as Partial<Received>;
     const headers = request.headers as Record<string, string>;
     const call = { path: request.url!, headers, bytes, id, message, at: Date.now() };

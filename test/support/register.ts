@@ -3,12 +3,12 @@ interface Write<Value> {
   acknowledged: boolean;
 }
 
-/** A moment at which a read began, in the history of a register. */
+/** The moment at which a read began, in the history of a register. */
 export type Moment = number;
 
 /**
- * What one place of the store has held: written by one client, one write after the other, and read by many. A read that
- * begins after a write was acknowledged must give this value or that of a later write.
+ * The history of one value in the store: written by one client, one write after the other, and read by many. A read
+ * that begins after a write was acknowledged must return its value or that of a later write.
  */
 export class Register<Value> {
   private readonly writes: Write<Value>[];

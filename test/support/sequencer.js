@@ -1,9 +1,9 @@
 import BaseSequencer from '@jest/test-sequencer';
 
-/** Files that wait for processes and time-outs, so that what is left at the end is short. */
+/** Files that wait for processes and time-outs; started first, so that little is left at the end. */
 const LONG = ['process', 'browser', 'admin', 'delivery', 'errors', 'limits', 'fuzz'];
 
-/** The longest first, and the contract test last: it holds what all the others have seen against the document. */
+/** The longest first, and the contract test last: it checks what all the others have seen against the document. */
 export default class Sequencer extends BaseSequencer {
   sort(tests) {
     return tests.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path));

@@ -38,7 +38,7 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      // A service under load writes much, and has told its address long before.
+      // A service under load writes much, and has printed its address long before.
       if (isTold) return;
       const found = /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
       isTold = found !== undefined;
@@ -55,7 +55,7 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/** Makes an empty database on the PostgreSQL of the tests. */
+/** Creates an empty database on the PostgreSQL of the tests. */
 export async function createDatabase(): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name}`);
@@ -64,7 +64,7 @@ export async function createDatabase(): Promise<string> {
   return url.href;
 }
 
-/** Runs one statement past the service, on a connection of its own. */
+/** Runs one statement on a connection of its own, bypassing the service. */
 export async function query<Row>(databaseUrl: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();

@@ -19,7 +19,7 @@ const IsInt64 = () => ValidateBy({ name: 'isInt64', validator: { validate: isInt
 const FromInt64 = () => Transform(({ value }) => int64FromJson(value));
 const Digits = () => Transform(({ value }) => (/^[1-9]\d*$/.test(value) ? Number(value) : value));
 
-/** `Length` counts an emoji twice, and takes text that PostgreSQL does not. */
+/** `Length` counts an emoji as two, and accepts text that PostgreSQL does not. */
 const IsText = (max: number) =>
   ValidateBy({
     name: 'isText',

@@ -10,7 +10,7 @@ import {
   UpdateDateColumn,
 } from 'typeorm';
 
-/** An int64 is a string in an entity, and a bigint for the serializer, which would take anything else apart. */
+/** An int64 is a string in an entity, and a bigint for the serializer, which would convert anything else. */
 const Int64 = () => Transform(({ value }) => BigInt(value), { toPlainOnly: true });
 const Identity = () => PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' });
 

@@ -12,7 +12,7 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 }
 
-/** The failures of Nest's own parts: of a body that is no JSON, of one that is too large, of a route that is not there. */
+/** Failures from Nest itself: a body that is not JSON, one that is too large, a route that does not exist. */
 function fromNest(exception: HttpException): ApiError {
   const codes = { 400: 'invalid_json', 413: 'payload_too_large', 404: 'route_not_found' } as const;
   return new ApiError(codes[exception.getStatus() as keyof typeof codes] ?? 'internal_error');

@@ -47,7 +47,7 @@ const pipe = new ValidationPipe({
 })
 class AppModule {}
 
-// JSON has no bigint of its own: all its digits, then.
+// JSON.stringify does not write a bigint: this keeps all its digits.
 Object.defineProperty(BigInt.prototype, 'toJSON', {
   value(this: bigint) {
     return int64(this.toString());
@@ -59,7 +59,7 @@ const app = await NestFactory.create<NestExpressApplication>(AppModule, {
   logger: ['error', 'warn'],
 });
 app.disable('x-powered-by');
-// The service sends none either.
+// The service sends no ETag either.
 app.disable('etag');
 app.setGlobalPrefix('v1');
 app.use((request: Request, response: Response, next: NextFunction) => {

@@ -9,23 +9,23 @@ import { GroupedInserts } from './grouped-inserts.js';
 import type { BatchCounts } from '../batcher.js';
 import { SharedReads } from './shared-reads.js';
 
-/** TypeORM's options, and what it has none for. */
+/** TypeORM's options, and those that it does not have. */
 export type CompiledDataSourceOptions = PostgresDataSourceOptions & {
   /** The pools of the replicas that lists are read from. */
   readonly replicaPools: readonly PoolConfig[];
-  /** Whether a connection keeps the statements that it has parsed. */
+  /** Whether a connection keeps its prepared statements. */
   readonly preparesStatements: boolean;
 };
 
 /**
- * TypeORM's data source, whose entity managers run common operations as prepared statements. So a repository is fast
- * that is injected and called as in any other project.
+ * TypeORM's data source, whose entity managers run common operations as prepared statements. So ordinary injected
+ * repositories are fast.
  */
 export class CompiledDataSource extends DataSource {
   declare readonly options: CompiledDataSourceOptions;
   readonly compiler = new Compiler(new EntityManager(this));
   readonly reads = new SharedReads();
-  /** Of the writes that are made together. */
+  /** For the writes that are batched. */
   readonly writeCounts: BatchCounts = { asked: 0, sent: 0 };
   readonly inserts = new GroupedInserts(this.writeCounts);
   private replicas?: Replicas;
@@ -50,7 +50,7 @@ export class CompiledDataSource extends DataSource {
     return (this.driver as PostgresDriver).master;
   }
 
-  /** Reads lists: outside of transactions, and as exactly from a replica as from the primary. */
+  /** Reads lists, outside of transactions: from a replica, if one is as current as the primary. */
   readList<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
     return this.replicas ? this.replicas.read(work) : work(this.primary);
   }

@@ -23,7 +23,7 @@ type Values = Record<string, unknown>;
 
 /**
  * An entity manager that runs the operations of hot paths as prepared statements: `findOneBy`, `insert` and `update`
- * with plain values, on entities that are plain columns. They do what TypeORM's own do; all else is TypeORM's.
+ * with plain values, on entities that are plain columns. They do what TypeORM's own do; the rest is left to TypeORM.
  */
 export class CompiledEntityManager extends EntityManager {
   declare readonly dataSource: CompiledDataSource;
@@ -86,7 +86,7 @@ export class CompiledEntityManager extends EntityManager {
     return result;
   }
 
-  /** Runs a query of a feature's own. Its values are those of its parameters, by their names. */
+  /** Runs a query that a feature defines itself, with the values of its parameters by their names. */
   async prepared<Entity extends ObjectLiteral>(
     target: EntityTarget<Entity>,
     query: PreparedQuery<Entity>,
@@ -100,7 +100,7 @@ export class CompiledEntityManager extends EntityManager {
     return rows.map((row) => named(statement, row) as Partial<Entity>);
   }
 
-  /** Outside of a transaction, rows that the table numbers and that come at the same time are inserted by one statement. */
+  /** Outside of a transaction, rows with generated ids that come at the same time are inserted by one statement. */
   private canGroup({ primaryColumns }: EntityMetadata, keys: readonly string[]): boolean {
     const [key] = primaryColumns;
     return (
@@ -111,7 +111,7 @@ export class CompiledEntityManager extends EntityManager {
     );
   }
 
-  /** Outside of a transaction, rows that are asked for by their id at the same time are found by one query. */
+  /** Outside of a transaction, rows that are requested by id at the same time are found by one query. */
   private canShare(
     { primaryColumns, columns }: EntityMetadata,
     keys: readonly string[],
@@ -119,18 +119,18 @@ export class CompiledEntityManager extends EntityManager {
   ): boolean {
     const [key] = keys;
     if (this.queryRunner || keys.length > 1 || primaryColumns.length > 1) return false;
-    // The rows are told apart by the text of their first column.
+    // The rows are matched to requests by the text of their first column.
     const [first] = columns;
     return first === primaryColumns[0] && first?.propertyName === key && isInt64Text(values[key!]);
   }
 }
 
-/** A row as the properties that it holds, and no others. */
+/** A row as an object with the selected properties and no others. */
 function named({ columns }: Statement, row: unknown[]): ObjectLiteral {
   return Object.fromEntries(columns.map((column, i) => [column, row[i]]));
 }
 
-/** The properties by which rows are looked for, where these are plain: at least one, and none is null. */
+/** The properties that rows are looked up by, if these are plain: at least one, none null. */
 function soughtKeys(entity: EntityMetadata, where: unknown): string[] | undefined {
   const keys = plainKeys(entity, where);
   const isPlain = keys && keys.length > 0 && keys.length === Object.keys(where as Values).length;

@@ -10,14 +10,14 @@ import { insertAllStatement, insertStatement } from './write-statements.js';
 type Row = unknown[];
 type Values = Record<string, unknown>;
 
-/** Inserts outside of transactions: those into one table that come at the same time are made by one statement. */
+/** Inserts outside of transactions: those into one table that come at the same time go into one statement. */
 export class GroupedInserts {
   private readonly groups = new Map<Statement, GroupedWrites<Values, Row>>();
 
   constructor(private readonly counts: BatchCounts) {}
 
   /**
-   * Inserts a row into a table that numbers its rows; resolves to what the table has made of it.
+   * Inserts a row into a table with generated ids; resolves to the values that the table has set.
    * @param keys the properties that have values
    */
   add(

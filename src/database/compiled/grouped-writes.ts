@@ -2,20 +2,20 @@ import { QueryFailedError } from 'typeorm';
 import { Batcher, type BatchCounts } from '../batcher.js';
 
 /**
- * SQLSTATE classes of a statement that PostgreSQL has refused for what is in it, or for a lock. It has written nothing.
+ * SQLSTATE classes of a statement that PostgreSQL has refused for its contents, or for a lock. It has written nothing.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const REFUSED = /^(?:22|23|40|55)/;
 
 /**
- * Writes that come at the same time, made by one statement and so by one commit: for 32 connections that add animals it
- * took 57 µs of CPU time a request in place of 149, and PostgreSQL 21 in place of 135. Each is acknowledged only after that commit. Where the statement is refused,
- * each write is made by itself, and has its own error.
+ * Writes that come at the same time, made by one statement and so by one commit. With 32 connections adding animals, a
+ * request takes 57 µs of CPU time instead of 149, and PostgreSQL 21 instead of 135. Each is acknowledged only after
+ * that commit. If the statement is refused, each write is made alone, and gets its own error.
  */
 export class GroupedWrites<Item, Result> {
   private readonly batcher: Batcher<Item, Map<Item, PromiseSettledResult<Result>>>;
 
-  /** @param write makes all writes or none, and gives their results in the same order */
+  /** @param write makes all writes or none, and returns their results in the same order */
   constructor(
     counts: BatchCounts,
     private readonly write: (items: Item[]) => Promise<Result[]>,
@@ -23,7 +23,7 @@ export class GroupedWrites<Item, Result> {
     this.batcher = new Batcher((items) => this.writeAll(items), counts);
   }
 
-  /** @param item an object of this one write */
+  /** @param item an object used for this write only */
   async add(item: Item): Promise<Result> {
     const settled = (await this.batcher.add(item)).get(item)!;
     if (settled.status === 'rejected') throw settled.reason;

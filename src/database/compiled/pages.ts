@@ -5,13 +5,13 @@ import { pageOfIdsStatement, pageStatement } from './read-statements.js';
 import { run } from './run.js';
 import type { Slice } from './shared-pages.js';
 
-/** Values that the rows of a list have, and the ids that they are among. What is undefined does not count. */
+/** Values that the rows of a list must have, and the ids that they must be among. Undefined ones are ignored. */
 export type Filter<Entity> = { [Key in keyof Entity]?: Entity[Key] } & { ids?: readonly string[] };
 
-/** A statement reads a number of rows that is fixed in its SQL, so sizes are rounded up: there are ten, not a hundred. */
+/** The number of rows is fixed in a statement's SQL, so sizes are rounded up: ten statements, not a hundred. */
 const STEP = 10;
 
-/** The first `limit` rows, of those with ids above `after`. */
+/** The first `limit` rows with ids above `after`. */
 export async function readSlice<Entity extends { id: string }>(
   repository: Repository<Entity>,
   filter: Filter<Entity>,
@@ -38,7 +38,7 @@ export async function readSlice<Entity extends { id: string }>(
   );
 }
 
-/** The first rows, of which one more was read than is wanted. */
+/** The first rows, with one more read than wanted. */
 function cut<Entity>(rows: readonly Entity[], limit: number): Slice<Entity> {
   return { items: rows.slice(0, limit), hasMore: rows.length > limit };
 }

@@ -1,10 +1,10 @@
 import type { EntityMetadata, ObjectLiteral } from 'typeorm';
 import type { Statement } from './statement.js';
 
-/** Types whose values TypeORM hands on as they are. */
+/** Types whose values TypeORM passes on unchanged. */
 const TYPES = new Set<unknown>(['bigint', 'integer', 'text', 'uuid', 'bytea', 'boolean', 'timestamptz']);
 
-/** Whether an entity is the columns of a table and nothing else, so that its rows need nothing of TypeORM. */
+/** Whether an entity is the columns of a table and nothing else, so that its rows need no help from TypeORM. */
 export function isPlain(entity: EntityMetadata): boolean {
   const { columns, embeddeds, eagerRelations, listeners, inheritancePattern, deleteDateColumn } = entity;
   if (embeddeds.length > 0 || eagerRelations.length > 0 || listeners.length > 0) return false;
@@ -24,7 +24,7 @@ export function isPlain(entity: EntityMetadata): boolean {
   );
 }
 
-/** The properties that are set, where all of them are columns and all of their values plain; else undefined. */
+/** The properties that are set, if all of them are columns with plain values; else undefined. */
 export function plainKeys(entity: EntityMetadata, values: unknown): string[] | undefined {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined;
   const keys: string[] = [];
@@ -36,14 +36,14 @@ export function plainKeys(entity: EntityMetadata, values: unknown): string[] | u
   return keys;
 }
 
-/** Of an operator, a function or a nested object TypeORM makes SQL; these here are values alone. */
+/** TypeORM turns operators, functions and nested objects into SQL; only values are handled here. */
 function isScalar(value: unknown): boolean {
   if (typeof value === 'object')
     return value === null || value instanceof Date || value instanceof Uint8Array;
   return typeof value !== 'function' && typeof value !== 'symbol';
 }
 
-/** A row as an object of its entity. */
+/** A row as an instance of its entity. */
 export function hydrate(
   entity: EntityMetadata,
   { columns }: Statement,

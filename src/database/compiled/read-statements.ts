@@ -2,10 +2,10 @@ import type { EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm'
 import type { Compiler } from './compiler.js';
 import type { Statement } from './statement.js';
 
-/** Name of the table in a query. */
+/** Alias of the table in a query. */
 const ROW = 'row';
 
-/** One row by the values of some properties. */
+/** One row, looked up by the values of some properties. */
 export function findStatement(
   compiler: Compiler,
   entity: EntityMetadata,
@@ -29,21 +29,21 @@ export function findAllStatement(
   );
 }
 
-/** What a page is of: rows that have values for `keys`, at most `size`, from the first or after an id. */
+/** The shape of a page: at most `size` rows that match values of `keys`, from the first one or after an id. */
 interface PageShape {
   keys: readonly string[];
   size: number;
   isFirst: boolean;
 }
 
-/** Ids lie between these. */
+/** All ids lie between these. */
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /**
  * One page, in the order of ids. The last key and the id are bounded from both sides and the rows ordered by both, so
- * that only the index on the keys and the id answers without a sort. Of `key = value` the planner may make a walk along
- * the whole primary key, in search of a value that is rare. A comparison of two columns, with values that it does not
- * see, it takes to leave a ninth of the rows: too much to sort for one page, whatever its statistics say.
+ * that only the index on the keys and the id answers without a sort. With `key = value` the planner may scan the whole
+ * primary key in search of a rare value. For a row comparison with values that it cannot see, it assumes that a ninth
+ * of the rows remain, too many to sort for one page, whatever its statistics say.
  */
 export function pageStatement(
   compiler: Compiler,
@@ -84,10 +84,13 @@ export function pageOfIdsStatement(
   );
 }
 
-/** A value as `page` writes it. Those of a joined list the planner does not see anyway. */
+/**
+ * A placeholder as `page` writes it: with or without the sub-select, which a joined list does not need. Type names have
+ * no parentheses here.
+ */
 const VALUE = /\(SELECT CAST\(\$(\d+) AS [^)]+\)\)|\$(\d+)/g;
 
-/** Several pages of one shape, from lists of the values that one page takes. Each row ends with the number of its page. */
+/** Several pages of one shape, from lists of one page's parameters. Each row ends with the number of its page. */
 export function pagesStatement(compiler: Compiler, entity: EntityMetadata, one: Statement): Statement {
   const { driver } = compiler.manager.dataSource;
   const columnOf = (name: string) => entity.findColumnWithPropertyName(name)!;

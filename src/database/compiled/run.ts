@@ -4,11 +4,11 @@ import type { CompiledDataSourceOptions } from './compiled-data-source.js';
 import type { CompiledEntityManager } from './compiled-entity-manager.js';
 import type { Statement } from './statement.js';
 
-/** The rows of an answer, each an array of the values of its columns. */
+/** The rows of an answer, each an array of column values. */
 type Rows = QueryArrayResult<unknown[]>;
 
 /**
- * Runs a statement: in a transaction on the connection of its query runner, else on any of the pool that TypeORM owns.
+ * Runs a statement: in a transaction on the connection of its query runner, else on any connection of TypeORM's pool.
  * @throws QueryFailedError, as TypeORM does
  */
 export async function run(
@@ -22,7 +22,7 @@ export async function run(
 }
 
 /**
- * Runs a statement of a list, where lists are read from.
+ * Runs the statement of a list, wherever lists are read from.
  * @throws QueryFailedError, as TypeORM does
  */
 export function runList(

@@ -7,7 +7,7 @@ import { pagesStatement } from './read-statements.js';
 import { runList } from './run.js';
 import type { Statement } from './statement.js';
 
-/** Rows in the order of their ids. They may be shared with others who asked for the same, so they stay as they are. */
+/** Rows in the order of their ids, shared with other requests for the same page, so they must not be changed. */
 export interface Slice<Entity> {
   readonly items: readonly Entity[];
   readonly hasMore: boolean;
@@ -16,13 +16,13 @@ export interface Slice<Entity> {
 type Row = unknown[];
 type Slices = Map<string, Slice<unknown>>;
 
-/** A page that is asked for. */
+/** A page that a request wants. */
 export interface Wanted {
   values: Record<string, unknown>;
   limit: number;
 }
 
-/** The pages of one shape: those that are asked for at the same time are read by one statement, equal ones once. */
+/** The pages of one shape: those requested at the same time are read by one statement, equal ones once. */
 export class SharedPages {
   private readonly batcher: Batcher<Wanted & { name: string }, Slices>;
   private several?: Statement;
@@ -49,7 +49,7 @@ export class SharedPages {
 
   private async readRows(distinct: Wanted[]): Promise<Row[][]> {
     const { parameters } = this.statement;
-    // A list of lists has no type in SQL.
+    // SQL has no type for a list of lists.
     if (distinct.length === 1 || parameters.length === 0 || parameters.includes('ids')) {
       const all = distinct.map(({ values }) => runList(this.manager, this.statement, values));
       return (await Promise.all(all)).map(({ rows }) => rows);
@@ -60,7 +60,7 @@ export class SharedPages {
     const found: Row[][] = distinct.map(() => []);
     const { rows } = await runList(this.manager, this.several, Object.fromEntries(lists));
     for (const row of rows) found[Number(row.at(-1)) - 1]!.push(row);
-    // Joined rows come in this order, but PostgreSQL does not promise it.
+    // Joined rows come in this order, but PostgreSQL does not guarantee it.
     const id = this.statement.columns.indexOf('id');
     return found.map((page) => page.toSorted((a, b) => compareDigits(a[id] as string, b[id] as string)));
   }

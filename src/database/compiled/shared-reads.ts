@@ -7,13 +7,13 @@ import type { Statement } from './statement.js';
 
 type Row = unknown[];
 
-/** Reads outside of transactions, of which those that come at the same time are answered together. */
+/** Reads outside of transactions; those that come at the same time are answered together. */
 export class SharedReads {
   readonly counts: BatchCounts = { asked: 0, sent: 0 };
   private readonly lists = new Map<Statement, Batcher<string, Map<unknown, Row>>>();
   private readonly pages = new Map<Statement, SharedPages>();
 
-  /** The row that has `value` in its first column. `statement` finds the rows of a list of such values. */
+  /** The row with `value` in its first column. `statement` finds the rows for a list of such values. */
   async one(statement: Statement, value: string, manager: CompiledEntityManager): Promise<Row | undefined> {
     let batcher = this.lists.get(statement);
     if (!batcher) {

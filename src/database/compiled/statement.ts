@@ -1,9 +1,9 @@
-/** A query whose SQL is fixed. A connection has it parsed once, under its name, and from then on only runs it. */
+/** A query with fixed SQL. A connection parses it once, under its name, and from then on only runs it. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** The names of the values that its placeholders stand for, `$1` first. */
+  /** The names of the placeholders' values, `$1` first. */
   readonly parameters: readonly string[];
-  /** The properties of the entity that a row of its answer holds, in their order. */
+  /** The entity's properties in each row of the answer, in order. */
   readonly columns: readonly string[];
 }

@@ -3,7 +3,7 @@ import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { type Compiler, soughtName } from './compiler.js';
 import type { Statement } from './statement.js';
 
-/** One new row with values for `keys`; it comes back with what the table makes itself. */
+/** Inserts one row with values for `keys`; returns the columns that the table sets itself. */
 export function insertStatement(
   compiler: Compiler,
   entity: EntityMetadata,
@@ -21,8 +21,8 @@ export function insertStatement(
 }
 
 /**
- * Many new rows, from lists of values for `keys`. The table numbers them in the order of the lists, as they are sorted
- * before they are inserted; in which order they come back, PostgreSQL does not promise.
+ * Inserts many rows, from lists of values for `keys`. Ids follow the order of the lists, as the rows are sorted before
+ * they are inserted; PostgreSQL does not guarantee the order in which they are returned.
  */
 export function insertAllStatement(
   compiler: Compiler,
@@ -60,7 +60,7 @@ export function updateStatement(
   });
 }
 
-/** The columns that have no value yet and get one from the table: its number, its defaults. */
+/** The columns without a value that the table sets: its id, its defaults. */
 function madeByTable(entity: EntityMetadata, keys: readonly string[]): ColumnMetadata[] {
   return entity.columns.filter(
     ({ propertyName, isGenerated, default: value }) =>

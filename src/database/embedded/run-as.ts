@@ -12,8 +12,8 @@ interface Command {
 export const NOBODY = { uid: 65_534, gid: 65_534 };
 
 /**
- * How to start a program of PostgreSQL: as it is, or as `nobody` where this process is root. Where `nobody` cannot reach
- * the program or the data, such as under `/root`, it keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
+ * How to start a PostgreSQL program: as it is, or as `nobody` if this process is root. If `nobody` cannot reach the
+ * program or the data, such as under `/root`, it keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
  */
 export function unprivileged(file: string, args: string[], data: string): Command {
   if (process.getuid?.() !== 0) return { file, args, options: {} };
@@ -31,7 +31,7 @@ export function unprivileged(file: string, args: string[], data: string): Comman
   return { file: setpriv, args: [...flags, file, ...args], options: {} };
 }
 
-/** Whether every user can pass through a folder and all above it. */
+/** Whether every user can enter a folder and all those above it. */
 function isOpen(folder: string): boolean {
   const above = dirname(folder);
   return (statSync(folder).mode & 0o001) !== 0 && (above === folder || isOpen(above));

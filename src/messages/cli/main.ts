@@ -4,16 +4,16 @@ import { commandLine, runCommand } from '../../command.js';
 import { JobsDatabase } from '../delivery/jobs-database.js';
 import { UndeliveredMessages, type Undelivered } from './undelivered-messages.js';
 
-/** Exit status where what was asked for could not be done. */
+/** Exit status if something that was asked for could not be done. */
 const FAILURE = 1;
 
-const program = commandLine('messages', 'Looks after messages that could not be delivered.');
+const program = commandLine('messages', 'Lists and retries messages that have not been delivered.');
 
 program
   .command('list')
-  .description('shows messages that are not delivered, the oldest first')
+  .description('list messages that have not been delivered, oldest first')
   .addOption(new Option('--status <status>').choices(['failed', 'queued']).default('failed'))
-  .addOption(new Option('--limit <count>', 'how many at most').argParser(parseCount).default(100))
+  .addOption(new Option('--limit <count>', 'maximum number of messages').argParser(parseCount).default(100))
   .action(({ status, limit }: { status: 'failed' | 'queued'; limit: number }) =>
     withMessages(async (messages) => {
       const found = await messages.list(status, limit);
@@ -23,11 +23,11 @@ program
 
 program
   .command('retry')
-  .description('queues failed messages anew')
+  .description('queue failed messages again')
   .argument('[ids...]', 'ids of the messages', parseIds)
-  .option('--all', 'all that have failed')
+  .option('--all', 'all failed messages')
   .action((ids: string[] | undefined, { all = false }: { all?: boolean }, command: Command) => {
-    if (all === Boolean(ids?.length)) command.error('error: name messages by their ids, or all with --all');
+    if (all === Boolean(ids?.length)) command.error('error: give the ids of messages, or --all');
     return withMessages((messages) => (all ? retryAll(messages) : retry(messages, ids!)));
   });
 

@@ -3,14 +3,14 @@ import type { JobsDatabase } from '../delivery/jobs-database.js';
 import { QUEUE } from '../delivery/queue.js';
 import { MessageStatus } from '../message.entity.js';
 
-/** Messages in one transaction. */
+/** Messages per transaction. */
 const BATCH = 1_000;
 
-/** A message that has not been delivered, without its text: that is nobody's business here. */
+/** A message that has not been delivered, without its text, which is not for operators to read. */
 export interface Undelivered {
   id: string;
   createdAt: Date;
-  /** Tries so far; of a failed message they are no longer known. */
+  /** Tries so far; null for a failed message, whose tries are no longer known. */
   tries: number | null;
   /** Why the last try failed. */
   reason: string | null;
@@ -24,13 +24,13 @@ export class UndeliveredMessages {
     this.boss = new PgBoss({ db: database });
   }
 
-  /** The oldest ones first. */
+  /** Oldest first. */
   async list(status: 'failed' | 'queued', limit: number): Promise<Undelivered[]> {
     const { rows } = await this.database.executeSql(status === 'failed' ? FAILED : QUEUED, [limit]);
     return rows as Undelivered[];
   }
 
-  /** Queues failed messages anew, as if they had just come. Gives the ids of those that had failed. */
+  /** Queues failed messages again, as if they were new. Returns the ids of those that had failed. */
   retry(ids: string[]): Promise<string[]> {
     return this.database.transaction(async (db) => {
       const { rows } = await db.executeSql(
@@ -39,7 +39,7 @@ export class UndeliveredMessages {
       );
       const retried = (rows as { id: string }[]).map(({ id }) => id);
       if (retried.length > 0) {
-        // pg-boss keeps a job for a while after its end, and takes no second one with the same id.
+        // pg-boss keeps a job for a while after its end, and accepts no second one with the same id.
         await this.boss.deleteJob(QUEUE, retried, { db });
         await this.boss.insert(
           QUEUE,
@@ -51,7 +51,7 @@ export class UndeliveredMessages {
     });
   }
 
-  /** Each message that has failed by now once, in the order of their ids: one that fails again meanwhile is not retried twice. */
+  /** Retries every failed message once, in the order of ids: one that fails again meanwhile is not retried twice. */
   async retryAll(): Promise<number> {
     let last = '00000000-0000-0000-0000-000000000000';
     for (let count = 0; ;) {

@@ -5,15 +5,15 @@ import type { DeliveryRecords, MessageJob } from './delivery-records.js';
 import { ThrottledWarning } from './throttled-warning.js';
 import { nextPause } from './schedule.js';
 
-/** Characters of a reason that are kept. */
+/** Maximum length of a stored reason, in characters. */
 const REASON_LENGTH = 500;
 
-/** Hands messages to the transport, and records what became of each as soon as it is known. */
+/** Hands messages to the transport, and records the outcome of each as soon as it is known. */
 export class Deliveries {
   private readonly logger = new Logger(Deliveries.name);
   private readonly troubles = new ThrottledWarning(
     this.logger,
-    'Messages were not delivered, and are tried again',
+    'Messages could not be delivered and will be tried again',
   );
 
   constructor(
@@ -31,7 +31,7 @@ export class Deliveries {
     const messages = await this.records.findQueued(jobs.map(({ id }) => id));
     const tries = jobs.flatMap((job) => {
       const message = messages.get(job.id);
-      // A worker that was cut off after its last word on the message left only the job.
+      // A worker that was cut off after recording the final status of the message has left only its job.
       return message ? [this.try(job, message)] : [];
     });
     const unrecorded = (await Promise.allSettled(tries)).find(({ status }) => status === 'rejected');

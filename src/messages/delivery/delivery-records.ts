@@ -4,13 +4,13 @@ import type { OutgoingMessage } from '../transport.js';
 import type { JobsDatabase } from './jobs-database.js';
 import { QUEUE } from './queue.js';
 
-/** The job of one message, as the worker that holds it sees it. */
+/** The job of one message, as seen by the worker that holds it. */
 export type MessageJob = JobWithMetadata<{ failingSince?: string } | null>;
 
 /**
- * What became of a message, written in one transaction with what becomes of its job: whatever crashes in between, both
- * are as they were, and the message is tried again. pg-boss leaves a job alone that another worker holds by now; the
- * word of the receiver on the message counts all the same.
+ * The outcome of a message, written in one transaction with that of its job: after a crash in between, both are as they
+ * were, and the message is tried again. pg-boss ignores a job that another worker has taken over meanwhile; the status
+ * of the message is recorded all the same.
  */
 export class DeliveryRecords {
   constructor(
@@ -18,7 +18,7 @@ export class DeliveryRecords {
     private readonly database: JobsDatabase,
   ) {}
 
-  /** Those of the messages that still have to be delivered, by their ids. From the primary: a replica may not know them yet. */
+  /** The messages that still have to be delivered, by id. From the primary: a replica may not have them yet. */
   async findQueued(ids: string[]): Promise<Map<string, OutgoingMessage>> {
     const { rows } = await this.database.executeSql(
       `SELECT id, message, created_at AS "createdAt" FROM messages WHERE id = ANY($1) AND status = $2`,
@@ -34,7 +34,7 @@ export class DeliveryRecords {
     });
   }
 
-  /** Ends the tries of a message. */
+  /** Gives a message up. */
   async failed(job: MessageJob, reason: string): Promise<void> {
     await this.database.transaction(async (db) => {
       await this.boss.complete(QUEUE, job, { failed: reason }, { db });
@@ -42,7 +42,7 @@ export class DeliveryRecords {
     });
   }
 
-  /** Gives a message back to the queue for a later try. */
+  /** Returns a message to the queue for a later try. */
   async postponed(job: MessageJob, reason: string, failingSince: Date, pauseSeconds: number): Promise<void> {
     await this.database.transaction(async (db) => {
       await this.boss.fail(QUEUE, job, { reason }, { db });
@@ -52,7 +52,7 @@ export class DeliveryRecords {
   }
 }
 
-/** Where two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
+/** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
 async function setStatus(db: Db, { id }: MessageJob, status: MessageStatus, failure?: string): Promise<void> {
   await db.executeSql(
     `UPDATE messages SET status = $2, failure = $3 WHERE id = $1 AND status <> 'delivered'`,

@@ -26,17 +26,14 @@ const WORK = {
   includeMetadata: true,
 } as const;
 const START_RETRY_MS = 1_000;
-/** Milliseconds to hand unfinished messages back at a stop. */
+/** Milliseconds allowed at a stop for handing unfinished messages back. */
 const HAND_BACK_MS = 2_000;
 
-/** Delivers what is queued, for as long as the service runs and there is a transport. */
+/** Delivers queued messages while the service runs, if there is a transport. */
 @Injectable()
 export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(DeliveryWorker.name);
-  private readonly failures = new ThrottledWarning(
-    this.logger,
-    'The queue of messages met an error, and goes on',
-  );
+  private readonly failures = new ThrottledWarning(this.logger, 'The message queue met an error and goes on');
   private database?: JobsDatabase;
   private boss?: PgBoss;
   private stopped?: Promise<void>;
@@ -47,12 +44,12 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, 
     private readonly metrics: DeliveryMetrics,
   ) {}
 
-  /** Without a wait: requests need not wait for the workers, nor for a database that goes away just now. */
+  /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
     if (this.config.ROLE !== 'api' && this.transport) void this.start(this.transport);
   }
 
-  /** Takes no more messages; those under way go on while the HTTP server ends its own. */
+  /** Takes no more messages; those under way continue while the HTTP server finishes its requests. */
   onModuleDestroy(): void {
     this.stopped = this.stop();
   }
@@ -77,7 +74,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, 
     if (!this.stopped) await boss.work(QUEUE, WORK, (jobs: MessageJob[]) => deliveries.run(jobs));
   }
 
-  /** Whether it could. */
+  /** Starts pg-boss; false if it failed. */
   private async begin(boss: PgBoss): Promise<boolean> {
     try {
       await boss.start();
@@ -95,7 +92,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, 
       boss.offWork(QUEUE),
       sleep(this.config.SHUTDOWN_GRACE_MS, undefined, { ref: false }),
     ]);
-    // What is still under way is given back to the queue, for another worker to take at once.
+    // What is still under way is returned to the queue, for another worker to take at once.
     const handBack = boss.stop({ graceful: false }).then(() => database.close());
     await Promise.race([handBack.catch(() => {}), sleep(HAND_BACK_MS, undefined, { ref: false })]);
   }

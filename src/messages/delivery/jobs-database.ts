@@ -7,7 +7,7 @@ import { TIMEOUTS } from '../../database/timeouts.js';
 
 /** Connections per process. */
 const CONNECTIONS = 2;
-/** Milliseconds: rebuilding an index, which pg-boss does now and then, may say nothing for long. */
+/** Milliseconds: rebuilding an index, as pg-boss does now and then, may send nothing for long. */
 const SILENCE_MS = 120_000;
 
 class JobsClient extends DeadlineClient {
@@ -16,7 +16,7 @@ class JobsClient extends DeadlineClient {
   }
 }
 
-/** Connections of the workers' own, past a pooler, so that neither they nor requests wait for each other. */
+/** The workers' own connections, past a pooler, so that they and requests do not wait for each other. */
 export class JobsDatabase implements Db {
   private readonly pool: Pool;
 
@@ -33,7 +33,7 @@ export class JobsDatabase implements Db {
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
   }
 
-  /** Runs one statement; named so for pg-boss. */
+  /** Runs one statement; the name is pg-boss's. */
   executeSql(text: string, values?: unknown[]): Promise<QueryResult> {
     return this.pool.query(text, values);
   }
@@ -51,7 +51,7 @@ export class JobsDatabase implements Db {
       failure = error as Error;
       throw error;
     } finally {
-      // After a failure nobody knows what state the connection is in: it is closed, and so its transaction undone.
+      // After a failure the state of the connection is unknown: closing it undoes its transaction.
       client.release(failure);
     }
   }

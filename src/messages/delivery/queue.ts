@@ -6,30 +6,30 @@ export const QUEUE = 'messages';
 
 const NEVER = 2 ** 31 - 1;
 
-/** The queue never gives a message up by itself: only `schedule.ts` does, and then the sender is told. */
+/** The queue never gives up a message by itself: only `schedule.ts` does, and then its sender sees it. */
 const OPTIONS: QueueOptions = {
   retryLimit: NEVER,
   retentionSeconds: NEVER,
-  // After a crash; a delivery that failed has its next time set with it.
+  // After a crash; a failed delivery sets the time of its next try itself.
   retryDelay: 1,
-  // A worker that has said nothing for so long is dead, and its messages are another's.
+  // A worker silent for this long is considered dead, and others take its messages.
   heartbeatSeconds: 20,
-  // The time-out of all tries in one batch together with their bookkeeping, for transports that know none.
+  // Limit for a whole batch, bookkeeping included, for transports without a time-out of their own.
   expireInSeconds: 120,
   // The message itself is the record.
   deleteAfterSeconds: 600,
 };
 
-/** How often, in seconds, some instance looks for workers that died, and for jobs that are to be deleted. */
+/** How often, in seconds, one of the instances looks for dead workers, and for jobs to be deleted. */
 const INTERVALS = {
   superviseIntervalSeconds: 10,
   monitorIntervalSeconds: 10,
   maintenanceIntervalSeconds: 120,
 };
-/** Parts of pg-boss that nothing here uses look as seldom as they can. */
+/** The parts of pg-boss that are not used here run as seldom as it allows. */
 const UNUSED = { schedule: false, flowIntervalSeconds: 3_600 };
 
-/** A pg-boss that runs its queues' upkeep once it is started. */
+/** A pg-boss that maintains its queues once it is started. */
 export function createBoss(db: Db): PgBoss {
   return new PgBoss({ db, ...INTERVALS, ...UNUSED });
 }

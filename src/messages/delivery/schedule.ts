@@ -1,20 +1,20 @@
-/** Seconds after which the first repetition comes; each further pause is twice as long. */
+/** Seconds until the first retry; each further pause is twice as long. */
 const FIRST_PAUSE_SECONDS = 5;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A try that failed. */
 interface FailedTry {
-  /** How many tries there were before it. */
+  /** Number of earlier tries. */
   earlier: number;
   /** When the first try failed. */
   failingSince: Date;
-  /** Seconds that the receiver wants to be left alone; 0 where it did not say. */
+  /** Seconds that the receiver has asked to wait; 0 if it has not. */
   retryAfterSeconds: number;
 }
 
 /**
  * Seconds until the next try: a random part of a pause that doubles up to the longest one, so that messages that failed
- * together do not come back together, and not before the receiver wants. Nothing once a day has passed.
+ * together are not retried together, and no sooner than the receiver has asked. Undefined once a day has passed.
  */
 export function nextPause(
   { earlier, failingSince, retryAfterSeconds }: FailedTry,

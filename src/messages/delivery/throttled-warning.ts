@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 
 const INTERVAL_MS = 60_000;
 
-/** A warning that is logged once a minute at most, with how often it came. */
+/** A warning that is logged at most once a minute, with the number of times it was raised. */
 export class ThrottledWarning {
   private count = 0;
   private loggedAt = -Infinity;

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 const PREFIX = 'whsec_';
 
 /**
- * The headers that let a receiver see that a body comes from here and when it was sent.
+ * The headers by which a receiver verifies that a body comes from here, and when it was sent.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  * @param secret `whsec_` and the key as base64
  * @param timestamp seconds since 1970

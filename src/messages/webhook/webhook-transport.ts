@@ -4,15 +4,15 @@ import { signatureHeaders } from './signature.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
 const TIMEOUT_MS = 15_000;
-/** An answer's body says nothing to this service, but after a short one its connection can be used again. */
+/** The body of an answer is not used, but after a short one the connection can be reused. */
 const READ = { bytes: 65_536, ms: 1_000 };
 /**
- * Refusals that another try would meet again, because they speak of the message itself, or say that its receiver has
- * gone for good. Other 4xx statuses, as 401 or 404, come from a receiver that is set up wrongly, which an operator mends.
+ * Refusals that another try would meet again: they concern the message itself, or the receiver is gone for good. Other
+ * 4xx statuses, such as 401 or 404, come from a misconfigured receiver, which an operator corrects.
  */
 const FINAL = new Set([400, 410, 413, 422]);
 
-/** Posts messages to one address, signed after the Standard Webhooks specification. */
+/** Posts messages to one address, signed according to the Standard Webhooks specification. */
 export class WebhookTransport extends Transport {
   readonly destination: string;
 
@@ -21,7 +21,7 @@ export class WebhookTransport extends Transport {
     private readonly secret: string,
   ) {
     super();
-    // Path and query may hold a token.
+    // Path and query may contain a token.
     this.destination = new URL(url).origin;
   }
 
@@ -52,7 +52,7 @@ function refusal({ status, headers }: Response): DeliveryError {
   });
 }
 
-/** The status has told all there is to know: how a body ends, or whether it does, changes nothing. */
+/** The status is all that matters: how the body ends, or whether it does, changes nothing. */
 async function discard({ body }: Response): Promise<void> {
   let size = 0;
   const nowhere = new WritableStream<Uint8Array>({
@@ -63,7 +63,7 @@ async function discard({ body }: Response): Promise<void> {
   await body?.pipeTo(nowhere, { signal: AbortSignal.timeout(READ.ms) }).catch(() => {});
 }
 
-/** `fetch` says "fetch failed", and what failed in the cause. */
+/** `fetch` only says "fetch failed"; the reason is in the cause. */
 function reasonOf(error: Error): string {
   if (error.name === 'TimeoutError') return `No answer within ${TIMEOUT_MS / 1000} s`;
   const cause = error.cause as NodeJS.ErrnoException | undefined;

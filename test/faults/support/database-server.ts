@@ -16,7 +16,7 @@ import { loadBinaries } from '../../../src/database/embedded/binaries.js';
 import { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
 import { NOBODY, unprivileged } from '../../../src/database/embedded/run-as.js';
 
-/** A PostgreSQL of a test's own, to be killed, frozen and started again on the same port. */
+/** A PostgreSQL server of a test's own, to be killed, frozen and restarted on the same port. */
 export class DatabaseServer {
   private restarted?: ChildProcess;
 
@@ -25,7 +25,7 @@ export class DatabaseServer {
     readonly url: string,
   ) {}
 
-  /** @param folder where its data go; a new folder when left out */
+  /** @param folder for its data; a new folder by default */
   static async start(
     folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'data-')),
   ): Promise<DatabaseServer> {
@@ -67,10 +67,10 @@ export class DatabaseServer {
     while (all.some(isAlive)) await sleep(5);
   }
 
-  /** Stops all its processes where they are: connections stay open, and nobody answers. Gives their pids. */
+  /** Stops all its processes where they are: connections stay open, but get no answer. Returns their pids. */
   freeze(): number[] {
     const postmaster = this.postmaster();
-    // First the one that makes the others, so that none is made meanwhile.
+    // First the one that starts the others, so that none is started meanwhile.
     process.kill(postmaster, 'SIGSTOP');
     const all = [postmaster, ...childrenOf(postmaster)];
     for (const pid of all) signal(pid, 'SIGSTOP');
@@ -108,7 +108,7 @@ export class DatabaseServer {
   }
 }
 
-/** Copies the files of a server that runs. https://www.postgresql.org/docs/current/continuous-archiving.html */
+/** Copies the files of a running server. https://www.postgresql.org/docs/current/continuous-archiving.html */
 async function copy({ url, path }: DatabaseServer, folder: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -136,7 +136,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** A process that has ended and waits for its parent to take note is dead too. */
+/** A zombie, which has ended and waits for its parent, is dead too. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -7,9 +7,9 @@ import { Probe } from './probes.js';
 const BEFORE_MS = 1_000;
 const AFTER_MS = 3_000;
 
-/** Every answer is there within this many milliseconds, whatever the database does. */
+/** Every answer arrives within this many milliseconds, whatever the database does. */
 export const PATIENCE_MS = 3_000;
-/** The service is itself again this many milliseconds after its database is. */
+/** The service has recovered this many milliseconds after its database. */
 export const HEALING_MS = 2_000;
 
 export interface Fault {
@@ -33,11 +33,11 @@ export interface Observed {
   ready: Outcome[];
   reads: Outcome[];
   slowestMs: number;
-  /** Seconds from the database's return to the last answer that was still no success. */
+  /** Seconds from the database's return to the last answer that was not yet a success. */
   recoveredS: number;
 }
 
-/** Puts the service under write load, lets a fault come and go, and tells what the clients saw. */
+/** Puts the service under write load, lets a fault come and go, and returns what the clients saw. */
 export async function observe(service: Service, key: string, fault: Fault): Promise<Observed> {
   const load = new WriteLoad(service.url, key, fault);
   const live = new Probe(service.url, '/health/live');
@@ -80,7 +80,7 @@ export async function countMissing(databaseUrl: string, acknowledged: Outcome[])
   return acknowledged.length - Number(row!.found);
 }
 
-/** Answers that are neither a success nor a 503 exactly as the contract has it. */
+/** Answers that are neither a success nor a 503 exactly as the contract defines it. */
 export function faultyOf(outcomes: Outcome[]): string[] {
   const wrong = outcomes.filter((one) => !(one.status >= 200 && one.status < 300) && !isUnavailable(one));
   return wrong.map(

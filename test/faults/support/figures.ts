@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Outcome } from './load.js';
 
-/** A row of the summary that is printed when all is done. */
+/** A row of the summary that is printed at the end. */
 export interface Figures {
   fault: string;
   statuses: string;

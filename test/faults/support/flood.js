@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-// Many sockets in a process of its own, each sending one request after another. Prints what was answered, as JSON.
+// Many sockets in a process of its own, each sending one request after another. Prints the answers as JSON.
 const [url, key, sockets, seconds] = process.argv.slice(2);
 const { hostname, port } = new URL(url);
 const body = JSON.stringify({ name: 'Flood', categoryId: 1 });
@@ -54,5 +54,5 @@ function run(i) {
 const count = (name) => (statuses[name] = (statuses[name] ?? 0) + 1);
 const report = () => console.log(JSON.stringify({ statuses, wrong, slowestMs: Math.round(slowestMs) }));
 
-// Within a second: a crowd, but no single packet.
+// Within a second: a crowd, but not a single packet.
 for (let i = 0; i < Number(sockets); i++) setTimeout(run, (i * 1_000) / sockets, i);

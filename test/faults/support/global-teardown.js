@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Prints what every fault did to the service, as one table, and removes what the tests left. */
+/** Prints the effect of every fault on the service, as one table, and removes what the tests left. */
 export default function tearDown() {
   const folder = process.env.FAULTS_FOLDER;
   const file = join(folder, 'figures.jsonl');

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A request and what came of it. Times are those of `performance.now()`. */
+/** A request and its outcome. Times are those of `performance.now()`. */
 export interface Outcome {
   method: string;
   path: string;
-  /** The text that no other request has sent. */
+  /** A text that no other request has sent. */
   text: string;
   idempotencyKey?: string;
   begun: number;
   ended: number;
-  /** 0 where no whole answer came. */
+  /** 0 if no complete answer came. */
   status: number;
   headers: IncomingHttpHeaders;
   body: string;
-  /** Why no whole answer came, and whether some of it had. */
+  /** Why no complete answer came, and whether part of it had. */
   failure?: string;
 }
 
@@ -28,9 +28,9 @@ export interface Call {
   body?: unknown;
 }
 
-/** Longer than any answer may take: what is not there by then hangs. */
+/** Longer than any answer may take: one that has not come by then hangs. */
 const HANG_MS = 12_000;
-/** A client that was turned away does not come back in the same millisecond. */
+/** A client that was refused does not come back within the same millisecond. */
 const PAUSE_MS = 20;
 
 /** Sends one request, and never throws. */
@@ -58,7 +58,7 @@ export function exchange(url: string, call: Call, agent: Agent): Promise<Outcome
   });
 }
 
-/** Clients that write animals and messages, one request after another each, over connections that they keep. */
+/** Clients that write animals and messages, each one request after another, over persistent connections. */
 export class WriteLoad {
   readonly outcomes: Outcome[] = [];
   private readonly agent = new Agent({ keepAlive: true });
@@ -94,7 +94,7 @@ export class WriteLoad {
   }
 }
 
-/** Clients that list animals at several addresses in turn, one request after another each. */
+/** Clients that list animals at several addresses in turn, each one request after another. */
 export class ReadLoad {
   readonly outcomes: Outcome[] = [];
   private readonly agent = new Agent({ keepAlive: true });

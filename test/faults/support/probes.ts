@@ -4,7 +4,7 @@ import { exchange, type Outcome } from './load.js';
 
 const INTERVAL_MS = 100;
 
-/** Asks one address again and again, as an orchestrator or a reader does, until it is stopped. */
+/** Requests one address again and again, as an orchestrator or a reader does, until stopped. */
 export class Probe {
   readonly outcomes: Outcome[] = [];
   private readonly agent: Agent;
@@ -12,7 +12,7 @@ export class Probe {
   private readonly key?: string;
   private isStopped = false;
 
-  /** @param keepAlive whether it keeps its connection, or comes with a new one each time as orchestrators do */
+  /** @param keepAlive whether it keeps its connection, or opens a new one each time as orchestrators do */
   constructor(
     private readonly url: string,
     private readonly path: string,
