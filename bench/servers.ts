@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -47,7 +48,7 @@ export async function startServer(
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
-  child.stderr!.on('data', showTroubles);
+  createInterface({ input: child.stderr! }).on('line', showTrouble);
   const exit = once(child, 'exit').finally(() => children.delete(child));
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
@@ -65,8 +66,6 @@ export async function startServer(
   return { name, url, process: child, stop };
 }
 
-function showTroubles(chunk: Buffer): void {
-  const lines = chunk.toString().split('\n');
-  const troubles = lines.filter((line) => line && !line.includes('"level":"info"'));
-  if (troubles.length > 0) process.stderr.write(`${troubles.join('\n')}\n`);
+function showTrouble(line: string): void {
+  if (line && !line.includes('"level":"info"')) console.error(line);
 }
