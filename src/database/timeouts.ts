@@ -1,9 +1,9 @@
 /**
  * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, if need be by a
- * 503. At worst a list waits for its key (connect + statement) and its page (connect + replica + 25, in batcher.ts, +
- * statement + silence, which only the last statement can meet): 2,995 ms. A write that was refused with its group for a
- * lock is sent again alone (connect + lock more); that stays within 3 s if the key was cached and the group found a
- * free connection.
+ * 503. At worst a list waits for its key (connect + statement), then for its page (connect + replica + 25, for the
+ * batch in batcher.ts, + silence, which only the last statement can meet): 2,995 ms. A write that was refused with its
+ * group for a lock is sent again alone (connect + lock more); that stays within 3 s if the key was cached and the group
+ * found a free connection.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */

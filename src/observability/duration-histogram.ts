@@ -5,7 +5,7 @@ const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 
 /** The durations under one set of labels. */
 export class Durations {
-  /** How many were in each bucket only; the last is for those above all bounds. */
+  /** How many were in each bucket, not cumulated; the last is for those above all bounds. */
   readonly counts = Array.from({ length: BOUNDS.length + 1 }, () => 0);
   sum = 0;
 
