@@ -29,7 +29,7 @@ export class Batcher<Item, Answer> {
 
   /**
    * @param send answers all items at once
-   * @param counts counts what is asked and sent
+   * @param counts counts the items and the batches
    */
   constructor(
     private readonly send: (items: Item[]) => Promise<Answer>,

@@ -14,7 +14,7 @@ interface Internals {
  * while its answer is still to come, before that of the next statement.
  */
 export class DeadlineClient extends Client {
-  /** @param silenceMs how long the server may say nothing while a statement runs */
+  /** @param silenceMs how long the server may stay silent while a statement runs */
   constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
     // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of

@@ -19,7 +19,7 @@ const UNROUTED: RouteName = { operationId: 'none', isDeprecated: false };
 /** A route with its counts, by status. */
 interface Counted extends RouteName {
   isProbe: boolean;
-  /** Has the route in its lines already, as text. */
+  /** Adds the route to its lines, serialized once. */
   log: Log;
   durations: (Durations | undefined)[];
 }

@@ -45,7 +45,7 @@ export class PetsService {
       .returning(['id']);
   }
 
-  /** Why an animal could not be taken. */
+  /** Why an animal could not be reserved. */
   async refusal(id: string): Promise<ApiError> {
     const exists = await this.transactions.manager.existsBy(Pet, { id });
     return exists
