@@ -163,8 +163,8 @@ test('A service starts while its replicas are away, and does not use a server th
   const { status } = await exchange(service.url, { path: '/v1/pets', key }, agent);
   await stranger.stop();
   expect(status).toBe(200);
-  expect(service.output()).toMatch(/127\.0\.0\.1:1 is left alone/);
+  expect(service.output()).toMatch(/127\.0\.0\.1:1 is not used for now/);
   expect(service.output()).toContain(
-    `${new URL(stranger.url).host} is left alone: it holds another database`,
+    `${new URL(stranger.url).host} is not used for now: it holds another database`,
   );
 });

@@ -7,15 +7,15 @@ export interface WalPosition {
 }
 
 /**
- * Where every commit ends that has been acknowledged. What lies between the ends of the flushed and of the inserted
- * log is acknowledged only where commits do not wait for the disk, and reaches no replica until it is flushed.
+ * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
+ * commits do not wait for the disk.
  */
 const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
   WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
 
 const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 
-/** The timeline stands in the server's control file, which takes it as long to read as a page of rows. */
+/** The timeline is in the server's control file: reading it costs as much as a page of rows. */
 const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
 
 const CLUSTER = 'SELECT system_identifier, current_database() FROM pg_control_system()';
@@ -29,13 +29,13 @@ export async function currentPosition(primary: Pool, prepares: boolean): Promise
   return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
 }
 
-/** Up to where the next statement on the connection to a replica sees at least. */
+/** How far a replica has replayed: what the next statement on this connection sees at least. */
 export async function replayedBytes(replica: PoolClient, prepares: boolean): Promise<bigint> {
   const [bytes] = await first(replica, REPLICA, prepares ? 'wal_replayed' : undefined);
   return BigInt((bytes ?? -1) as string | number);
 }
 
-/** The timeline that a replica follows; 0 for a server that is no replica, or is none any more. */
+/** The timeline that a replica follows; 0 for a server that is not, or no longer, a replica. */
 export async function replayedTimeline(replica: PoolClient): Promise<number> {
   const [timeline] = await first(replica, TIMELINE);
   return Number(timeline ?? 0);

@@ -4,13 +4,13 @@ import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { TIMEOUTS } from '../timeouts.js';
 import { clusterOf, replayedBytes, replayedTimeline, type WalPosition } from './position.js';
 
-/** Milliseconds between two looks at a replica that is about to have what is wanted of it. */
+/** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;
-/** Milliseconds from the first trial that fails to the next; doubled after each, up to the longest. */
+/** Milliseconds from the first probe that fails to the next; doubled after each, up to the longest. */
 const PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** What a replica is held against. */
+/** What a replica is compared with. */
 export interface Primary {
   /** Whether connections keep the statements that they have parsed. */
   prepares: boolean;
@@ -21,7 +21,7 @@ export interface Primary {
 /** The replica is there, but not as far as it should be. */
 class Behind extends Error {}
 
-/** A replica of the primary. After a failure, or where it lags, it is left alone until it passes a trial. */
+/** A replica of the primary. After a failure, or if it lags, it is not used until it passes a probe. */
 export class Replica {
   /** Whether it is worth asking. */
   isUsable = false;
@@ -79,7 +79,7 @@ export class Replica {
     }
   }
 
-  /** Waits a few milliseconds at most: a replica that needs longer is left alone. */
+  /** Waits a few milliseconds at most. */
   private async catchUp(client: PoolClient, wanted: WalPosition, replayed: bigint): Promise<void> {
     // After a failover a position says nothing of a replica that went on with the old primary.
     if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
@@ -109,7 +109,7 @@ export class Replica {
     void this.probe();
   };
 
-  /** Reads nothing, again and again, until that works. */
+  /** Makes empty reads, with growing pauses, until one works. */
   private async probe(): Promise<void> {
     const { signal } = this.closing;
     let pause = 0;
@@ -119,18 +119,18 @@ export class Replica {
         await sleep(pause, undefined, { signal, ref: false });
         await inTime(this.attempt(async () => {}));
         this.isUsable = true;
-        if (isMissed) this.logger.warn(`${this.name} is used again.`);
+        if (isMissed) this.logger.warn(`${this.name} is used again`);
       } catch (error) {
         pause = Math.min(pause * 2 || PAUSE_MS, LONGEST_PAUSE_MS);
         if (isMissed || signal.aborted || pause < LONGEST_PAUSE_MS) continue;
         isMissed = true;
-        this.logger.warn(`${this.name} is left alone: ${(error as Error).message}.`);
+        this.logger.warn(`${this.name} is not used for now: ${(error as Error).message}`);
       }
     }
   }
 }
 
-/** Whoever waits goes elsewhere after this time; a connection that says nothing ends by itself a little later. */
+/** Rejects after TIMEOUTS.replica; `DeadlineClient` closes a silent connection a little later. */
 function inTime<T>(work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(() => reject(new Error('it does not answer')), TIMEOUTS.replica);

@@ -4,10 +4,10 @@ import { clusterOf, currentPosition, type WalPosition } from './position.js';
 import { type Primary, Replica } from './replica.js';
 
 /**
- * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, with
- * all others that ask at that moment by one statement, and takes no replica that has not replayed it that far. So no
- * read is ever stale, whoever wrote through whichever instance, and none has to know who did. It costs a round trip,
- * and the primary a statement that touches no table.
+ * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, by one
+ * statement for all that ask at that moment, and uses no replica that has not replayed it that far. So no read is ever
+ * stale, whichever instance a write went through. It costs a round trip, and the primary a statement that touches no
+ * table.
  */
 export class Replicas {
   private readonly replicas: Replica[];
@@ -29,7 +29,7 @@ export class Replicas {
     this.replicas = pools.map((options) => new Replica(options, model));
   }
 
-  /** Reads from a replica; from the primary where none is usable, and what a replica has failed to answer. */
+  /** Reads from a replica; from the primary if none is usable or the replica fails. */
   async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
     const replica = this.next();
     if (!replica) return work(this.primary);
@@ -40,7 +40,7 @@ export class Replicas {
     await Promise.all(this.replicas.map((replica) => replica.close()));
   }
 
-  /** The usable ones by turns. */
+  /** The usable ones in turn. */
   private next(): Replica | undefined {
     const usable = this.replicas.filter(({ isUsable }) => isUsable);
     return usable[this.turn++ % usable.length];
