@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, defaults } from 'pg';
 import { TIMEOUTS } from './timeouts.js';
+
+// `pg` would write a Date in the time zone of this process, and drop the seconds that zones were apart before 1900.
+defaults.parseInputDatesAsUTC = true;
 
 /** As much of `pg`'s client as is not in its types. */
 interface Internals {
