@@ -21,6 +21,8 @@ export const TIMEOUTS = {
   replay: 10,
   /** The server ends a transaction whose process has stopped in the middle, so that its locks go. */
   idleInTransaction: 5_000,
+  /** A migration gives up a lock that it has waited for this long, so that requests do not wait behind it for longer. */
+  migrationLock: 2_000,
   /** Connecting at the start, where nobody waits for an answer. */
   start: 5_000,
 };
