@@ -215,20 +215,21 @@ async function record(): Promise<Sent[]> {
   return sent.filter(isOfTables);
 }
 
-/** The statements with a plan that costs more the more rows there are, each with what is wrong. */
+/** The statements with a plan that costs more the more rows there are, each with what is wrong; of a list one stands for all. */
 async function faults(): Promise<string[]> {
-  const found: string[] = [];
+  const found = new Map<string, string>();
   for (const mode of MODES) {
     const all = mode === 'force_custom_plan' ? statements : distinctTexts();
     for (const statement of all) {
       const wrong = await planner.faultsOf(statement, mode);
-      if (wrong.length > 0)
-        found.push(
-          `${adviceFor(statement)}${mode}: ${wrong.join()}: ${statement.text} ${JSON.stringify(statement.values)}`,
-        );
+      if (wrong.length === 0) continue;
+      const { text, values } = statement;
+      const advice = adviceFor(statement);
+      const fault = `${advice}${mode}: ${wrong.join()}: ${text} ${JSON.stringify(values)}`;
+      found.set(advice ? `${advice}${mode}: ${wrong.join()}` : fault, fault);
     }
   }
-  return found;
+  return [...found.values()];
 }
 
 /** A generic plan does not depend on the values. */

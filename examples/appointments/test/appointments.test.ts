@@ -75,17 +75,21 @@ describe('An appointment', () => {
     expectError(await change(body.id, { status: 'booked' }), 409, 'appointment_final');
   });
 
-  test('is kept or cancelled once, whoever wants it at the same time', async () => {
-    const { body } = await create();
-    const wanted = Array.from({ length: 8 }, (_, i) =>
-      change(body.id, { status: i % 2 ? 'kept' : 'cancelled' }),
-    );
-    const answers = await Promise.all(wanted);
-    const [winner, ...more] = answers.filter(({ status }) => status === 200);
-    expect(more).toEqual([]);
-    for (const answer of answers) if (answer !== winner) expectError(answer, 409, 'appointment_final');
-    expect((await get(body.id)).body).toEqual(winner!.body);
-  });
+  // The first rounds open the connections that the later ones meet on.
+  test.each([1, 2, 3, 4, 5])(
+    'is kept or cancelled once, whoever wants it at the same time (%i)',
+    async () => {
+      const { body } = await create();
+      const wanted = Array.from({ length: 8 }, (_, i) =>
+        change(body.id, { status: i % 2 ? 'kept' : 'cancelled' }),
+      );
+      const answers = await Promise.all(wanted);
+      const [winner, ...more] = answers.filter(({ status }) => status === 200);
+      expect(more).toEqual([]);
+      for (const answer of answers) if (answer !== winner) expectError(answer, 409, 'appointment_final');
+      expect((await get(body.id)).body).toEqual(winner!.body);
+    },
+  );
 
   test('is gone once it is deleted', async () => {
     const { body } = await create();
