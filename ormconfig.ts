@@ -1,17 +1,24 @@
 import { DataSource } from 'typeorm';
-import { loadConfig } from './src/config.js';
+import { type Config, loadConfig } from './src/config.js';
 import { sessionOptions } from './src/database/connection-options.js';
-import { OperatorError } from './src/operator-error.js';
+import { fail, OperatorError } from './src/operator-error.js';
 
 const built = (pattern: string) => new URL(`./src/${pattern}`, import.meta.url).pathname;
 
-const config = loadConfig();
-if (!config.DATABASE_URL)
-  throw new OperatorError('Set DATABASE_URL to the server whose schema you want to change.');
+/** Ends the process itself: what is thrown here, TypeORM's command line reports as a file that it cannot open. */
+function readOrFail(): Config {
+  try {
+    const config = loadConfig();
+    if (config.DATABASE_URL) return config;
+    throw new OperatorError('Set DATABASE_URL to the server whose schema you want to change.');
+  } catch (error) {
+    return fail(error);
+  }
+}
 
 /** For TypeORM's command line, on the build: `npm run migration:generate -- src/migrations/name`. */
 export default new DataSource({
-  ...sessionOptions(config),
+  ...sessionOptions(readOrFail()),
   entities: [built('**/*.entity.js')],
   migrations: [built('migrations/*.js')],
 });

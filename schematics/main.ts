@@ -4,7 +4,8 @@ import { SchematicsException } from '@angular-devkit/schematics';
 import { NodeWorkflow } from '@angular-devkit/schematics/tools/index.js';
 
 // `npm run new:feature vets`: runs the schematic in the folder of the project. Ends with 2 where it was called wrongly.
-const USAGE = 'Usage: npm run new:feature <plural> [-- --singular <word>], such as: npm run new:feature vets';
+const USAGE =
+  'Usage: npm run new:feature <plural> [-- [--owned] [--singular <word>]], such as: npm run new:feature vets';
 
 const workflow = new NodeWorkflow(process.cwd(), { schemaValidation: true });
 workflow.reporter.subscribe((event) => {
@@ -20,10 +21,10 @@ try {
   process.exitCode = 2;
 }
 
-function readArguments(): { name: string; singular?: string } {
+function readArguments(): { name: string; singular?: string; owned?: boolean } {
   try {
     const { values, positionals } = parseArgs({
-      options: { singular: { type: 'string' } },
+      options: { singular: { type: 'string' }, owned: { type: 'boolean' } },
       allowPositionals: true,
     });
     const [name, ...more] = positionals;

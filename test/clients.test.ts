@@ -78,11 +78,14 @@ describe('The examples', () => {
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
   });
 
-  test('in petstore.http succeed, one after the other, and cover every operation that is not deprecated', async () => {
+  test('in petstore.http succeed, one after the other, and cover every operation of version 1 that is not deprecated', async () => {
     const answers = await runHttpFile('examples/petstore.http', { base: `${service.url}/v1` });
     expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
     const called = new Set(answers.map(({ operationId }) => operationId));
-    const left = operations.filter(({ operation }) => !called.has(operation.operationId));
-    expect(left.filter(({ operation }) => !operation.deprecated)).toEqual([]);
+    const left = operations
+      .filter(({ path, operation }) => !operation.deprecated && !/^\/v\d+\//.test(path))
+      .map(({ operation }) => operation.operationId)
+      .filter((id) => !called.has(id));
+    expect(left.map((id) => `Add a request for ${id} to examples/petstore.http`)).toEqual([]);
   });
 });

@@ -4,8 +4,13 @@ import { Checkout, type Ended } from './support/checkout.js';
 import { ROOT } from './support/npm.js';
 
 const TEST_RUN = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js'];
+/** The features that are made here. A checkout that has them already is looked at without them. */
+const FEATURES = ['vets', 'medical-histories', 'appointments'];
+const TESTS = ['vets', 'vets-v2', 'medical-histories', 'appointments'];
 /** The facts of the other files that a new operation comes under, but for those that wait for time-outs. */
-const FACTS = '[Vv]et|[Mm]edical|work as they stand|what the entities say|^Every route';
+const OTHERS = ['contract', 'migrations', 'house', 'samples', 'clients', 'plans', 'fuzz'];
+const FACTS =
+  '[Vv]et|[Mm]edical|[Aa]ppointment|as they stand|that the entities describe|^Every route|petstore.http|of every list|^Fresh statistics';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const filesOf = (folder: string) =>
@@ -15,17 +20,43 @@ const filesOf = (folder: string) =>
 /** Migrations are named after the time that they were made at. */
 const timeless = (text: string) => text.replace(/\d{13}/g, 'TIME');
 
-const USAGE = 'Usage: npm run new:feature <plural> [-- --singular <word>], such as: npm run new:feature vets';
+const USAGE =
+  'Usage: npm run new:feature <plural> [-- [--owned] [--singular <word>]], such as: npm run new:feature vets';
+const REGISTERS = ['src/app.module.ts', 'src/common/api-error.ts', 'examples/petstore.http'];
 
 let checkout: Checkout;
 const generated: Ended[] = [];
+/** The files that a feature adds lines to, before and after. */
+let before: string[];
+let after: string[];
 const generate = async (...args: string[]) => checkout.node('schematics/main.ts', ...args);
 
 beforeAll(async () => {
   checkout = Checkout.copy();
-  for (const name of ['vets', 'medical-history']) generated.push(await generate(name));
+  checkout.dropFeatures(...FEATURES);
+  before = REGISTERS.map((path) => checkout.read(path));
+  for (const args of [['vets'], ['medical-history', '--owned'], ['appointments', '--owned']])
+    generated.push(await generate(...args));
+  after = REGISTERS.map((path) => checkout.read(path));
+  finishAppointments();
 });
 afterAll(() => checkout.remove());
+
+/** Does to the appointments what the documentation does, after they were written. */
+function finishAppointments(): void {
+  checkout.removeFile(/create (src\/migrations\/\d+-appointments\.ts)/.exec(generated[2]!.output)![1]!);
+  for (const folder of ['src', 'test']) checkout.add(`examples/appointments/${folder}`, folder);
+  checkout.edit('src/common/api-error.ts', (text) =>
+    text.replace(
+      '  account_exists:',
+      "  appointment_final: { status: 409, meaning: 'The appointment was kept or cancelled.' },\n$&",
+    ),
+  );
+  const requests = read('examples/appointments/requests.http');
+  checkout.edit('examples/petstore.http', (text) =>
+    text.replace(/^### Add an appointment\n[^]*(?=^### Revoke the key)/m, requests),
+  );
+}
 
 describe('docs/extending.md', () => {
   const listings = ['docs/extending.md', 'docs/versioning.md'].flatMap((page) =>
@@ -69,15 +100,32 @@ describe('npm run new:feature', () => {
     expect(checkout.read('src/common/api-error.ts')).toContain('  medical_history_not_found: {');
   });
 
-  test('adds a line to the modules and one to the error codes, and changes nothing else', () => {
-    for (const [path, line] of [
-      ['src/app.module.ts', "  import('./vets/vets.module.js'),"],
-      ['src/common/api-error.ts', "  vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },"],
-    ] as const) {
-      const lines = checkout.read(path).split('\n');
-      expect(lines).toContain(line);
-      expect(lines.filter((one) => !/vet|medical/.test(one)).join('\n')).toBe(read(path));
+  test('adds a line to the modules and to the error codes, and the requests, and changes nothing else', () => {
+    const added = [
+      ["  import('./vets/vets.module.js'),"],
+      ["  vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },"],
+      ['### Add a vet', 'POST {{base}}/vets', 'GET {{base}}/vets/{{newVet.response.body.id}}'],
+    ];
+    for (const [i, lines] of added.entries()) {
+      expect(after[i]!.split('\n')).toEqual(expect.arrayContaining(lines));
+      const kept = before[i]!.split('\n').filter((line) => !after[i]!.split('\n').includes(line));
+      expect(kept).toEqual([]);
     }
+    const rest = after.slice(0, 2).map((text) =>
+      text
+        .split('\n')
+        .filter((line) => !/vet|medical|appointment/.test(line))
+        .join('\n'),
+    );
+    expect(rest).toEqual(before.slice(0, 2));
+  });
+
+  test('gives each account rows of its own with --owned', () => {
+    expect(generated[1]).toMatchObject({ code: 0 });
+    expect(checkout.read('src/medical-histories/medical-histories.service.ts')).toContain(
+      'findOneBy({ id, accountId })',
+    );
+    expect(checkout.read('test/medical-histories.test.ts')).toContain('do not exist for another account');
   });
 
   test('refuses in one line what cannot be a feature, and ends with 2', async () => {
@@ -94,6 +142,7 @@ describe('npm run new:feature', () => {
         ['tags'],
         '"tags" cannot be added: its class would hide the Tag that src/tags/tags.controller.ts imports.',
       ],
+      [['transactions'], '"transactions" cannot be added: every service has the property transactions.'],
       [['news'], 'One and many "news" are the same word: add --singular and another one.'],
       [[], USAGE],
       [['vets', '--force'], USAGE],
@@ -108,18 +157,14 @@ describe('A service with new features, one of them in two versions', () => {
     checkout.add('examples/vets-v2');
     // As `nest build` does beside compiling.
     checkout.add('src/site/assets', 'dist/src/site/assets');
-    const files = ['vets', 'vets-v2', 'medical-histories'].map((name) => `test/${name}.test.ts`);
+    const files = TESTS.map((name) => `test/${name}.test.ts`);
     const include = ['src', 'ormconfig.ts', ...files];
     checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
-    const sources = ['src', 'test'].map((folder) => `${folder}/**/{vet,medical}*`);
+    const sources = ['src', 'test'].map((folder) => `${folder}/**/{vet,medical,appointment}*`);
+    const lint = ['--type-aware', '--deny-warnings', 'src', ...files];
+    const suites = [...files, ...OTHERS.map((name) => `test/${name}.test.ts`)];
     const passed = [
-      await checkout.node(
-        'node_modules/oxlint/bin/oxlint',
-        '--type-aware',
-        '--deny-warnings',
-        'src',
-        ...files,
-      ),
+      await checkout.node('node_modules/oxlint/bin/oxlint', ...lint),
       await checkout.depcruise(),
       await checkout.node(
         'node_modules/prettier/bin/prettier.cjs',
@@ -129,9 +174,10 @@ describe('A service with new features, one of them in two versions', () => {
       ),
       await checkout.node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json'),
       await checkout.node('dist/src/openapi/write.js'),
-      await checkout.node(...TEST_RUN, 'vets', 'medical', 'contract', 'openapi', 'house', '-t', FACTS),
+      await checkout.node(...TEST_RUN, ...suites, '-t', FACTS),
     ];
     for (const { code, output } of passed) expect(code === 0 ? '' : output).toBe('');
-    expect(passed.at(-1)!.output).toMatch(/^Test Suites: 6 passed, 6 total$/m);
-  }, 120_000);
+    const all = suites.length;
+    expect(passed.at(-1)!.output).toContain(`\nTest Suites: ${all} passed, ${all} total\n`);
+  }, 240_000);
 });

@@ -150,21 +150,3 @@ describe('The OpenAPI document', () => {
     for (const one of enums) expect(Object.keys(one['x-enumDescriptions']!)).toEqual(one.enum);
   });
 });
-
-describe('The schema of the database', () => {
-  test('is what the entities say, so that a missing migration is noticed', async () => {
-    const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
-    const cli = inRepository('node_modules/typeorm/cli.js');
-    const args = [
-      cli,
-      '-d',
-      inRepository('dist/ormconfig.js'),
-      'migration:generate',
-      '--check',
-      '--dryrun',
-      'drift',
-    ];
-    const { stdout } = await run(process.execPath, args, { env }).catch((error: { stdout: string }) => error);
-    expect(stdout).toContain('No changes in database schema were found');
-  });
-});

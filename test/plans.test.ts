@@ -1,4 +1,8 @@
 import 'reflect-metadata';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { ApiKeysService } from '../src/auth/api-keys.service.js';
 import { newSecretKey } from '../src/auth/secret-key.js';
@@ -16,31 +20,130 @@ import { Order, OrderStatus } from '../src/store/order.entity.js';
 import { OrdersService } from '../src/store/orders.service.js';
 import { Placements } from '../src/store/placements.js';
 import { type Compiled, connectCompiled, type Sent } from './support/compiled.js';
-import { type PlanMode, Planner } from './support/plans.js';
+import { inWorkingOrder, operations, pathFrom, type Placed } from './support/contract.js';
+import { call, type CallOptions, createAccount, createKey } from './support/client.js';
+import { parameters, type Schema } from './support/generate.js';
+import { adviceFor, type PlanMode, Planner } from './support/plans.js';
 import { query, type Service, startService } from './support/service.js';
 
-const TABLES = ['accounts', 'api_keys', 'categories', 'idempotency_keys', 'messages', 'orders', 'pets'];
+/** The tables that `fill` fills. All others are filled with copies of the row that the example of an operation makes. */
+const FILLED = ['accounts', 'api_keys', 'categories', 'idempotency_keys', 'messages', 'orders', 'pets'];
 const ROWS = 30_000;
 const MODES: PlanMode[] = ['force_generic_plan', 'force_custom_plan'];
+const RECORDING = fileURLToPath(new URL('./support/recording.js', import.meta.url));
+const lists = operations.filter((one) => parameters(one, 'query').some(({ name }) => name === 'cursor'));
 
+const folder = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
+const recorded = join(folder, 'statements.txt');
 let service: Service;
 let compiled: Compiled;
 let planner: Planner;
+let tables: string[];
+/** What is sent for each list. */
+const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ STATEMENTS: recorded }, RECORDING);
   compiled = await connectCompiled(service.databaseUrl);
-  planner = await Planner.connect(service.databaseUrl, TABLES);
-  const off = TABLES.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
-  await run(...off, ...fill(1, 10), ...TABLES.map((table) => `ANALYZE ${table}`), ...fill(11, ROWS));
-  statements = await record();
+  tables = compiled.database.entityMetadatas.map(({ tableName }) => tableName);
+  planner = await Planner.connect(service.databaseUrl, tables);
+  const account = await createAccount(service);
+  const credentials = { account, key: await createKey(service, account) };
+  await run(...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`), ...fill(1, 10));
+  await addExamples(credentials);
+  await run(...copies(2, 10), ...tables.map((table) => `ANALYZE ${table}`));
+  await run(...fill(11, ROWS), ...copies(11, ROWS));
+  for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
+  statements = distinct([...[...ofLists.values()].flat(), ...(await record())]);
 });
 afterAll(async () => {
   await planner.end();
   await compiled.database.destroy();
   await service.stop();
+  rmSync(folder, { recursive: true });
 });
+
+/** Sends the example of every operation that adds something, so that each feature has a row. */
+async function addExamples({ key }: CallOptions): Promise<void> {
+  for (const { method, path, operation } of inWorkingOrder(operations)) {
+    if (method !== 'POST' || !operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
+    const body = operation.requestBody?.content['application/json']!.example;
+    await call(service, method, pathFrom(path.replace(/\{\w+\}/g, '1')), { key, body });
+  }
+}
+
+/** Copies of the first row of each table that `fill` does not fill. Texts that must differ are numbered. */
+function copies(from: number, to: number): string[] {
+  const others = compiled.database.entityMetadatas.filter(({ tableName }) => !FILLED.includes(tableName));
+  return others.map(({ tableName, columns, uniques, indices }) => {
+    const keys = [...uniques, ...indices.filter(({ isUnique }) => isUnique)];
+    const unique = new Set(keys.flatMap((key) => key.columns));
+    const given = columns.filter(({ isGenerated }) => !isGenerated);
+    const names = given.map(({ databaseName }) => databaseName).join();
+    const values = given.map((column) =>
+      unique.has(column) && column.type === 'text'
+        ? `${column.databaseName} || ' ' || i`
+        : column.databaseName,
+    );
+    return `INSERT INTO ${tableName} (${names}) SELECT ${values.join()}
+      FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
+  });
+}
+
+/** Asks for pages of a list with every combination of its filters, one after the other and all at once. */
+async function recordList(one: Placed, { account, key }: CallOptions): Promise<Sent[]> {
+  const filters = parameters(one, 'query').filter(({ name }) => name !== 'limit' && name !== 'cursor');
+  const combinations = filters.reduce<Record<string, string>[]>(
+    (all, { name, schema }) =>
+      all.flatMap((rest) => [rest, ...valuesOf(schema).map((value) => ({ ...rest, [name]: value }))]),
+    [{}],
+  );
+  const cursors: Record<string, string>[] = [
+    {},
+    { cursor: Buffer.from('after:15000').toString('base64url') },
+  ];
+  const pages = ['1', '20', '100'].flatMap((limit) => cursors.map((cursor) => ({ limit, ...cursor })));
+  const queries = pages.flatMap((page) => combinations.map((filter) => ({ ...page, ...filter })));
+  const options = one.operation.security.some((scheme) => 'basicAuth' in scheme) ? { account } : { key };
+  const ask = async (search: Record<string, string>) => {
+    const { status } = await call(
+      service,
+      'GET',
+      `${pathFrom(one.path)}?${new URLSearchParams(search).toString()}`,
+      options,
+    );
+    expect(status).toBe(200);
+  };
+  const start = readFileSync(recorded, 'utf8').length;
+  for (const search of queries) await ask(search);
+  await Promise.all(queries.map(ask));
+  const lines = readFileSync(recorded, 'utf8').slice(start).trim().split('\n');
+  return lines.map((line) => JSON.parse(line, reviveBytes) as Sent).filter(isOfTables);
+}
+
+/** A Buffer as JSON writes it. */
+const reviveBytes = (_key: string, value: unknown) => {
+  const { type, data } = (value ?? {}) as { type?: unknown; data?: number[] };
+  return type === 'Buffer' ? Buffer.from(data!) : value;
+};
+
+/** Values to filter by: each of an enumeration, else one. */
+function valuesOf({ type, format, enum: values }: Schema): string[] {
+  if (values) return values;
+  if (type === 'array') return ['7', Array.from({ length: 100 }, (_, i) => i * 290 + 1).join()];
+  if (type === 'boolean') return ['true', 'false'];
+  if (format === 'date-time') return ['2030-01-31T12:00:00Z'];
+  if (format === 'uuid') return ['019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70'];
+  return ['1'];
+}
+
+const isOfTables = ({ text }: Sent) =>
+  /^(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text) && tables.some((table) => text.includes(`"${table}"`));
+
+const distinct = (all: Sent[]) => [
+  ...new Map(all.map((one) => [one.text + JSON.stringify(one.values), one])).values(),
+];
 
 async function run(...all: string[]): Promise<void> {
   for (const sql of all) await query(service.databaseUrl, sql);
@@ -65,7 +168,7 @@ function fill(from: number, to: number): string[] {
   ];
 }
 
-/** Has the services do everything that requests make them do, alone and at once, and returns each statement sent. */
+/** Has the services list at once, and do whatever else requests make them do; returns each statement sent. */
 async function record(): Promise<Sent[]> {
   const { database, sent } = compiled;
   const transactions = new Transactions(database);
@@ -85,12 +188,6 @@ async function record(): Promise<Sent[]> {
   ];
   const orderStatuses = [undefined, ...Object.values(OrderStatus)];
   sent.length = 0;
-  for (const page of pages) {
-    for (const filter of petFilters) await pets.list({ ...page, ...filter });
-    for (const status of orderStatuses) await orders.list('1', { ...page, status });
-    await categories.list(page);
-    await apiKeys.list('1', page);
-  }
   // At once, so that several of one shape are read by one statement.
   await Promise.all(
     pages.flatMap((page) => [
@@ -105,49 +202,69 @@ async function record(): Promise<Sent[]> {
   await Promise.all(['5', '6', '7'].map((id) => Promise.all([pets.get(id), categories.get(id)])));
   await apiKeys.findOwner(newSecretKey());
   await messages.get('1', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').catch(() => {});
-  const free = ['10003', '10005', '10007', '10009'];
-  const placed = await Promise.all(free.map((petId) => orders.place('1', { petId })));
-  await orders.place('1', { petId: '10003' }).catch(() => {});
+  const free = await query<{ id: string }>(
+    service.databaseUrl,
+    `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 4`,
+  );
+  const placed = await Promise.all(free.map(({ id }) => orders.place('1', { petId: id })));
+  await orders.place('1', { petId: free[0]!.id }).catch(() => {});
   await orders.get('1', placed[0]!.id);
   await orders.move('1', placed[0]!.id, OrderStatus.Cancelled);
   const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
   await new IdempotencyService(transactions).once(once, async () => ({ body: '{}', location: null }));
-  return [...new Map(sent.map((one) => [one.text + JSON.stringify(one.values), one])).values()].filter(
-    ({ text }) => /^(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text),
-  );
+  return sent.filter(isOfTables);
 }
 
-/** The statements whose plan costs more the more rows there are, each with what is wrong. */
+/** The statements whose plan costs more the more rows there are, each with what is wrong; for a list, one stands for all. */
 async function faults(): Promise<string[]> {
-  const found: string[] = [];
+  const found = new Map<string, string>();
   for (const mode of MODES) {
     const all = mode === 'force_custom_plan' ? statements : distinctTexts();
     for (const statement of all) {
       const wrong = await planner.faultsOf(statement, mode);
-      if (wrong.length > 0)
-        found.push(`${mode}: ${wrong.join()}: ${statement.text} ${JSON.stringify(statement.values)}`);
+      if (wrong.length === 0) continue;
+      const { text, values } = statement;
+      const advice = adviceFor(statement);
+      const fault = `${advice}${mode}: ${wrong.join()}: ${text} ${JSON.stringify(values)}`;
+      found.set(advice ? `${advice}${mode}: ${wrong.join()}` : fault, fault);
     }
   }
-  return found;
+  return [...found.values()];
 }
 
 /** A generic plan does not depend on the values. */
 const distinctTexts = () => [...new Map(statements.map((one) => [one.text, one])).values()];
 
-test('The statements examined are those of every feature, alone and shared', () => {
+test('The statements examined are those of every list, alone and shared, and of whatever else features do', () => {
   const texts = distinctTexts().map(({ text }) => text);
   const counts = {
+    unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
     several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
     placing: texts.filter((text) => text.includes('array_position')).length,
     locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
-    tables: TABLES.filter((table) => texts.some((text) => text.includes(`"${table}"`))),
+    tables: FILLED.filter((table) => texts.some((text) => text.includes(`"${table}"`))),
   };
   expect(counts).toMatchObject({
+    unseen: [],
     placing: 1,
     locking: 1,
-    tables: TABLES.filter((table) => table !== 'accounts'),
+    tables: FILLED,
   });
   expect(counts.several).toBeGreaterThanOrEqual(6 * 3);
+});
+
+test('Every table has rows: `fill` fills those that no example does', async () => {
+  const counts = await Promise.all(
+    tables.map((table) =>
+      query<{ table: string }>(service.databaseUrl, `SELECT '${table}' AS table FROM ${table} LIMIT 1`),
+    ),
+  );
+  expect(
+    counts
+      .flat()
+      .map(({ table }) => table)
+      .toSorted(),
+  ).toEqual(tables.toSorted());
 });
 
 test('Outdated statistics of a table that has grown make no statement scan or sort it', async () => {
@@ -155,19 +272,19 @@ test('Outdated statistics of a table that has grown make no statement scan or so
 });
 
 test('Fresh statistics make no statement scan or sort a table, whatever is rare in it', async () => {
-  await run(...TABLES.map((table) => `VACUUM ANALYZE ${table}`));
+  await run(...tables.map((table) => `VACUUM ANALYZE ${table}`));
   expect(await faults()).toEqual([]);
 });
 
-// The planner then assumes that an account has few orders of a status, and may sort them, until autovacuum has run.
+// The planner then assumes that an account has few rows of a status, and may sort them, until autovacuum has run.
 test('Without statistics no statement scans a table, or sorts more than an index has found', async () => {
   await run(
-    ...TABLES.map((table) => `SELECT pg_clear_relation_stats('public', '${table}')`),
+    ...tables.map((table) => `SELECT pg_clear_relation_stats('public', '${table}')`),
     `SELECT pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited) FROM pg_stats
      WHERE schemaname = 'public'`,
   );
   const found = await faults();
-  expect(found.filter((fault) => !/plan: sorts orders:/.test(fault))).toEqual([]);
+  expect(found.filter((fault) => !/plan: sorts \w+: .*"account_id" = /.test(fault))).toEqual([]);
 });
 
 test.each([

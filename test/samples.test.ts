@@ -3,30 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { operations } from './support/contract.js';
+import { inWorkingOrder, operations } from './support/contract.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
 
-/** The operations in an order in which each finds what its example names. */
-const ORDER = [
-  'createAccount',
-  'createApiKey',
-  'listApiKeys',
-  'listCategories',
-  'getCategory',
-  'createCategory',
-  'createPet',
-  'listPets',
-  'getPet',
-  'placeOrder',
-  'listOrders',
-  'getOrder',
-  'updateOrder',
-  'submitMessage',
-  'getMessage',
-  'revokeApiKey',
-];
+const ORDER = inWorkingOrder(operations).map(({ operation }) => operation.operationId);
 
 const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
   curl: (source) => ['bash', ['-c', source]],
@@ -48,9 +30,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('The code samples', () => {
   test('exist for every operation, in each language', () => {
-    const ids = operations.map(({ operation }) => operation.operationId);
-    expect(ids.toSorted()).toEqual(ORDER.toSorted());
-    for (const id of ids) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
+    for (const id of ORDER) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
   });
 
   test.concurrent.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
@@ -76,7 +56,7 @@ async function runAll(service: Service, label: string): Promise<void> {
   let messageId = '';
   for (const id of ORDER) {
     const { source } = samplesOf(id).find((sample) => sample.label === label)!;
-    expect(source).toContain('http://localhost:3000/v1/');
+    expect(source).toMatch(/http:\/\/localhost:3000\/v\d+\//);
     const here = source
       .replaceAll('http://localhost:3000', service.url)
       // The only id that does not count up from 1.

@@ -15,6 +15,8 @@ import pluralize from 'pluralize';
 interface Options {
   name: string;
   singular?: string;
+  /** Whether each account has rows of its own. */
+  owned?: boolean;
 }
 
 /** The names that a feature goes by, each in the spellings of the places that it stands in. */
@@ -22,29 +24,54 @@ type Names = ReturnType<typeof spell>;
 
 const MODULES = 'src/app.module.ts';
 const CODES = 'src/common/api-error.ts';
+const REQUESTS = 'examples/petstore.http';
 // PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
 const WORDS = /^(?=.{2,40}$)[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$/;
 
 /**
- * Writes a feature, and registers its module and its error code.
+ * Writes a feature, and registers its module, its error code and its requests.
  * @throws SchematicsException that says in one line what is wrong with the name
  */
-export function feature({ name, singular }: Options): Rule {
+export function feature({ name, singular, owned = false }: Options): Rule {
   return (tree) => {
     const { one, many } = count(name, singular);
     const names = spell(one, many, timeOfMigration(tree));
     refuseTaken(tree, names);
+    const folders = ['./files', owned ? './files-owned' : './files-shared'];
     return chain([
-      mergeWith(apply(url('./files'), [applyTemplates(names), refuseHiding(names)])),
+      ...folders.map((folder) => mergeWith(apply(url(folder), [applyTemplates(names), refuseHiding(names)]))),
       insertBefore(MODULES, /^\]\);$/m, `  import('./${names.files}/${names.files}.module.js'),\n`),
       insertBefore(
         CODES,
         /^ {2}route_not_found:/m,
         `  ${names.code}_not_found: { status: 404, meaning: 'The ${names.word} cannot be found.' },\n`,
       ),
+      insertBefore(REQUESTS, /^### Revoke the key$/m, requests(names)),
       formatChanged,
     ]);
   };
+}
+
+/** The requests of a feature, which create, list and fetch, as the extension REST Client sends them. */
+function requests({ Name, files, word, words, aWord }: Names): string {
+  const authorization = 'Authorization: Bearer {{key.response.body.key}}';
+  return `### Add ${aWord}
+# @name new${Name}
+POST {{base}}/${files}
+${authorization}
+Content-Type: application/json
+
+{ "name": "Ada" }
+
+### List ${words}
+GET {{base}}/${files}
+${authorization}
+
+### Fetch the ${word}
+GET {{base}}/${files}/{{new${Name}.response.body.id}}
+${authorization}
+
+`;
 }
 
 /** One and many of what is named, in kebab case: `categories` and `category` make the same feature. */
@@ -77,6 +104,7 @@ function spell(one: string, many: string, time: string) {
     table: strings.underscore(many),
     word: one.replaceAll('-', ' '),
     words: many.replaceAll('-', ' '),
+    aWord: `${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one.replaceAll('-', ' ')}`,
     time,
   };
 }
@@ -87,7 +115,7 @@ function timeOfMigration(tree: Tree): string {
   return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
 }
 
-function refuseTaken(tree: Tree, { files, table, code, name }: Names): void {
+function refuseTaken(tree: Tree, { files, table, code, name, names }: Names): void {
   const refuse = (why: string) => {
     throw new SchematicsException(`"${files}" cannot be added: ${why}.`);
   };
@@ -99,7 +127,8 @@ function refuseTaken(tree: Tree, { files, table, code, name }: Names): void {
       refuse(`the table ${table} is that of ${path.slice(1)}`);
   });
   if (tree.exists(`test/${files}.test.ts`)) refuse(`test/${files}.test.ts is there`);
-  if (name === 'id' || name === 'name') refuse(`every feature has a column ${name}`);
+  if (['id', 'name', 'accountId'].includes(name)) refuse(`a feature has a column ${name}`);
+  if (names === 'transactions') refuse('every service has the property transactions');
   if (!isIdentifier(name)) refuse(`"${name}" is a word of JavaScript`);
 }
 
@@ -138,9 +167,10 @@ function insertBefore(path: string, place: RegExp, line: string): Rule {
 async function formatChanged(tree: Tree): Promise<void> {
   const changed = new Set(tree.actions.map(({ path }) => path));
   // Loaded only here: a name that is refused is refused at once.
-  const { format, resolveConfig } = await import('prettier');
+  const { format, getFileInfo, resolveConfig } = await import('prettier');
   const options = await resolveConfig('package.json');
   for (const path of changed) {
+    if (!(await getFileInfo(path)).inferredParser) continue;
     tree.overwrite(path, await format(tree.readText(path), { ...options, filepath: path }));
   }
 }

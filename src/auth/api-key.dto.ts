@@ -13,7 +13,7 @@ export class NewApiKeyDto {
   @TextField(NAME)
   name!: string;
 
-  @TimestampField(EXPIRES_AT)
+  @TimestampField({ ...EXPIRES_AT, future: true })
   expiresAt?: Date;
 }
 

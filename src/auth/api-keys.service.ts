@@ -33,14 +33,8 @@ export class ApiKeysService {
     return paginate(this.apiKeys, { accountId }, page);
   }
 
-  /**
-   * Creates a key. The key itself is returned here and nowhere else.
-   * @throws ApiError `validation_failed` if it would already have expired
-   */
+  /** Creates a key. The key itself is returned here and nowhere else. */
   async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
-    if (expiresAt && expiresAt.getTime() <= Date.now()) {
-      throw new ApiError('validation_failed', 'expiresAt must be in the future.');
-    }
     const key = newSecretKey();
     const apiKey = this.apiKeys.create({
       accountId,

@@ -1,5 +1,5 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { isEmail, isISO8601, isUUID } from 'class-validator';
+import { isEmail, isUUID } from 'class-validator';
 import { field, type FieldOptions, UNREADABLE } from './field.js';
 import { int64FromJson, isInt64Text } from './int64.js';
 import { isPlainText, lengthInCodePoints } from './text.js';
@@ -67,22 +67,44 @@ export function EnumField(options: FieldOptions & { name: string; values: Record
   });
 }
 
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
-
-/** A point in time (RFC 3339, with its offset); a Date inside the service. */
-export function TimestampField(options: FieldOptions) {
+/** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
+export function IntegerField(options: FieldOptions & { min: number; max: number }) {
+  const { min, max } = options;
   return field(options, {
-    schema: { type: 'string', format: 'date-time' },
-    must: 'a time such as 2030-01-31T12:00:00Z',
+    schema: { type: 'integer', minimum: min, maximum: max },
+    must: `an integer from ${min} to ${max}`,
+    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+  });
+}
+
+const RFC_3339 =
+  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/**
+ * A point in time (RFC 3339, with its offset); a Date inside the service. It is kept to the millisecond: further digits
+ * are cut off.
+ * @param options `future` refuses a time that has passed; it is not for fields of an answer
+ */
+export function TimestampField(options: FieldOptions & { future?: boolean }) {
+  const { future = false } = options;
+  return field(options, {
+    schema: { type: 'string', format: 'date-time', ...(future ? { 'x-future': true } : {}) },
+    must: `a time${future ? ' in the future' : ''} such as 2030-01-31T12:00:00Z`,
     // An offset can move a time into a year that RFC 3339 cannot express. NaN, an invalid date, is not in range either.
     accepts: (value) => {
       const year = value instanceof Date ? value.getUTCFullYear() : NaN;
-      return year >= 0 && year <= 9999;
+      return year >= 0 && year <= 9999 && (!future || (value as Date).getTime() > Date.now());
     },
-    read: (value) =>
-      typeof value === 'string' && RFC_3339.test(value) && isISO8601(value, { strict: true })
-        ? new Date(value)
-        : UNREADABLE,
+    read: (value) => (typeof value === 'string' ? parseTime(value) : undefined) ?? UNREADABLE,
     write: (time) => `"${(time as Date).toISOString()}"`,
   });
+}
+
+/** The time that a text names; undefined for a day that the calendar does not have, of which `Date` makes another. */
+function parseTime(text: string): Date | undefined {
+  const day = RFC_3339.exec(text)?.[1];
+  if (day === undefined) return undefined;
+  const midnight = new Date(`${day}T00:00:00Z`);
+  const exists = Number.isFinite(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  return exists ? new Date(text) : undefined;
 }

@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, defaults } from 'pg';
 import { TIMEOUTS } from './timeouts.js';
+
+// Otherwise `pg` writes a Date in the time zone of this process, without the odd seconds of zones before 1900.
+defaults.parseInputDatesAsUTC = true;
 
 /** What is missing from the types of `pg`'s client. */
 interface Internals {

@@ -20,6 +20,8 @@ export const TIMEOUTS = {
   replay: 10,
   /** The server ends a transaction whose process has stopped in the middle of it, which releases its locks. */
   idleInTransaction: 5_000,
+  /** A migration gives up waiting for a lock after this, so that requests do not wait behind it for longer. */
+  migrationLock: 2_000,
   /** Connecting at the start, when nobody waits for an answer. */
   start: 5_000,
 };

@@ -1,6 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import {
+  DataSource,
+  type EntityManager,
+  type EntityTarget,
+  type FindOptionsWhere,
+  type ObjectLiteral,
+} from 'typeorm';
+import { ApiError, type ErrorCode } from '../common/api-error.js';
 import type { CompiledEntityManager } from './compiled/compiled-entity-manager.js';
 import { GroupedWrites } from './compiled/grouped-writes.js';
 
@@ -37,5 +44,23 @@ export class Transactions {
     const open = this.open.getStore();
     if (open) return work(open);
     return this.database.transaction((transaction) => this.open.run(transaction, () => work(transaction)));
+  }
+  /**
+   * Changes one row: finds it, keeps it from any other change while `work` looks at it and sets its properties, and
+   * saves those that differ. Of several changes at once, each sees what the one before has left.
+   * @throws ApiError with the code `missing` where no row has these values, and whatever `work` throws
+   */
+  change<Entity extends ObjectLiteral>(
+    target: EntityTarget<Entity>,
+    where: FindOptionsWhere<Entity>,
+    missing: ErrorCode,
+    work: (row: Entity) => void | Promise<void>,
+  ): Promise<Entity> {
+    return this.run(async (transaction) => {
+      const row = await transaction.findOne(target, { where, lock: { mode: 'pessimistic_write' } });
+      if (!row) throw new ApiError(missing);
+      await work(row);
+      return transaction.save(row);
+    });
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { EntityManager, Repository } from 'typeorm';
+import type { Repository } from 'typeorm';
 import { ApiError } from '../common/api-error.js';
 import { type Page, paginate } from '../common/paging.js';
 import { Transactions } from '../database/transactions.js';
@@ -61,24 +61,13 @@ export class OrdersService {
 
   /** @throws ApiError `order_not_found`, `invalid_transition` */
   move(accountId: string, id: string, status: OrderStatus): Promise<Order> {
-    return this.transactions.run(async (transaction) => {
-      const order = await this.lock(transaction, accountId, id);
+    return this.transactions.change(Order, { id, accountId }, 'order_not_found', async (order) => {
       if (!NEXT[order.status].includes(status)) {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
       const petStatus = PET_STATUS[status];
       if (petStatus) await this.pets.settle(order.petId, petStatus);
-      return transaction.save(Object.assign(order, { status }));
+      order.status = status;
     });
-  }
-
-  /** The order, kept from any other change until the transaction ends. */
-  private async lock(transaction: EntityManager, accountId: string, id: string): Promise<Order> {
-    const order = await transaction.findOne(Order, {
-      where: { id, accountId },
-      lock: { mode: 'pessimistic_write' },
-    });
-    if (!order) throw new ApiError('order_not_found');
-    return order;
   }
 }

@@ -95,9 +95,14 @@ const NO_TIME = [
   '"2030-01-01T00:00:00+00:60"',
   '"2030-01-01T00:00:60Z"',
   '"2030-01-01T00:00:00+5:00"',
-  '"2001-01-01T00:00:00Z"',
   '"9999-12-31T23:59:59-01:00"',
+  '"0000-01-01T00:00:00+01:00"',
 ];
+const PAST = '"2001-01-01T00:00:00Z"';
+const NO_BOOLEAN = ['"true"', '"false"', '0', '1', '""', ...OBJECTS];
+const NO_UUID = ['"x"', '""', '"019aa5c2-6f80-7c3e-8f3a"', '"{019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70}"'];
+const NO_LISTS = [',', '1,', ',1', '1,,2', '1, 2', '1;2', '[1]', '1,'.repeat(100) + '1'];
+const NO_WORDS = ['x', 'AVAILABLE', ' ', 'available,sold', 'YWZ0ZXI6', '\0', '😀', '__proto__'];
 const NO_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'application/json2', 'multipart/json'];
 const NO_OBJECT = ['[]', '[{}]', 'null', '1', '"{}"', 'true', '18446744073709551616'];
 
@@ -130,15 +135,28 @@ function fieldBreaks(one: Placed): Arbitrary<Break>[] {
 }
 
 /** JSON texts that a schema does not allow. */
-function noValues({ type, format, enum: values, minLength = 0, maxLength, pattern }: Schema): string[] {
-  if (values) return NO_ENUM;
-  if (type === 'integer') return NO_JSON_INTEGER;
+function noValues(schema: Schema): string[] {
+  const { type, format, enum: values, minLength = 0, maxLength, pattern } = schema;
+  if (values) return NO_ENUM.filter((json) => !values.includes(JSON.parse(json)));
+  if (type === 'integer') return [...NO_JSON_INTEGER, ...beyond(schema)];
+  if (type === 'boolean') return NO_BOOLEAN;
   if (format === 'email') return [...NO_EMAIL, ...NO_TEXT];
-  if (format === 'date-time') return [...NO_TIME, ...NO_TEXT];
-  const lengths = ['x', '😀'].flatMap((unit) => [unit.repeat(minLength - 1), unit.repeat(maxLength! + 1)]);
-  const texts = lengths.filter((text) => Buffer.byteLength(text) < 100_000);
+  if (format === 'uuid') return [...NO_UUID, ...NO_TEXT];
+  if (format === 'date-time') return [...NO_TIME, ...NO_TEXT, ...(schema['x-future'] ? [PAST] : [])];
+  const lengths = [...(minLength > 0 ? [minLength - 1] : []), maxLength! + 1];
+  const texts = ['x', '😀']
+    .flatMap((unit) => lengths.map((length) => unit.repeat(length)))
+    .filter((text) => Buffer.byteLength(text) < 100_000);
   if (pattern) texts.push(' ', '\t\n', '\u00a0\u3000');
   return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
+}
+
+/** The integers next to the bounds of a schema that has some. */
+function beyond({ minimum, maximum }: Schema): string[] {
+  return [
+    ...(minimum === undefined ? [] : [String(minimum - 1)]),
+    ...(maximum === undefined ? [] : [String(maximum + 1)]),
+  ];
 }
 
 function bodyBreaks(one: Placed): Arbitrary<Break>[] {
@@ -191,13 +209,19 @@ function parameterBreaks(one: Placed): Arbitrary<Break>[] {
   return [...paths, ...keys, ...parameters(one, 'query').map(queryBreak)];
 }
 
+/** Texts that a schema does not allow in a query. */
+function noQueryValues(name: string, schema: Schema): string[] {
+  const { type, enum: values, items } = schema;
+  if (type === 'array') return ['', ...NO_LISTS, ...(items!.type === 'integer' ? NO_INTEGERS : [])];
+  if (type === 'integer') return ['', ...NO_INTEGERS, ...beyond(schema), '100000000000000000000'];
+  if (name === 'cursor' || values) return ['', ...NO_WORDS].filter((text) => !values?.includes(text));
+  // A field refuses the same texts here as in a body, where these are JSON. A lone surrogate cannot be sent.
+  const texts = noValues(schema).filter((json) => json.startsWith('"') && !json.includes('\\ud'));
+  return texts.map((json) => JSON.parse(json) as string);
+}
+
 function queryBreak({ name, schema }: { name: string; schema: Schema }): Arbitrary<Break> {
-  const known: Record<string, string[]> = {
-    array: [...NO_INTEGERS, ',', '1,', ',1', '1,,2', '1, 2', '1;2', '[1]', '1,'.repeat(100) + '1'],
-    integer: [...NO_INTEGERS, '0', '101', '-1', '100000000000000000000'],
-    string: ['x', 'AVAILABLE', ' ', 'available,sold', 'YWZ0ZXI6', '\0', '😀', '__proto__'],
-  };
-  const bad = ['', ...known[schema.type!]!].map((value): Parts['query'] => [[name, value]]);
+  const bad = noQueryValues(name, schema).map((value): Parts['query'] => [[name, value]]);
   const twice: Parts['query'][] = ['', '[]', '[0]', '[x]'].map((bracket) => [
     [name + bracket, '1'],
     [name, '2'],

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exchange, holdAgainstDocument } from './contract.js';
 import type { Service } from './service.js';
+
+/** The log is written ten times a second. */
+const LOGGED_WITHIN_MS = 500;
 
 export interface CallOptions {
   /** API key, sent as bearer. */
@@ -18,7 +22,10 @@ export interface Credentials {
   password: string;
 }
 
-/** A response. `body` is its JSON; `text` its bytes as text, for digits that a double cannot hold. */
+/**
+ * A response. `body` is its JSON, for a 500 with what the service has logged, so that a test that did not expect it shows
+ * why; `text` is its bytes as text, for digits that a double cannot hold.
+ */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -48,7 +55,20 @@ export async function call(
     redirect: 'manual',
   });
   const text = await response.text();
-  return examine({ method, path, status: response.status, headers: response.headers, text });
+  const answer = examine({ method, path, status: response.status, headers: response.headers, text });
+  if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);
+  return answer;
+}
+
+/** The error that the service has logged for a request, a moment after its answer. */
+async function loggedFor(service: Service, { headers }: Answer): Promise<string | undefined> {
+  const isIts = (line: string) =>
+    line.includes('"level":"error"') && line.includes(headers.get('x-request-id')!);
+  for (const deadline = Date.now() + LOGGED_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
+    const line = service.output().split('\n').findLast(isIts);
+    if (line) return JSON.parse(line).msg;
+  }
+  return undefined;
 }
 
 /**
@@ -125,6 +145,7 @@ export async function createKey(service: Service, account?: Credentials): Promis
 /** Expects exactly the Error shape with this status and code, and returns its message. */
 export function expectError(answer: Answer, status: number, code: string): string {
   expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/);
+  if (status === 500) delete answer.body?.logged;
   expect(answer.body).toEqual({ code, message: expect.any(String), status });
   expect(answer.status).toBe(status);
   expect(answer.headers.get('x-request-id')).toBeTruthy();

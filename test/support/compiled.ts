@@ -1,15 +1,10 @@
+import { globSync } from 'node:fs';
 import { EntityManager } from 'typeorm';
-import { Account } from '../../src/auth/account.entity.js';
-import { ApiKey } from '../../src/auth/api-key.entity.js';
-import { Category } from '../../src/categories/category.entity.js';
 import { Config } from '../../src/config.js';
 import { CompiledDataSource } from '../../src/database/compiled/compiled-data-source.js';
 import { poolOptions } from '../../src/database/connection-options.js';
 import { DeadlineClient } from '../../src/database/deadline-client.js';
-import { IdempotencyKey } from '../../src/idempotency/idempotency-key.entity.js';
-import { Message } from '../../src/messages/message.entity.js';
-import { Pet } from '../../src/pets/pet.entity.js';
-import { Order } from '../../src/store/order.entity.js';
+import { ROOT } from './npm.js';
 
 /** A statement as it was sent to PostgreSQL. */
 export interface Sent {
@@ -26,14 +21,21 @@ export interface Compiled {
   sent: Sent[];
 }
 
-const entities = [Account, ApiKey, Category, IdempotencyKey, Message, Order, Pet];
+/** The class of every entity of the service. */
+async function loadEntities(): Promise<Function[]> {
+  const files = globSync('src/**/*.entity.ts', { cwd: ROOT });
+  const modules = await Promise.all(files.map((file) => import(`../../${file.replace(/\.ts$/, '.js')}`)));
+  return modules
+    .flatMap((module) => Object.values(module as object))
+    .filter((one) => typeof one === 'function');
+}
 
 /** Connects to the database of a service, whose schema exists already. */
 export async function connectCompiled(databaseUrl: string): Promise<Compiled> {
   const options = poolOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
   const extra: object = { ...options.extra, Client: recording(sent) };
-  const database = new CompiledDataSource({ ...options, extra, entities });
+  const database = new CompiledDataSource({ ...options, extra, entities: await loadEntities() });
   await database.initialize();
   return { database, plain: new EntityManager(database), sent };
 }

@@ -46,6 +46,24 @@ export const operations: Placed[] = Object.entries(
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
+/**
+ * The operations in an order in which the example of each finds what it names: tag by tag, in each first what adds, then
+ * what lists, fetches and changes. What deletes comes at the end, the last tag first, as its rows may refer to earlier ones.
+ */
+export function inWorkingOrder(all: Placed[]): Placed[] {
+  const tags = document.tags.map(({ name }: { name: string }) => name) as string[];
+  const place = ({ method, path, operation }: Placed) => {
+    const tag = tags.indexOf(operation.tags[0]!);
+    if (method === 'DELETE') return [1, -tag, 0];
+    const ofOne = path.endsWith('}') ? 2 : 1;
+    const kind = method === 'GET' ? ofOne : path.includes('{') ? 3 : 0;
+    return [0, tag, kind];
+  };
+  const compare = (a: number[], b: number[]) =>
+    a.map((n, i) => n - b[i]!).find((difference) => difference) ?? 0;
+  return all.toSorted((a, b) => compare(place(a), place(b)));
+}
+
 /** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 

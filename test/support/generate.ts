@@ -14,6 +14,7 @@ export interface Schema {
   maximum?: number;
   maxItems?: number;
   items?: Schema;
+  'x-future'?: boolean;
   properties?: Record<string, Schema>;
   required?: string[];
 }
@@ -53,22 +54,32 @@ export function parameters({ operation }: Placed, place: string): { name: string
     .map(({ name, schema }) => ({ name, schema: resolve(schema as Schema) }));
 }
 
-/** Values of a schema: strings as they are, integers as their digits. */
+/** Values of a schema: strings as they are, all others as JSON writes them. */
 export function valueOf(schema: Schema): Arbitrary<string> {
-  const { type, format, enum: values, minimum, maximum, items, maxItems } = resolve(schema);
+  const {
+    type,
+    format,
+    enum: values,
+    minimum,
+    maximum,
+    items,
+    maxItems,
+    'x-future': future,
+  } = resolve(schema);
   if (values) return fc.constantFrom(...values);
   if (type === 'array')
     return fc.array(valueOf(items!), { minLength: 1, maxLength: maxItems! }).map((all) => all.join(','));
   if (type === 'integer' && format === 'int64')
     return fc.oneof(fc.constantFrom(...EDGES), fc.bigInt(INT64)).map(String);
   if (type === 'integer') return fc.integer({ min: minimum!, max: maximum! }).map(String);
+  if (type === 'boolean') return fc.constantFrom('true', 'false');
   if (format === 'uuid')
     return fc.oneof(
       fc.uuid(),
       fc.uuid().map((id) => id.toUpperCase()),
     );
   if (format === 'email') return fc.emailAddress();
-  if (format === 'date-time') return futureTime();
+  if (format === 'date-time') return time(future ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
   return text(resolve(schema));
 }
 
@@ -85,10 +96,11 @@ export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitr
     .filter((value) => !pattern || new RegExp(pattern, 'u').test(value));
 }
 
-function futureTime(): Arbitrary<string> {
+/** Any time from two days after `from` on, so that an offset keeps it later, and within the year 9999. */
+function time(from: number): Arbitrary<string> {
   const offsets = ['Z', '+00:00', '-00:00', '+05:30', '-11:00', '+14:00', '+23:59', '-23:59'];
   const date = fc.date({
-    min: new Date(Date.now() + 2 * 86_400_000),
+    min: new Date(from + 2 * 86_400_000),
     max: new Date('9999-12-30T23:59:59.999Z'),
     noInvalidDate: true,
   });
@@ -99,7 +111,7 @@ function futureTime(): Arbitrary<string> {
 
 /** JSON texts of the values of a schema, strings with and without escapes. */
 export function jsonOf(schema: Schema): Arbitrary<string> {
-  if (resolve(schema).type === 'integer') return valueOf(schema);
+  if (['integer', 'boolean'].includes(resolve(schema).type!)) return valueOf(schema);
   return fc.tuple(valueOf(schema), fc.constantFrom(plain, escaped)).map(([value, write]) => write(value));
 }
 

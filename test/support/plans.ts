@@ -85,12 +85,25 @@ function isOfFew(scan: Node): boolean {
   return FEW.test(scan['Index Cond'] ?? scan['Recheck Cond'] ?? '');
 }
 
+/** What a page of a list lacks where its statement is at fault; nothing for other statements. */
+export function adviceFor({ text }: Sent): string {
+  const table = / FROM "(\w+)" "row"/.exec(text)?.[1];
+  const order = /ORDER BY (.+?) LIMIT/.exec(text)?.[1];
+  if (!table || !order) return '';
+  const columnsIn = (part: string, pattern: RegExp) =>
+    [...part.matchAll(pattern)].map(([, column]) => column!);
+  const columns = [...columnsIn(text, /"row"\."(\w+)" = /g), ...columnsIn(order, /"row"\."(\w+)"/g)];
+  const list = [...new Set(columns)].join(', ');
+  return `Add an index on ${table} (${list}), in a migration and on the entity. `;
+}
+
 /** A value of a parameter as SQL. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
   if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
   if (Array.isArray(value)) return quoted(`{${value.map((one) => JSON.stringify(one)).join()}}`);
-  return quoted(value instanceof Date ? value.toISOString() : (value as string));
+  const sent: unknown = value instanceof Date ? value.toISOString() : value;
+  return quoted(typeof sent === 'string' ? sent : JSON.stringify(sent));
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;

@@ -17,7 +17,7 @@ export class VetsV2Controller {
   }
 
   @Post()
-  @Operation({ id: 'createVetV2', summary: 'Add to the vets', returns: VetV2Dto, status: 201, located: true })
+  @Operation({ id: 'createVetV2', summary: 'Add a vet', returns: VetV2Dto, status: 201, located: true })
   async create(@Body() { fullName }: NewVetV2Dto, @Reply() reply: ReplyHeaders): Promise<VetV2Dto> {
     return toVetV2(reply.created(await this.vets.create({ name: fullName })));
   }

@@ -20,7 +20,7 @@ export class VetsController {
 
   @Post()
   @Idempotent()
-  @Operation({ id: 'createVet', summary: 'Add to the vets', returns: VetDto, status: 201, located: true })
+  @Operation({ id: 'createVet', summary: 'Add a vet', returns: VetDto, status: 201, located: true })
   async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
     return reply.created(await this.vets.create(body));
   }
@@ -28,7 +28,7 @@ export class VetsController {
   @Get(':vetId')
   @Operation({
     id: 'getVet',
-    summary: 'Fetch one of the vets',
+    summary: 'Fetch a vet',
     returns: VetDto,
     errors: { vet_not_found: 404 },
   })

@@ -1,0 +1,49 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } from 'typeorm';
+import { Account } from '../auth/account.entity.js';
+import { IdColumn } from '../database/columns.js';
+import { Pet } from '../pets/pet.entity.js';
+
+export enum AppointmentStatus {
+  Booked = 'booked',
+  Kept = 'kept',
+  Cancelled = 'cancelled',
+}
+
+/** An account's appointment for one animal. */
+@Entity('appointments')
+@Index('appointments_account_id_id_idx', ['accountId', 'id'])
+@Index('appointments_account_id_status_id_idx', ['accountId', 'status', 'id'])
+@Index('appointments_pet_id_idx', ['petId'])
+@Check('appointments_minutes_check', `minutes BETWEEN 5 AND 240`)
+@Check('appointments_note_check', `char_length(note) BETWEEN 1 AND 1000`)
+@Check('appointments_status_check', `status IN ('booked', 'kept', 'cancelled')`)
+export class Appointment {
+  @IdColumn('appointments_pkey')
+  id!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  accountId!: string;
+
+  @ManyToOne(() => Account, { nullable: false })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'appointments_account_id_fkey' })
+  account?: Relation<Account>;
+
+  @Column('bigint', { name: 'pet_id' })
+  petId!: string;
+
+  @ManyToOne(() => Pet, { nullable: false })
+  @JoinColumn({ name: 'pet_id', foreignKeyConstraintName: 'appointments_pet_id_fkey' })
+  pet?: Relation<Pet>;
+
+  @Column({ type: 'timestamptz', name: 'starts_at', precision: 3 })
+  startsAt!: Date;
+
+  @Column('integer')
+  minutes!: number;
+
+  @Column('text', { nullable: true })
+  note!: string | null;
+
+  @Column('text')
+  status!: AppointmentStatus;
+}

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { ROOT } from './support/npm.js';
+import { query, type Service, startService } from './support/service.js';
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+function node(args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) {
+  const options = { cwd: ROOT, env: { PATH: process.env.PATH, ...env } };
+  return new Promise<Ended>((resolve) => {
+    execFile(process.execPath, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
+    );
+  });
+}
+
+const typeorm = (args: string[], env?: Record<string, string>) =>
+  node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);
+const migrate = () => node(['dist/src/migrate.js']);
+
+/** Runs `work` while another connection reads messages in a transaction that does not end. */
+async function whileMessagesAreRead<T>(work: () => Promise<T>): Promise<T> {
+  const reader = new Client({ connectionString: service.databaseUrl });
+  await reader.connect();
+  await reader.query('BEGIN; SELECT FROM messages');
+  return work().finally(() => reader.end());
+}
+
+test('The migrations make the schema that the entities describe', async () => {
+  const { stdout } = await typeorm(['migration:generate', '--check', '--dryrun', 'drift']);
+  expect(stdout).toContain('No changes in database schema were found');
+});
+
+test('A migration that waits two seconds for a lock is undone, says so, and can be run again', async () => {
+  expect((await typeorm(['migration:revert'])).code).toBe(0);
+  expect(await whileMessagesAreRead(migrate)).toMatchObject({
+    code: 1,
+    stderr:
+      'petstore: A migration waited 2 s for a lock that another connection holds, and was undone. Start again.\n',
+  });
+  expect((await migrate()).code).toBe(0);
+  await query(service.databaseUrl, 'SELECT failure FROM messages');
+});
+
+test('The command line of migrations asks in one line for the server that it works on', async () => {
+  expect(await typeorm(['migration:revert'], {})).toMatchObject({
+    code: 1,
+    stderr: 'petstore: Set DATABASE_URL to the server whose schema you want to change.\n',
+  });
+});

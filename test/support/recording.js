@@ -1,0 +1,18 @@
+import { appendFileSync } from 'node:fs';
+import pg from 'pg';
+
+// The service, which also appends each statement that it sends to the file STATEMENTS, as a line of JSON.
+// oxlint-disable-next-line typescript/unbound-method
+const { query } = pg.Client.prototype;
+
+pg.Client.prototype.query = function (...args) {
+  const [sent, values = []] = args;
+  const statement =
+    typeof sent === 'string' ? { text: sent, values } : { text: sent.text, values: sent.values ?? [] };
+  if (statement.text && Array.isArray(statement.values)) {
+    appendFileSync(process.env.STATEMENTS, `${JSON.stringify(statement)}\n`);
+  }
+  return query.apply(this, args);
+};
+
+await import('../../dist/src/main.js');
