@@ -54,7 +54,7 @@ function finishAppointments(): void {
   );
   const requests = read('examples/appointments/requests.http');
   checkout.edit('examples/petstore.http', (text) =>
-    text.replace(/^### Add an appointment\n[^]*(?=^### Revoke the key)/m, requests),
+    text.replace(/^### Add an appointment\n[^]*(?=^### Revoke the key)/m, `${requests}\n`),
   );
 }
 
