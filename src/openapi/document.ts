@@ -14,7 +14,7 @@ List, add and fetch the animals of a store; place orders for them; submit messag
 request: \`Authorization: Bearer <API key>\`.
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response. The schema \`ErrorCode\` lists every code with its meaning.
+\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors).
 
 **Lists.** A list comes in pages, in the order of ascending ids. Where more follows, the \`Link\` header has the address
 of the next page.

@@ -59,7 +59,7 @@ export class ListPetsQuery extends PageQuery {
   status?: PetStatus;
 
   @Int64ListParam({
-    description: 'Only the animals with these ids; ids that are not there are passed over.',
+    description: 'Only the animals with these ids, 1 to 100 of them; ids that are not there are passed over.',
     optional: true,
     max: 100,
   })
