@@ -1,5 +1,8 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { Express } from 'express';
+import { dump } from 'js-yaml';
+import { StaticContent } from '../common/static-content.js';
 import type { Config } from '../config.js';
 import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
@@ -57,10 +60,18 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-/** Serves the document as JSON and as YAML. */
+/** Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time. */
 export function serveDocument(app: NestExpressApplication, config: Config): void {
-  const files = { ui: false, jsonDocumentUrl: 'openapi.json', yamlDocumentUrl: 'openapi.yaml' };
-  SwaggerModule.setup('', app, () => buildDocument(app, config), files);
+  let document: OpenAPIObject | undefined;
+  const build = () => (document ??= buildDocument(app, config));
+  serve('json', () => JSON.stringify(build()));
+  serve('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+
+  function serve(extension: string, write: () => string): void {
+    const content = new StaticContent(extension, () => Buffer.from(write()));
+    const express: Express = app.getHttpAdapter().getInstance();
+    express.get(`/openapi.${extension}`, (request, response) => content.send(request, response, 'no-cache'));
+  }
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;

@@ -20,17 +20,17 @@ export class SiteController {
   ) {}
 
   @Get()
-  landing(@Res() response: Response): void {
+  landing(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.set({ ...pageHeaders(this.config), ...FRONT_DOOR });
-    this.assets.sendPage('landing.html', response);
+    return this.assets.sendPage('landing.html', request, response);
   }
 
   @Get('docs')
-  docs(@Req() { path }: Request, @Res() response: Response): void {
+  async docs(@Req() request: Request, @Res() response: Response): Promise<void> {
     // The files of the page are found relative to it, so that it also stands behind a proxy that adds a prefix.
-    if (path.endsWith('/')) return response.redirect(308, '../docs');
+    if (request.path.endsWith('/')) return response.redirect(308, '../docs');
     response.set(pageHeaders(this.config));
-    this.assets.sendPage('docs.html', response);
+    await this.assets.sendPage('docs.html', request, response);
   }
 
   /**
@@ -47,9 +47,19 @@ export class SiteController {
     else response.status(204).end();
   }
 
-  @Get('assets/:name')
-  asset(@Param('name') name: string, @Res() response: Response): void {
+  @Get('assets/:version/:name')
+  asset(
+    @Param() { version, name }: Record<'version' | 'name', string>,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     response.set('Cross-Origin-Resource-Policy', 'same-origin');
-    this.assets.send(name, response);
+    return this.assets.send(name, request, response, version);
+  }
+
+  /** Browsers ask for it beside what is no page, such as the OpenAPI document. */
+  @Get('favicon.ico')
+  favicon(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.assets.send('favicon.svg', request, response);
   }
 }
