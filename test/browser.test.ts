@@ -472,11 +472,12 @@ let first: Visit;
     const panel = panelOf(page, 'createPet');
     if (!(await panel.locator('.code-samples').count()))
       await panel.locator('.opblock-summary-control').click();
-    const sample = panel.locator('.code-samples pre');
-    await sample.waitFor();
-    const { color, backgroundColor, whiteSpaceCollapse, overflowX } = await styleOf(sample);
-    expect([color, backgroundColor, overflowX]).toEqual(['rgb(0, 0, 0)', 'rgba(0, 0, 0, 0)', 'visible']);
-    expect(whiteSpaceCollapse).toBe('preserve');
+    await panel.locator('.code-samples pre').waitFor();
+    for (const code of await panel.locator('.code-samples pre, .responses-table pre').all()) {
+      const { color, backgroundColor, overflowX } = await styleOf(code);
+      expect([color, backgroundColor, overflowX]).toEqual(['rgb(0, 0, 0)', 'rgba(0, 0, 0, 0)', 'visible']);
+      expect((await styleOf(code.locator('code'))).whiteSpace).toBe('pre-wrap');
+    }
     for (const button of ['Execute', 'Copy', 'Authorize'])
       expect(await page.getByRole('button', { name: button, exact: true }).count()).toBe(0);
     await page.emulateMedia({ media: 'screen' });
@@ -766,11 +767,8 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 /** As the browser has computed it. */
 async function styleOf(locator: Locator): Promise<Record<string, string>> {
   return locator.evaluate((element: PageElement) => {
-    const { color, backgroundColor, whiteSpaceCollapse, overflowX, borderTopStyle } =
+    const { color, backgroundColor, whiteSpace, overflowX, borderTopStyle } =
       element.ownerDocument.defaultView.getComputedStyle(element);
-    return { color, backgroundColor, whiteSpaceCollapse, overflowX, borderTopStyle } as Record<
-      string,
-      string
-    >;
+    return { color, backgroundColor, whiteSpace, overflowX, borderTopStyle } as Record<string, string>;
   });
 }
