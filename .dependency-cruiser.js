@@ -37,7 +37,11 @@ export default {
     ...NAMED.map((one) => only(`imports of ${one}`, { path: `^src/${one}/` }, [one, ...BELOW[one]])),
     only('imports of a feature', ANY_OTHER, ['$1', ...ACCESS, 'categories', 'pets', 'store', 'messages']),
     // `write.ts` starts the service that it asks for the document.
-    only('imports of openapi', { path: '^src/openapi/', pathNot: 'write\\.ts$' }, ['openapi', 'common']),
+    only('imports of openapi', { path: '^src/openapi/', pathNot: 'write\\.ts$' }, [
+      'openapi',
+      'common',
+      'http',
+    ]),
   ],
   options: {
     tsPreCompilationDeps: true,

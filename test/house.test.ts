@@ -27,7 +27,7 @@ describe('Every route', () => {
       const addresses = [pathFrom(expressPath), ...(operation.servers ? [expressPath] : [])];
       return addresses.map((address) => `${method} ${address}`);
     });
-    const unversioned = /^GET \/(?:$|(?:assets|docs|health|metrics|openapi)\b)/;
+    const unversioned = /^GET \/(?:$|(?:assets|docs|favicon|health|metrics|openapi)\b)/;
     expect(routes.filter((route) => !unversioned.test(route)).toSorted()).toEqual(
       [...new Set(told)].toSorted(),
     );
@@ -42,9 +42,10 @@ describe('Every route', () => {
     }
     expect(open.toSorted()).toEqual([
       'GET /',
-      'GET /assets/:name',
+      'GET /assets/:version/:name',
       'GET /docs',
       'GET /docs/demo-key',
+      'GET /favicon.ico',
       'GET /health/live',
       'GET /health/ready',
       'GET /metrics',

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { request } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { call, expectError } from './support/client.js';
 import { type Service, startService } from './support/service.js';
 
@@ -58,24 +59,43 @@ describe('The pages', () => {
     );
   });
 
-  test('have files that a browser keeps, and asks for by their content', async () => {
+  test('have files that a browser keeps for a year, under addresses that change with them', async () => {
+    const version = await versionOfAssets();
     for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'docs.js', 'palette.css', 'favicon.svg']) {
-      const first = await call(hosted, 'GET', `/assets/${name}`);
-      expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache']);
-      // With the first alone, `fetch` would ask not to be answered from what is kept.
-      const headers = { 'If-None-Match': first.headers.get('etag')!, 'Cache-Control': 'max-age=0' };
-      expect((await call(hosted, 'GET', `/assets/${name}`, { headers })).status).toBe(304);
-      const stale = { ...headers, 'If-None-Match': '"another"' };
-      expect((await call(hosted, 'GET', `/assets/${name}`, { headers: stale })).status).toBe(200);
+      const cacheControl = async (path: string) => {
+        const { status, headers } = await call(hosted, 'GET', path);
+        return [status, headers.get('cache-control')];
+      };
+      const forEver = 'public, max-age=31536000, immutable';
+      expect(await cacheControl(`/assets/${version}/${name}`)).toEqual([200, forEver]);
+      expect(await cacheControl(`/assets/0123456789abcdef/${name}`)).toEqual([200, 'no-cache']);
     }
+  });
+
+  test('ask at once for every file that their scripts ask for in turn', async () => {
+    const { text } = await call(hosted, 'GET', '/docs');
+    const preloaded = [...text.matchAll(/modulepreload" href="assets\/\w+\/([^"]+)"/g)].map(
+      ([, name]) => name!,
+    );
+    const needed = new Set<string>();
+    for (const name of ['docs.js', ...preloaded]) {
+      const { text: source } = await call(hosted, 'GET', `/assets/x/${name}`);
+      for (const [, imported] of source.matchAll(/from '\.\/(.+)'/g)) needed.add(imported!);
+    }
+    expect(preloaded.toSorted()).toEqual([...needed].toSorted());
   });
 
   test.each(['docs.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
     'do not serve %s among their files',
     async (name) => {
-      expectError(await call(hosted, 'GET', `/assets/${name}`), 404, 'route_not_found');
+      expectError(await call(hosted, 'GET', `/assets/x/${name}`), 404, 'route_not_found');
     },
   );
+
+  test('have their icon where browsers look for one unasked', async () => {
+    const { status, headers } = await call(hosted, 'GET', '/favicon.ico');
+    expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+  });
 
   test('are found with a slash at the end too', async () => {
     const { status, headers } = await call(hosted, 'GET', '/docs/');
@@ -83,6 +103,91 @@ describe('The pages', () => {
     expect(status).toBe(308);
   });
 });
+
+describe('The files of the pages, and the OpenAPI document,', () => {
+  const DECODERS: Record<string, (bytes: Buffer) => Buffer> = {
+    br: brotliDecompressSync,
+    gzip: gunzipSync,
+    identity: (bytes) => bytes,
+  };
+  let paths: string[];
+  beforeAll(async () => {
+    paths = [
+      '/openapi.json',
+      '/openapi.yaml',
+      `/assets/${await versionOfAssets()}/swagger-ui-bundle.js`,
+      '/docs',
+    ];
+  });
+
+  test('are sent in the smallest coding that the client accepts', async () => {
+    const asked = { 'gzip, deflate, br': 'br', 'gzip, br;q=0': 'gzip', deflate: 'identity', '': 'identity' };
+    for (const path of paths) {
+      const seen = new Map<string, Raw>();
+      for (const [accepted, coding] of Object.entries(asked)) {
+        const answer = await fetchRaw('GET', path, { 'accept-encoding': accepted });
+        expect([answer.status, answer.headers['content-encoding'] ?? 'identity']).toEqual([200, coding]);
+        expect(answer.headers.vary).toBe('Accept-Encoding');
+        seen.set(coding, answer);
+      }
+      const [br, gzip, identity] = ['br', 'gzip', 'identity'].map((coding) => seen.get(coding)!.body);
+      expect(br!.length).toBeLessThan(gzip!.length);
+      expect(gzip!.length).toBeLessThan(identity!.length);
+      for (const [coding, { body }] of seen) expect(DECODERS[coding]!(body)).toEqual(identity);
+    }
+  });
+
+  test('are not sent again to a client that has them, in that coding', async () => {
+    for (const path of paths) {
+      const first = await fetchRaw('GET', path, { 'accept-encoding': 'br' });
+      const known = { 'if-none-match': first.headers.etag! };
+      expect(await fetchRaw('GET', path, { ...known, 'accept-encoding': 'br' })).toMatchObject({
+        status: 304,
+        body: Buffer.alloc(0),
+      });
+      expect(await fetchRaw('GET', path, { ...known, 'accept-encoding': 'gzip' })).toMatchObject({
+        status: 200,
+      });
+    }
+    const { headers } = await fetchRaw('GET', '/openapi.json', {});
+    expect(headers['cache-control']).toBe('no-cache');
+  });
+
+  test('answer HEAD as GET, without the body', async () => {
+    for (const path of paths) {
+      const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => fetchRaw(method, path, {})));
+      expect(head!.body).toHaveLength(0);
+      for (const name of ['content-length', 'content-type', 'etag', 'cache-control'])
+        expect(head!.headers[name]).toBe(get!.headers[name]);
+    }
+  });
+
+  interface Raw {
+    status: number;
+    headers: IncomingHttpHeaders;
+    body: Buffer;
+  }
+
+  /** As the bytes come over the wire, which `fetch` decodes. */
+  function fetchRaw(method: string, path: string, headers: Record<string, string>): Promise<Raw> {
+    return new Promise((resolve, reject) => {
+      request(hosted.url + path, { method, headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () =>
+          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) }),
+        );
+      })
+        .on('error', reject)
+        .end();
+    });
+  }
+});
+
+async function versionOfAssets(): Promise<string> {
+  const { text } = await call(hosted, 'GET', '/docs');
+  return /"assets\/([0-9a-f]+)\//.exec(text)![1]!;
+}
 
 describe('The front door', () => {
   test('tells programs where the interface is described (RFC 8631)', async () => {
@@ -121,7 +226,13 @@ describe('The front door', () => {
     );
     const here = commands.replace('http://localhost:3000', hosted.url);
     const { stdout } = await run('bash', ['-c', here], { env: { PATH: process.env.PATH } });
-    expect(stdout).toMatch(/"email":"grace@example\.com".*"name":"Luna".*\[\{.*"name":"Luna"/s);
+    const [account, added, list] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(account).toMatchObject({ email: 'grace@example.com' });
+    expect(added).toMatchObject({ name: 'Luna' });
+    expect(list).toEqual([added]);
   });
 });
 
@@ -177,7 +288,8 @@ describe('The demo key', () => {
   });
 
   test('is in no other answer of the pages', async () => {
-    for (const path of ['/', '/docs', '/openapi.json', '/openapi.yaml', '/assets/docs.js', '/assets/keys.js'])
+    const files = ['/assets/x/docs.js', '/assets/x/credentials.js'];
+    for (const path of ['/', '/docs', '/openapi.json', '/openapi.yaml', ...files])
       expect((await call(embedded, 'GET', path)).text).not.toContain(printed());
   });
 

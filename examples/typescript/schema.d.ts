@@ -739,7 +739,7 @@ export interface operations {
     listApiKeys: {
         parameters: {
             query?: {
-                /** @description Maximum number of items to return. */
+                /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
                 /** @description Where the page starts: taken from the `Link` header of the page before. */
                 cursor?: string;
@@ -1138,13 +1138,13 @@ export interface operations {
     listPets: {
         parameters: {
             query?: {
-                /** @description Maximum number of items to return. */
+                /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
                 /** @description Where the page starts: taken from the `Link` header of the page before. */
                 cursor?: string;
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
-                /** @description Only the animals with these ids; unknown ids are ignored. */
+                /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
                 ids?: number[];
             };
             header?: never;
@@ -1612,7 +1612,7 @@ export interface operations {
     listCategories: {
         parameters: {
             query?: {
-                /** @description Maximum number of items to return. */
+                /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
                 /** @description Where the page starts: taken from the `Link` header of the page before. */
                 cursor?: string;
@@ -2039,7 +2039,7 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
-                /** @description Maximum number of items to return. */
+                /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
                 /** @description Where the page starts: taken from the `Link` header of the page before. */
                 cursor?: string;

@@ -22,7 +22,12 @@ function decodeCursor(cursor: unknown): unknown {
 
 /** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
-  @IntegerParam({ description: 'Maximum number of items to return.', min: 1, max: 100, default: 20 })
+  @IntegerParam({
+    description: 'Maximum number of items to return, 1 to 100.',
+    min: 1,
+    max: 100,
+    default: 20,
+  })
   limit = 20;
 
   /** Inside the service: the id after which the page starts. */

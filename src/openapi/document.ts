@@ -1,7 +1,10 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { Express } from 'express';
+import { dump } from 'js-yaml';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../common/versions.js';
 import type { Config } from '../config.js';
+import { StaticContent } from '../http/static-content.js';
 import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
@@ -14,7 +17,7 @@ List, add and fetch the animals of a store; place orders for them; submit messag
 request: \`Authorization: Bearer <API key>\`.
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response. The schema \`ErrorCode\` lists every code with its meaning.
+\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors).
 
 **Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address
 of the next page.
@@ -57,10 +60,18 @@ function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObje
   return document;
 }
 
-/** Serves the document as JSON and as YAML. */
+/** Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time. */
 export function serveDocument(app: NestExpressApplication, config: Config): void {
-  const files = { ui: false, jsonDocumentUrl: 'openapi.json', yamlDocumentUrl: 'openapi.yaml' };
-  SwaggerModule.setup('', app, () => buildDocument(app, config), files);
+  let document: OpenAPIObject | undefined;
+  const build = () => (document ??= buildDocument(app, config));
+  serve('json', () => JSON.stringify(build()));
+  serve('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+
+  function serve(extension: string, write: () => string): void {
+    const content = new StaticContent(extension, () => Buffer.from(write()));
+    const express: Express = app.getHttpAdapter().getInstance();
+    express.get(`/openapi.${extension}`, (request, response) => content.send(request, response, 'no-cache'));
+  }
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;

@@ -59,7 +59,7 @@ export class ListPetsQuery extends PageQuery {
   status?: PetStatus;
 
   @Int64ListParam({
-    description: 'Only the animals with these ids; unknown ids are ignored.',
+    description: 'Only the animals with these ids, 1 to 100 of them; unknown ids are ignored.',
     optional: true,
     max: 100,
   })

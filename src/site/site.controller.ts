@@ -20,37 +20,47 @@ export class SiteController {
   ) {}
 
   @Get()
-  landing(@Res() response: Response): void {
+  landing(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.set({ ...pageHeaders(this.config), ...FRONT_DOOR });
-    this.assets.sendPage('landing.html', response);
+    return this.assets.sendPage('landing.html', request, response);
   }
 
   @Get('docs')
-  docs(@Req() { path }: Request, @Res() response: Response): void {
+  async docs(@Req() request: Request, @Res() response: Response): Promise<void> {
     // The files of the page are found relative to it, so that it also stands behind a proxy that adds a prefix.
-    if (path.endsWith('/')) return response.redirect(308, '../docs');
+    if (request.path.endsWith('/')) return response.redirect(308, '../docs');
     response.set(pageHeaders(this.config));
-    this.assets.sendPage('docs.html', response);
+    await this.assets.sendPage('docs.html', request, response);
   }
 
   /**
-   * The demo key, for the page to try operations with. It is told to this machine alone, where it stands in the
-   * terminal anyway: the service may listen on all addresses. Neither is it told where the document has addresses of
-   * its own, as the page would send it there. Anybody else gets 204.
+   * The demo key, for the page to try operations with. Only this machine gets it, whose terminal shows it anyway: the
+   * service may listen on all addresses. It is also withheld if the document names other addresses, to which the page
+   * would send it. Anybody else gets 204.
    */
   @Get('docs/demo-key')
   async demo(@Req() request: Request, @Res() response: Response): Promise<void> {
     const { BASE_URL, STAGING_URL, API_URL } = this.config;
-    const isTold = isLocalVisitor(request) && !BASE_URL && !STAGING_URL && !API_URL;
+    const isGranted = isLocalVisitor(request) && !BASE_URL && !STAGING_URL && !API_URL;
     response.set('Cross-Origin-Resource-Policy', 'same-origin');
-    const key = isTold ? await this.demoKey.find() : undefined;
+    const key = isGranted ? await this.demoKey.find() : undefined;
     if (key) response.json({ key });
     else response.status(204).end();
   }
 
-  @Get('assets/:name')
-  asset(@Param('name') name: string, @Res() response: Response): void {
+  @Get('assets/:version/:name')
+  asset(
+    @Param() { version, name }: Record<'version' | 'name', string>,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     response.set('Cross-Origin-Resource-Policy', 'same-origin');
-    this.assets.send(name, response);
+    return this.assets.send(name, request, response, version);
+  }
+
+  /** Browsers request it with anything that is not a page of this service, such as the OpenAPI document. */
+  @Get('favicon.ico')
+  favicon(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.assets.send('favicon.svg', request, response);
   }
 }

@@ -6,20 +6,48 @@ export function indent(text) {
   return JSON.stringify(JSON.parse(text, keep), null, 2);
 }
 
-/** Shows the JSON of an answer as it came over the wire. Swagger UI's own way rounds numbers beyond 2^53. */
-export function exactAnswers({ React }) {
+/** Shows answers as they came over the wire, and brings them into sight. */
+export function answers({ React }) {
+  const h = React.createElement;
+  // The operation whose answer has come and is not shown yet: one that is shown again, with its panel, stays where it is.
+  let answered = '';
+
+  // Swagger UI's own way rounds numbers beyond 2^53.
   const Exact = (ResponseBody) => (props) => {
     const { content, contentType, getComponent } = props;
-    if (typeof content !== 'string' || !/json/i.test(contentType))
-      return React.createElement(ResponseBody, props);
+    if (typeof content !== 'string' || !/json/i.test(contentType)) return h(ResponseBody, props);
     const Code = getComponent('HighlightCode', true);
     const look = { language: 'json', downloadable: true, fileName: 'response.json', canCopy: true };
-    return React.createElement(
-      'div',
-      null,
-      React.createElement('h5', null, 'Response body'),
-      React.createElement(Code, look, indent(content)),
-    );
+    return h('div', null, h('h5', null, 'Response body'), h(Code, look, indent(content)));
   };
-  return { wrapComponents: { responseBody: Exact } };
+
+  const InSight = (LiveResponse) =>
+    function Answer({ response, ...props }) {
+      const place = React.useRef(null);
+      React.useEffect(() => {
+        if (answered !== `${props.method} ${props.path}`) return;
+        answered = '';
+        const table = place.current.querySelector('.live-responses-table');
+        const { top } = table.getBoundingClientRect();
+        // At once: what stands above may still change its height, and a slow way there would miss.
+        if (top < 0 || top > innerHeight / 2) table.scrollIntoView({ behavior: 'instant' });
+      });
+      return h('div', { ref: place }, h(LiveResponse, { ...props, response: explained(response) }));
+    };
+
+  const setResponse = (original) => (path, method, response) => {
+    answered = `${method} ${path}`;
+    return original(path, method, response);
+  };
+  return {
+    statePlugins: { spec: { wrapActions: { setResponse } } },
+    wrapComponents: { responseBody: Exact, liveResponse: InSight },
+  };
+}
+
+/** Of a request without an answer, Swagger UI says what can be wrong anywhere; here it is nearly always one thing. */
+function explained(response) {
+  return /^\W*Failed to fetch/.test(response.get('message'))
+    ? response.set('name', '').set('message', 'There was no answer: is the service still running?')
+    : response;
 }

@@ -23,7 +23,7 @@ export function codeSamples({ React }) {
     };
     return h(
       'section',
-      { className: 'code-samples', 'aria-label': 'Code samples' },
+      { className: 'code-samples', 'aria-label': `Code samples of ${id}` },
       h(
         'div',
         { className: 'opblock-section-header' },
@@ -31,7 +31,7 @@ export function codeSamples({ React }) {
         h('fieldset', null, h('legend', null, 'Language'), samples.map(language)),
         h('button', { type: 'button', className: 'btn copy', onClick: take }, isCopied ? 'Copied' : 'Copy'),
       ),
-      h('pre', { tabIndex: 0, 'aria-label': `${chosen} sample` }, h('code', null, source)),
+      h('pre', { tabIndex: 0, 'aria-label': `${chosen} sample of ${id}` }, h('code', null, source)),
     );
   }
 

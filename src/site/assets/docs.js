@@ -1,9 +1,17 @@
-import { exactAnswers } from './answers.js';
+import { accessibility, nameFields } from './accessibility.js';
+import { answers } from './answers.js';
+import { authorizationDialog } from './authorization-dialog.js';
 import { badges } from './badges.js';
 import { codeSamples } from './code-samples.js';
+import { fillInKey, followCredentials, rememberKey } from './credentials.js';
+import { errorResponses } from './error-responses.js';
 import { errorTable } from './error-table.js';
-import { followKeys, keyHelp, useDemoKey } from './keys.js';
-import { accessibility, nameFields } from './accessibility.js';
+import { hints } from './hints.js';
+import { keyHelp } from './key-help.js';
+import { fillInMade } from './made-ids.js';
+import { followAddress, navigation, openAddress } from './navigation.js';
+import { outline } from './outline.js';
+import { visit } from './visit.js';
 
 // Swagger UI has a dark theme of its own, for which it waits to be asked.
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -13,20 +21,56 @@ follow();
 
 nameFields(document.getElementById('swagger-ui'));
 
-const keys = followKeys();
+const DOCUMENT = new URL('openapi.json', location.href).href;
+const credentials = followCredentials();
 
 const ui = SwaggerUIBundle({
-  url: new URL('openapi.json', location.href).href,
+  url: DOCUMENT,
   dom_id: '#swagger-ui',
   deepLinking: true,
   // The page ends after the operations: their panels show the schemas too.
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
   tryItOutEnabled: true,
-  plugins: [badges, codeSamples, errorTable, exactAnswers, keyHelp, accessibility],
-  // A 401 of the account operations would make the browser lay a log-in box of its own over the page. The header
-  // `Authorization` that the page sets is sent nevertheless.
-  requestInterceptor: (request) => keys.sent(Object.assign(request, { credentials: 'omit' })),
-  responseInterceptor: (response) => keys.answered(response, ui),
-  onComplete: () => useDemoKey(ui),
+  plugins: [
+    visit,
+    navigation,
+    rememberKey,
+    outline,
+    keyHelp,
+    hints,
+    badges,
+    // Each lays itself around what those before it have made: the samples come above all responses.
+    errorResponses,
+    codeSamples,
+    errorTable,
+    answers,
+    authorizationDialog,
+    accessibility,
+  ],
+  requestInterceptor(request) {
+    if (request.url === DOCUMENT) return request;
+    credentials.sent(request);
+    // A 401 of the account operations would make the browser lay a log-in box of its own over the page. The header
+    // `Authorization` that the page sets is sent nevertheless.
+    return Object.assign(request, { credentials: 'omit' });
+  },
+  responseInterceptor(response) {
+    if (response.url === DOCUMENT) return withUnusedEmail(response);
+    credentials.answered(response, ui);
+    fillInMade(response, ui);
+    return response;
+  },
+  onComplete() {
+    void fillInKey(ui);
+    void openAddress(ui);
+    followAddress(ui);
+  },
 });
+
+/** An example email that has an account already would be refused: each visit gets one of its own. */
+function withUnusedEmail(response) {
+  const suffix = Math.random().toString(36).slice(2, 8);
+  response.text = response.text?.replaceAll('@example.com', `-${suffix}@example.com`);
+  return response;
+}

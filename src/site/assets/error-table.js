@@ -9,14 +9,20 @@ export function errorTable({ React }) {
     return h(
       React.Fragment,
       null,
+      h('h2', { className: 'only-heard' }, 'Reference'),
       h(
         'details',
         { className: 'error-table', id: 'errors' },
-        h('summary', null, h('h2', null, 'Error codes')),
-        h(Markdown, { source }),
+        h('summary', null, h('h3', null, 'Error codes')),
+        h(Markdown, { source: breakable(source) }),
       ),
       h(Models, props),
     );
   };
   return { wrapComponents: { Models: WithErrors } };
+}
+
+/** Lets a code go on in the next line after an underscore, and nowhere else. */
+function breakable(source) {
+  return source.replace(/`(\w+)`/g, (_, code) => `<code>${code.replaceAll('_', '_<wbr>')}</code>`);
 }

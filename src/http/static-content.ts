@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { Request, Response } from 'express';
+
+// At 5, Brotli takes as long as gzip and leaves a tenth less; at 11, it takes 70 times as long for another tenth.
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
+/** Content codings (RFC 9110, 8.4.1), the one that leaves the fewest bytes first. */
+const CODINGS = {
+  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes),
+  identity: (bytes: Buffer) => bytes,
+};
+type Coding = keyof typeof CODINGS;
+
+interface Representation {
+  body: Buffer;
+  tag: string;
+}
+
+/**
+ * Content that is the same for every client while the process runs. Each coding of it is made once, when a client first
+ * asks for it, and kept.
+ */
+export class StaticContent {
+  private readonly representations = new Map<Coding, Promise<Representation>>();
+
+  constructor(
+    /** File name extension, which determines the media type. */
+    private readonly extension: string,
+    private readonly load: () => Buffer | Promise<Buffer>,
+  ) {}
+
+  /** Answers with the smallest coding that the client accepts, or with 304 if the client has it. */
+  async send(request: Request, response: Response, cacheControl: string): Promise<void> {
+    const coding = (['br', 'gzip'] as const).find((one) => request.acceptsEncodings(one)) ?? 'identity';
+    const { body, tag } = await this.representation(coding);
+    response.type(this.extension).vary('Accept-Encoding');
+    response.set({ 'Cache-Control': cacheControl, ETag: tag });
+    if (coding !== 'identity') response.set('Content-Encoding', coding);
+    response.send(body);
+  }
+
+  private representation(coding: Coding): Promise<Representation> {
+    const kept = this.representations.get(coding);
+    if (kept) return kept;
+    const made = this.encode(coding);
+    this.representations.set(coding, made);
+    // A file that could not be read this time is read again for the next client.
+    void made.catch(() => this.representations.delete(coding));
+    return made;
+  }
+
+  private async encode(coding: Coding): Promise<Representation> {
+    const body = await CODINGS[coding](await this.load());
+    return { body, tag: `"${createHash('sha256').update(body).digest('base64url')}"` };
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * What the page learns on a visit, as a part of Swagger UI's own state, so that what is shown follows it: `refusal`,
+ * the code of the last error about credentials; `isDemo`, whether the key in use is the demo key; and the ids that were
+ * `made` here, by the names of the path parameters that take them.
+ */
+export const visit = {
+  statePlugins: {
+    visit: {
+      actions: {
+        learn: (facts) => ({ type: 'visit_learn', payload: facts }),
+        keepId: (name, id) => ({ type: 'visit_keep_id', payload: { name, id } }),
+      },
+      reducers: {
+        visit_learn: (state, { payload }) => state.merge(payload),
+        visit_keep_id: (state, { payload: { name, id } }) => state.setIn(['made', name], id),
+      },
+      selectors: {
+        refusal: (state) => state.get('refusal'),
+        isDemo: (state) => state.get('isDemo'),
+        made: (state, name) => state.getIn(['made', name]),
+      },
+    },
+  },
+};
