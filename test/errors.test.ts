@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { Overload } from '../src/http/overload.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { operations } from './support/contract.js';
 import { type Service, startService } from './support/service.js';
@@ -499,4 +501,18 @@ describe('A slow client', () => {
       expect(seconds).toBeLessThan(17);
     }
   });
+});
+
+test('A turn of the event loop that was too long refuses what comes in it, but for a hundred requests and probes', () => {
+  const overload = new Overload();
+  const isRefused = (url: string) => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { url });
+    return overload.sheds(request, new ServerResponse(request));
+  };
+  const end = performance.now() + 500;
+  while (performance.now() < end);
+  const refused = Array.from({ length: 150 }, () => isRefused('/v1/pets'));
+  expect(refused).toEqual([...Array(100).fill(false), ...Array(50).fill(true)]);
+  expect(isRefused('/health/live')).toBe(false);
+  overload.stop();
 });

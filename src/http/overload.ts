@@ -1,13 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { PROBES } from '../common/probes.js';
 import { ApiError } from '../common/api-error.js';
+import { PROBES } from '../common/probes.js';
 import { asResponse } from './refusals.js';
 
 const LIMITS = {
   /** Requests under way in this process. At a few ms each, more than these would wait longer than a client does. */
   requests: 2_000,
-  /** Milliseconds that one turn of the event loop may take. Beyond it, whatever else comes in that turn is refused. */
+  /** Milliseconds that one turn of the event loop may take. Beyond it, most of what else comes in that turn is refused. */
   lagMs: 400,
+  /** Requests under way up to which a long turn is not their doing, but that of a machine that is busy otherwise. */
+  few: 100,
 };
 const TICK_MS = 20;
 
@@ -42,6 +44,7 @@ export class Overload {
   }
 
   private isOverloaded(): boolean {
-    return this.requests >= LIMITS.requests || performance.now() - this.ticked > LIMITS.lagMs;
+    if (this.requests >= LIMITS.requests) return true;
+    return this.requests >= LIMITS.few && performance.now() - this.ticked > LIMITS.lagMs;
   }
 }
