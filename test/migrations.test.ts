@@ -44,7 +44,12 @@ test('The migrations make the schema that the entities describe', async () => {
 });
 
 test('A migration that waits two seconds for a lock is undone, says so, and can be run again', async () => {
-  expect((await typeorm(['migration:revert'])).code).toBe(0);
+  // Those of features that were added since come first.
+  for (let reverted = ''; !reverted.includes('MessageFailures1795237200000');) {
+    const { code, stdout } = await typeorm(['migration:revert']);
+    expect(code).toBe(0);
+    reverted = stdout;
+  }
   expect(await whileMessagesAreRead(migrate)).toMatchObject({
     code: 1,
     stderr:

@@ -53,7 +53,7 @@ export async function migrate(config: Config, install: Install): Promise<string[
   const session = database.createQueryRunner();
   try {
     await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    const done = await database.runMigrations({ transaction: 'each' }).catch(explainLock);
+    const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
     await install((await session.connect()) as ClientBase);
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await warnOfDataLoss(session);
@@ -64,9 +64,11 @@ export async function migrate(config: Config, install: Install): Promise<string[
   }
 }
 
-/** @throws OperatorError for a lock time-out; any other error unchanged */
-function explainLock(error: unknown): never {
-  if (!(error instanceof QueryFailedError) || error.driverError.code !== LOCK_TIMEOUT) throw error;
+/** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */
+function explainFailure(error: unknown): never {
+  if (!(error instanceof QueryFailedError)) throw error;
+  if (error.driverError.code !== LOCK_TIMEOUT)
+    throw new OperatorError(`A migration failed: ${error.message}.`);
   throw new OperatorError(
     `A migration waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone. Start again.`,
   );
