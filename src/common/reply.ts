@@ -1,6 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { ApiError } from './api-error.js';
 import type { Page } from './paging.js';
 import { aboveVersions, versionOf } from './versions.js';
 
@@ -34,9 +33,7 @@ export class ReplyHeaders {
     if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;
     const { localAddress = 'localhost', localPort = 80 } = this.request.socket;
     const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
-    const origin = URL.parse(`${this.request.protocol}://${host}`)?.origin;
-    if (!origin) throw new ApiError('bad_request', 'The Host header is not valid.');
-    return origin + path;
+    return new URL(`${this.request.protocol}://${host}`).origin + path;
   }
 }
 

@@ -2,16 +2,18 @@
  * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, if need be by a
  * 503. At worst a list waits for its key (connect + statement), then for its page (connect + replica + 25, for the
  * batch in batcher.ts, + silence, which only the last statement can meet): 2,995 ms. A write that was refused with its
- * group for a lock is sent again alone (connect + lock more); that stays within 3 s if the key was cached and the group
- * found a free connection.
+ * group for a lock is sent again alone (connect + 2 × lock more); that stays within 3 s if the key was cached.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
   connect: 700,
   /** The server ends a statement that runs longer. The statements here take a few ms. */
   statement: 600,
-  /** The server ends a statement that waits longer for a lock: before others give up waiting for its connection. */
-  lock: 450,
+  /**
+   * The server ends a statement that waits longer for a lock. For a row it can wait twice, for its turn among those that
+   * wait and then for the row itself: both together end before the statement time-out, which would hide the reason.
+   */
+  lock: 290,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
   silence: 850,
   /** After this, a read that a replica has not answered goes to the primary. */

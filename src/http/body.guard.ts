@@ -11,6 +11,9 @@ const LIMIT_BYTES = 102_400;
 const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
+const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
+
 const CODES: Record<string, ErrorCode> = {
   'entity.too.large': 'payload_too_large',
   'encoding.unsupported': 'unsupported_encoding',
@@ -53,7 +56,7 @@ function refuseAtLimit(request: Request, reject: (error: ApiError) => void): voi
 
 function toApiError(failure: unknown): ApiError {
   const { type = '', code = '' } = failure as { type?: string; code?: string };
-  const message = code.startsWith('Z_') ? 'The request body cannot be decompressed.' : undefined;
+  const message = UNZIP_FAILURE.test(code) ? 'The request body cannot be decompressed.' : undefined;
   return new ApiError(CODES[type] ?? 'bad_request', message, { cause: failure });
 }
 

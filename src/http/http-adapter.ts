@@ -2,12 +2,11 @@ import { createServer, IncomingMessage, type RequestListener, type Server, Serve
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import { ApiError } from '../common/api-error.js';
+import express, { type Express, type Response } from 'express';
+import { requireHost } from './host.js';
 import { ListeningSockets } from './listening-sockets.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
-import { timesSent } from './raw-headers.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
 import { JsonText } from '../common/serializer.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
@@ -24,7 +23,7 @@ const LIMITS = {
   keepAliveTimeout: 65_000,
   /** Bytes; larger headers are answered 431. */
   maxHeaderSize: 16_384,
-  /** Checked in `prepare`: Node's own refusal has no body. */
+  /** Checked by `requireHost`: Node's own refusal has no body. */
   requireHostHeader: false,
 };
 
@@ -54,7 +53,7 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
-    app.use(prepare);
+    app.use(requireHost);
   }
 
   override initHttpServer(): void {
@@ -139,12 +138,4 @@ export class HttpAdapter extends ExpressAdapter {
   private tell(reason: Refusal | undefined): void {
     if (reason) this.observer?.refused(reason);
   }
-}
-
-/** The first handler of every request in Express. */
-function prepare(request: Request, _response: Response, next: NextFunction): void {
-  if (request.httpVersion === '1.1' && (!request.headers.host || timesSent(request, 'host') > 1)) {
-    throw new ApiError('bad_request', 'The request needs one Host header.');
-  }
-  next();
 }
