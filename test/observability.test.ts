@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { load } from 'js-yaml';
 import { call, createAccount, createKey, send } from './support/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';
@@ -173,7 +174,14 @@ describe('The metrics', () => {
     const address = /Metrics +(\S+)/.exec(other.output())![1]!;
     expect(valueOf(await readMetrics({ url: address }), 'process_cpu_seconds_total')).toBeGreaterThan(0);
     expect((await call(other, 'GET', '/metrics')).status).toBe(404);
-    expect((await fetch(address.replace('/metrics', '/v1/pets'))).status).toBe(404);
+    const { origin, port } = new URL(address);
+    const refused = await fetch(`${origin}/v1/pets`);
+    expect([refused.status, await refused.json()]).toMatchObject([404, { code: 'route_not_found' }]);
+    expect(refused.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
+    const posted = await fetch(address, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    const socket = connect(Number(port), '127.0.0.1').end('no HTTP\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [^]*\{"code":"bad_request",/);
     expect(await other.stop()).toBe(0);
   });
 });

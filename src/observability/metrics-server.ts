@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiError } from '../common/api-error.js';
 import { cannotListen } from '../http/cannot-listen.js';
-import { asResponse } from '../http/refusals.js';
+import { asResponse, refuse, stamp } from '../http/refusals.js';
 import { Config } from '../config.js';
 import { Metrics } from './metrics.js';
 
@@ -27,7 +27,9 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT: port, HOST: host } = this.config;
     if (port === undefined) return;
-    this.server = createServer((request, response) => void this.answer(request, response));
+    const take = (request: IncomingMessage, response: ServerResponse) => void this.answer(request, response);
+    this.server = createServer({ requireHostHeader: false }, take);
+    this.server.on('clientError', (error, socket) => void refuse(error, socket as Socket));
     try {
       await once(this.server.listen({ port, host }), 'listening');
     } catch (error) {
@@ -40,10 +42,10 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     this.server?.closeAllConnections();
   }
 
-  private async answer({ method = '', url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    stamp(request, response);
     try {
-      if (!/^\/metrics(?:\?|$)/.test(url) || !['GET', 'HEAD'].includes(method))
-        throw new ApiError('route_not_found');
+      requireMetrics(request);
       const text = await this.metrics.text();
       response.writeHead(200, { 'Content-Type': this.metrics.contentType }).end(text);
     } catch (error) {
@@ -52,4 +54,11 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
       response.writeHead(failure.status, headers).end(body);
     }
   }
+}
+
+/** @throws ApiError `route_not_found`, `method_not_allowed` */
+function requireMetrics({ method = '', url = '' }: IncomingMessage): void {
+  if (!/^\/metrics(?:\?|$)/.test(url)) throw new ApiError('route_not_found');
+  if (method === 'GET' || method === 'HEAD') return;
+  throw new ApiError('method_not_allowed', undefined, { headers: { Allow: 'GET, HEAD' } });
 }
