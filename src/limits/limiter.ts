@@ -79,7 +79,7 @@ export class Limiter {
   }
 
   /**
-   * Checks, without counting, whether a subject has any left.
+   * Checks, without counting, that no subject has used up its requests.
    * @throws ApiError `rate_limited`
    */
   async check(subjects: string[], response: Response): Promise<void> {

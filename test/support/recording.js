@@ -2,8 +2,7 @@ import { appendFileSync } from 'node:fs';
 import pg from 'pg';
 
 // The service, which also appends each statement that it sends to the file STATEMENTS, as a line of JSON.
-// oxlint-disable-next-line typescript/unbound-method
-const { query } = pg.Client.prototype;
+const { value: query } = Object.getOwnPropertyDescriptor(pg.Client.prototype, 'query');
 
 pg.Client.prototype.query = function (...args) {
   const [sent, values = []] = args;
