@@ -27,7 +27,8 @@ export class DemoKey {
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');
     const earlier = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    this.value = (await this.apiKeys.findOwner(earlier)) ? earlier : await this.create();
+    if (await this.apiKeys.findOwner(earlier)) return (this.value = earlier);
+    this.value = await this.create();
     writeFileSync(file, this.value, { mode: 0o600 });
     return this.value;
   }
