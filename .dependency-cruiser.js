@@ -1,47 +1,42 @@
-const BASE = ['common', 'database', 'http', 'observability', 'tracing'];
-const ACCESS = [...BASE, 'limits', 'auth', 'idempotency'];
-
-/** The folders of `src` that the files of a folder may import from, besides their own. */
-const BELOW = {
-  common: ['database'],
-  tracing: ['common'],
-  http: ['common', 'database'],
-  observability: ['common', 'http', 'tracing'],
-  database: ['common', 'observability', 'tracing'],
-  health: BASE,
-  limits: BASE,
-  auth: [...BASE, 'limits'],
-  idempotency: [...BASE, 'limits', 'auth'],
-  admin: [...BASE, 'limits', 'auth'],
-  messages: ACCESS,
-  categories: ACCESS,
-  pets: [...ACCESS, 'categories'],
-  store: [...ACCESS, 'categories', 'pets'],
+/** The rooms of `src/platform`, each of which may import from those before it. */
+const ROOMS = ['process', 'telemetry', 'api', '(?:data|database)', 'access', 'server', 'docs'];
+/** What a feature is made of. */
+const FOR_FEATURES = ['telemetry', 'api', 'data', 'access'];
+/** The features of the product, each with those that it may import from. Others may import from all of these. */
+const FEATURES = {
+  auth: ['platform/process'],
+  categories: ['auth'],
+  messages: ['auth', 'platform/database'],
+  pets: ['auth', 'categories'],
+  store: ['auth', 'categories', 'pets'],
 };
-const NAMED = Object.keys(BELOW);
-/** A feature above those named here: nothing named may import from it. */
-const ANY_OTHER = { path: '^src/([^/]+)/', pathNot: `^src/(${NAMED.join('|')}|openapi|migrations|cluster)/` };
+const ANYWHERE = '^src/config\\.ts$';
 
-/** Reports imports from `src`, except from some folders and what all may use: the configuration, and commands. */
-function only(name, from, folders) {
-  const allowed = [`^src/(${folders.join('|')})/`, '^src/(config|command|operator-error)\\.ts$'];
-  return { name, severity: 'error', from, to: { path: '^src/', pathNot: allowed } };
-}
+/** Forbids imports from `src` but for those from some folders. */
+const only = (name, folder, allowed) => ({
+  name: `imports of ${name}`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: { path: '^src/', pathNot: [ANYWHERE, ...allowed.map((one) => `^src/${one}/`)] },
+});
+const room = (name) => `platform/${name}`;
+const forFeatures = FOR_FEATURES.map(room);
+const features = Object.keys(FEATURES);
 
 /**
- * Imports go one way, and no feature imports from one above it.
+ * Imports go one way, and nothing imports what imports it, not even its types.
  * @type {import('dependency-cruiser').IConfiguration}
  */
 export default {
   forbidden: [
-    ...NAMED.map((one) => only(`imports of ${one}`, { path: `^src/${one}/` }, [one, ...BELOW[one]])),
-    only('imports of a feature', ANY_OTHER, ['$1', ...ACCESS, 'categories', 'pets', 'store', 'messages']),
-    // `write.ts` starts the service that it asks for the document.
-    only('imports of openapi', { path: '^src/openapi/', pathNot: 'write\\.ts$' }, [
-      'openapi',
-      'common',
-      'http',
+    ...ROOMS.map((name, i) => only(name, room(name), ROOMS.slice(0, i + 1).map(room))),
+    ...features.map((name) => only(name, name, [name, ...FEATURES[name], ...forFeatures])),
+    only('a feature', `(?!(?:${[...features, 'platform', 'migrations'].join('|')})/)([^/]+)`, [
+      '$1',
+      ...features,
+      ...forFeatures,
     ]),
+    { name: 'circles', severity: 'error', from: { pathNot: '^src/platform/data' }, to: { circular: true } },
   ],
   options: {
     tsPreCompilationDeps: true,

@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { type Config, loadConfig } from './src/config.js';
-import { sessionOptions } from './src/database/connection-options.js';
-import { fail, OperatorError } from './src/operator-error.js';
+import { sessionOptions } from './src/platform/database/connection-options.js';
+import { fail, OperatorError } from './src/platform/process/operator-error.js';
 
 const built = (pattern: string) => new URL(`./src/${pattern}`, import.meta.url).pathname;
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { EmbeddedPostgres } from '../src/database/embedded/embedded-postgres.js';
+import { EmbeddedPostgres } from '../src/platform/database/embedded/embedded-postgres.js';
 
 export const PETS = 100_000;
 

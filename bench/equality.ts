@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseJson } from '../src/http/json.js';
+import { parseJson } from '../src/platform/server/json.js';
 import type { Database } from './database.js';
 import { type Probe, probes } from './probes.js';
 import { type RunningServer, SERVERS } from './servers.js';

@@ -1,35 +1,41 @@
-import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
-import { BodyGuard } from './http/body.guard.js';
-import { Clock } from './common/clock.js';
-import { CommonModule } from './common/common.module.js';
-import { ErrorFilter } from './http/error.filter.js';
-import { ValidationPipe } from './common/validation.pipe.js';
+import { AuthModule } from './auth/auth.module.js';
+import { CategoriesModule } from './categories/categories.module.js';
 import type { Config } from './config.js';
-import { DatabaseModule } from './database/database.module.js';
-import type { Log } from './observability/log.js';
-import { ObservabilityModule } from './observability/observability.module.js';
+import { MessagesModule } from './messages/messages.module.js';
+import { PetsModule } from './pets/pets.module.js';
+import { IdempotencyModule } from './platform/access/idempotency/idempotency.module.js';
+import { LimitsModule } from './platform/access/limits/limits.module.js';
+import { ValidationPipe } from './platform/api/validation.pipe.js';
+import { DatabaseModule } from './platform/database/database.module.js';
+import { SiteModule } from './platform/docs/site/site.module.js';
+import type { Clock } from './platform/process/clock.js';
+import { EnvironmentModule } from './platform/process/environment.module.js';
+import { BodyGuard } from './platform/server/body.guard.js';
+import { ErrorFilter } from './platform/server/error.filter.js';
+import { HealthModule } from './platform/server/health/health.module.js';
+import { ObservabilityModule } from './platform/server/observability.module.js';
+import type { Log } from './platform/telemetry/log.js';
+import { StoreModule } from './store/store.module.js';
 
-/**
- * The features, in the order of the OpenAPI document; the last ones have no operations. They are imported here so that
- * a feature is one line instead of two. Every export of such a file is a module.
- */
-const FEATURES = await Promise.all([
-  import('./auth/auth.module.js'),
-  import('./pets/pets.module.js'),
-  import('./categories/categories.module.js'),
-  import('./store/store.module.js'),
-  import('./messages/messages.module.js'),
-  import('./health/health.module.js'),
-  import('./site/site.module.js'),
-  import('./idempotency/idempotency.module.js'),
-  import('./limits/limits.module.js'),
-]);
-
-/** What every request passes through, in this order. */
+/** The service. Its features stand in the order that they have in the OpenAPI document. */
 @Module({
-  imports: FEATURES.flatMap((feature) => Object.values<Type>(feature)),
+  imports: [
+    AuthModule,
+    PetsModule,
+    CategoriesModule,
+    StoreModule,
+    MessagesModule,
+
+    HealthModule,
+    SiteModule,
+    IdempotencyModule,
+    LimitsModule,
+    DatabaseModule,
+  ],
+  // What every request passes through, in this order.
   providers: [
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },
@@ -38,8 +44,9 @@ const FEATURES = await Promise.all([
   ],
 })
 export class AppModule {
-  static with(config: Config, log: Log, clock = new Clock()): DynamicModule {
-    const imports = [CommonModule.with(config, clock), ObservabilityModule.with(config, log), DatabaseModule];
+  /** @param clock another date, for tests */
+  static with(config: Config, log: Log, clock?: Clock): DynamicModule {
+    const imports = [EnvironmentModule.with(config, clock), ObservabilityModule.with(config, log)];
     return { module: AppModule, imports };
   }
 }

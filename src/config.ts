@@ -23,8 +23,8 @@ import {
   URLS,
   WebhookSecret,
   WithoutTrailingSlash,
-} from './config-rules.js';
-import { OperatorError } from './operator-error.js';
+} from './platform/process/config-rules.js';
+import { OperatorError } from './platform/process/operator-error.js';
 
 /**
  * The environment of the service: its names, defaults and limits. Read once, at the start. The decorators of a variable

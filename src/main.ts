@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
-import { warnOfStaleBuild } from './build-age.js';
+import { warnOfStaleBuild } from './platform/process/build-age.js';
 import { type Config, loadConfig } from './config.js';
-import { fail } from './operator-error.js';
-import type { RunningService } from './serve.js';
+import { fail } from './platform/process/operator-error.js';
+import type { RunningService } from './platform/commands/serve/serve.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
@@ -26,12 +26,13 @@ try {
 /** Each of the three ways to start loads only what it needs. */
 async function start(config: Config): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
-    return (await import('./cluster/primary.js')).bootPrimary(config, stopping.signal);
+    return (await import('./platform/commands/serve/primary.js')).bootPrimary(config, stopping.signal);
   }
   // Before the code that it traces is loaded.
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT) (await import('./tracing/start.js')).startTracing(config);
-  if (cluster.isWorker) return (await import('./cluster/worker.js')).bootWorker(config);
-  return (await import('./boot.js')).boot(config);
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
+    (await import('./platform/telemetry/tracing/start.js')).startTracing(config);
+  if (cluster.isWorker) return (await import('./platform/commands/serve/worker.js')).bootWorker(config);
+  return (await import('./platform/commands/serve/boot.js')).boot(config);
 }
 
 /** Stops cleanly, once, on SIGTERM, SIGINT or SIGHUP, and when the npm that started this process is gone. */

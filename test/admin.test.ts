@@ -24,7 +24,7 @@ async function run(
     main = 'admin/main',
   }: { input?: string; env?: NodeJS.ProcessEnv; main?: string } = {},
 ) {
-  const child = spawn(process.execPath, [`dist/src/${main}.js`, ...args], {
+  const child = spawn(process.execPath, [`dist/src/platform/commands/${main}.js`, ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl, ...env },
   });
@@ -176,7 +176,7 @@ describe('What fails', () => {
     const listed = await run(['accounts', 'list'], { env: { DATABASE_URL: '', DATA_DIR } });
     expect(listed.stdout).toContain('demo@petstore.invalid');
     const documented = /export (DATABASE_URL=.*)/.exec(OPERATING)![1]!;
-    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/admin/main.js accounts list`;
+    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/platform/commands/admin/main.js accounts list`;
     const shell = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
     expect(await text(shell.stdout)).toBe(listed.stdout);
   });

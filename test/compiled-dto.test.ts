@@ -4,10 +4,10 @@ import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, validateSync } from 'class-validator';
 import fc, { type Arbitrary } from 'fast-check';
-import { compileDto } from '../src/common/compiled-dto.js';
-import { UNREADABLE, writersOf } from '../src/common/field.js';
-import { PageQuery } from '../src/common/paging.js';
-import { listSerializer, serializer } from '../src/common/serializer.js';
+import { compileDto } from '../src/platform/api/compiled-dto.js';
+import { UNREADABLE, writersOf } from '../src/platform/api/field.js';
+import { PageQuery } from '../src/platform/api/paging.js';
+import { listSerializer, serializer } from '../src/platform/api/serializer.js';
 import { ROOT } from './support/npm.js';
 
 type Values = Record<string, unknown>;

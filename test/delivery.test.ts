@@ -66,7 +66,7 @@ const countMessages = async (databaseUrl: string) =>
 
 /** Runs the operator's program on the database of a service. */
 async function operate(env: Record<string, string>, ...args: string[]) {
-  const program = ['dist/src/messages/cli/main.js', ...args];
+  const program = ['dist/src/platform/commands/messages.js', ...args];
   const options = { cwd: ROOT, env: { PATH: process.env.PATH, ...env } };
   return run(process.execPath, program, options).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
-import { ERROR_CODES, type ErrorCode } from '../src/common/api-error.js';
+import { ERROR_CODES, type ErrorCode } from '../src/platform/api/api-error.js';
 import { Config } from '../src/config.js';
 import { ROOT } from './support/npm.js';
 import { type Service, startService } from './support/service.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { Overload } from '../src/http/overload.js';
+import { Overload } from '../src/platform/server/overload.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { operations } from './support/contract.js';
 import { query, type Service, startService } from './support/service.js';

@@ -22,7 +22,7 @@ const timeless = (text: string) => text.replace(/\d{13}/g, 'TIME');
 
 const USAGE =
   'Usage: npm run new:feature <plural> [-- [--owned] [--singular <word>]], such as: npm run new:feature vets';
-const REGISTERS = ['src/app.module.ts', 'src/common/api-error.ts', 'examples/petstore.http'];
+const REGISTERS = ['src/app.module.ts', 'src/platform/api/api-error.ts', 'examples/petstore.http'];
 
 let checkout: Checkout;
 const generated: Ended[] = [];
@@ -46,7 +46,7 @@ afterAll(() => checkout.remove());
 function finishAppointments(): void {
   checkout.removeFile(/create (src\/migrations\/\d+-appointments\.ts)/.exec(generated[2]!.output)![1]!);
   for (const folder of ['src', 'test']) checkout.add(`examples/appointments/${folder}`, folder);
-  checkout.edit('src/common/api-error.ts', (text) =>
+  checkout.edit('src/platform/api/api-error.ts', (text) =>
     text.replace(
       '  account_exists:',
       "  appointment_final: { status: 409, meaning: 'The appointment was kept or cancelled.' },\n$&",
@@ -97,7 +97,7 @@ describe('npm run new:feature', () => {
     expect(checkout.read('src/medical-histories/medical-history.entity.ts')).toContain(
       "@Entity('medical_histories')",
     );
-    expect(checkout.read('src/common/api-error.ts')).toContain('  medical_history_not_found: {');
+    expect(checkout.read('src/platform/api/api-error.ts')).toContain('  medical_history_not_found: {');
   });
 
   test('adds a line to the modules and to the error codes, and the requests, and changes nothing else', () => {
@@ -156,7 +156,7 @@ describe('A service with new features, one of them in two versions', () => {
   test('passes the linters, the compiler, its own tests, and the facts that hold for every operation', async () => {
     checkout.add('examples/vets-v2');
     // As `nest build` does beside compiling.
-    checkout.add('src/site/assets', 'dist/src/site/assets');
+    checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
     const files = TESTS.map((name) => `test/${name}.test.ts`);
     const include = ['src', 'ormconfig.ts', ...files];
     checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
@@ -173,7 +173,7 @@ describe('A service with new features, one of them in two versions', () => {
         'src/app.module.ts',
       ),
       await checkout.node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json'),
-      await checkout.node('dist/src/openapi/write.js'),
+      await checkout.node('dist/src/platform/commands/openapi.js'),
       await checkout.node(...TEST_RUN, ...suites, '-t', FACTS),
     ];
     for (const { code, output } of passed) expect(code === 0 ? '' : output).toBe('');

@@ -11,7 +11,7 @@ import {
 } from 'typeorm';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { Category } from '../src/categories/category.entity.js';
-import { type Filter, readSlice } from '../src/database/compiled/pages.js';
+import { type Filter, readSlice } from '../src/platform/data/pages.js';
 import { Message, MessageStatus } from '../src/messages/message.entity.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
 import { Order, OrderStatus } from '../src/store/order.entity.js';

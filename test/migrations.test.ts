@@ -28,7 +28,7 @@ function node(args: string[], env: Record<string, string> = { DATABASE_URL: serv
 
 const typeorm = (args: string[], env?: Record<string, string>) =>
   node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);
-const migrate = () => node(['dist/src/migrate.js']);
+const migrate = () => node(['dist/src/platform/commands/migrate.js']);
 
 /** Runs `work` while another connection reads messages in a transaction that does not end. */
 async function whileMessagesAreRead<T>(work: () => Promise<T>): Promise<T> {

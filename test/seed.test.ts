@@ -13,7 +13,7 @@ afterAll(removeFolders);
 
 /** Runs the built program to its end, on the database of the service unless `env` names another. */
 async function seed(args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) {
-  const child = spawn(process.execPath, ['dist/src/seed/main.js', ...args], {
+  const child = spawn(process.execPath, ['dist/src/platform/commands/seed/main.js', ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { ApiError } from '../../src/common/api-error.js';
+import { ApiError } from '../../src/platform/api/api-error.js';
 import { int64 } from './raw-json.js';
 import { reviveInt64 } from './revive.js';
 import {

@@ -1,8 +1,8 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { ApiError, type ErrorCode } from '../../src/common/api-error.js';
-import { int64FromJson } from '../../src/common/int64.js';
-import { parseJson } from '../../src/http/json.js';
-import { isPlainText } from '../../src/common/text.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import { int64FromJson } from '../../src/platform/api/int64.js';
+import { parseJson } from '../../src/platform/server/json.js';
+import { isPlainText } from '../../src/platform/api/text.js';
 import * as schema from './fastify-schemas.js';
 import {
   announce,

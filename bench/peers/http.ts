@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { ApiError } from '../../src/common/api-error.js';
-import { parseJson } from '../../src/http/json.js';
-import { parseQuery } from '../../src/http/query.js';
+import { ApiError } from '../../src/platform/api/api-error.js';
+import { parseJson } from '../../src/platform/server/json.js';
+import { parseQuery } from '../../src/platform/server/query.js';
 import {
   announce,
   authenticate,

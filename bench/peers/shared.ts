@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hashSecretKey, isSecretKey } from '../../src/auth/secret-key.js';
-import { ApiError, type ErrorCode } from '../../src/common/api-error.js';
-import { int64FromJson, isInt64Text } from '../../src/common/int64.js';
-import { isPlainText, lengthInCodePoints } from '../../src/common/text.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import { int64FromJson, isInt64Text } from '../../src/platform/api/int64.js';
+import { isPlainText, lengthInCodePoints } from '../../src/platform/api/text.js';
 import { encodeCursor } from '../cursor.js';
 import { findKeyOwner, type ListQuery, type NewPet } from './statements.js';
 

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type DatabaseError, Pool } from 'pg';
-import { ApiError, type ErrorCode } from '../../src/common/api-error.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
 
 export interface NewPet {
   name: string;

@@ -23,7 +23,7 @@ interface Options {
 type Names = ReturnType<typeof spell>;
 
 const MODULES = 'src/app.module.ts';
-const CODES = 'src/common/api-error.ts';
+const CODES = 'src/platform/api/api-error.ts';
 const REQUESTS = 'examples/petstore.http';
 // PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
 const WORDS = /^(?=.{2,40}$)[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$/;

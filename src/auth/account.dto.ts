@@ -1,5 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EmailField, Int64Field, TextField, TimestampField } from '../common/fields.js';
+import { EmailField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
 
 /** Heading of the operations on accounts and on their keys. */
 export const ACCOUNTS_TAG: [name: string, description: string] = [

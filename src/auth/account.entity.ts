@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, Index } from 'typeorm';
-import { IdColumn } from '../database/columns.js';
+import { IdColumn } from '../platform/data/columns.js';
 
 /** A user of the service. Emails are unique regardless of case (the index is on `lower(email)`). */
 @Entity('accounts')

@@ -1,7 +1,7 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Operation, Public, Tag } from '../common/operation.js';
-import { AuthLimiter } from '../limits/limiters.js';
+import { Operation, Public, Tag } from '../platform/api/operation.js';
+import { AuthLimiter } from '../platform/access/limits/limiters.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { limitSubjects } from './limit-subjects.js';

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { type Page, type PageQuery, paginate } from '../common/paging.js';
-import { isPlainText } from '../common/text.js';
-import { violation } from '../database/violations.js';
+import type { Page, PageQuery } from '../platform/api/paging.js';
+import { paginate } from '../platform/data/paginate.js';
+import { isPlainText } from '../platform/api/text.js';
+import { violation } from '../platform/data/violations.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { hashPassword, verifyPassword } from './password.js';

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField, TimestampField } from '../common/fields.js';
-import { Int64Param } from '../common/params.js';
+import { Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
+import { Int64Param } from '../platform/api/params.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {

@@ -1,15 +1,5 @@
-import {
-  Check,
-  Column,
-  CreateDateColumn,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  type Relation,
-  Unique,
-} from 'typeorm';
-import { IdColumn } from '../database/columns.js';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, Unique } from 'typeorm';
+import { IdColumn } from '../platform/data/columns.js';
 import { Account } from './account.entity.js';
 
 /** A key of an account, of which only the hash is stored. */
@@ -23,11 +13,8 @@ export class ApiKey {
   id!: string;
 
   @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'api_keys_account_id_fkey' })
   accountId!: string;
-
-  @ManyToOne(() => Account, { nullable: false })
-  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'api_keys_account_id_fkey' })
-  account?: Relation<Account>;
 
   @Column('text')
   name!: string;

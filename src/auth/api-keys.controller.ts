@@ -1,9 +1,9 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, PasswordAccess, Tag } from '../common/operation.js';
-import { PageQuery } from '../common/paging.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
+import { PageQuery } from '../platform/api/paging.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
-import { AccountId } from './account-id.decorator.js';
+import { AccountId } from '../platform/api/caller.js';
 import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKeysService } from './api-keys.service.js';
 

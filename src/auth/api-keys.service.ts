@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { ApiError } from '../common/api-error.js';
-import { type Page, type PageQuery, paginate } from '../common/paging.js';
-import { broadcast, onBroadcast } from '../common/worker-channel.js';
-import { Metrics } from '../observability/metrics.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { Page, PageQuery } from '../platform/api/paging.js';
+import { paginate } from '../platform/data/paginate.js';
+import { broadcast, onBroadcast } from '../platform/process/worker-channel.js';
+import { Metrics } from '../platform/telemetry/metrics.js';
 import type { NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';

@@ -2,19 +2,15 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
-import { ApiError } from '../common/api-error.js';
-import { ACCESS, type Access } from '../common/operation.js';
-import { timesSent } from '../http/raw-headers.js';
-import { AuthLimiter, KeyLimiter } from '../limits/limiters.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { AuthenticatedRequest } from '../platform/api/caller.js';
+import { ACCESS, type Access } from '../platform/api/operation.js';
+import { timesSent } from '../platform/api/raw-headers.js';
+import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { limitSubjects } from './limit-subjects.js';
-
-/** A request past the guard, with its account. */
-export interface AuthenticatedRequest extends Request {
-  accountId: string;
-}
 
 const BEARER = /^bearer +(?=\S)/i;
 

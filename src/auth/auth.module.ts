@@ -7,11 +7,12 @@ import { ApiKey } from './api-key.entity.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { DemoKeyController } from './demo-key.controller.js';
 import { DemoKey } from './demo-key.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Account, ApiKey])],
-  controllers: [AccountsController, ApiKeysController],
+  controllers: [AccountsController, ApiKeysController, DemoKeyController],
   providers: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
   exports: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
 })

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Stability, Tag } from '../common/operation.js';
-import { PageQuery } from '../common/paging.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { PageQuery } from '../platform/api/paging.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { CategoriesService } from './categories.service.js';
 import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
 

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField } from '../common/fields.js';
-import { Int64Param } from '../common/params.js';
+import { Int64Field, TextField } from '../platform/api/fields.js';
+import { Int64Param } from '../platform/api/params.js';
 
 @ApiSchema({ name: 'NewCategory' })
 export class NewCategoryDto {

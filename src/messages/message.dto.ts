@@ -1,5 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, TextField, TimestampField, UuidField } from '../common/fields.js';
+import { EnumField, TextField, TimestampField, UuidField } from '../platform/api/fields.js';
 import { MessageStatus } from './message.entity.js';
 
 const MESSAGE_STATUS = {

@@ -1,14 +1,4 @@
-import {
-  Check,
-  Column,
-  CreateDateColumn,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
 
 export enum MessageStatus {
@@ -29,11 +19,8 @@ export class Message {
   id!: string;
 
   @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'messages_account_id_fkey' })
   accountId!: string;
-
-  @ManyToOne(() => Account, { nullable: false })
-  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'messages_account_id_fkey' })
-  account?: Relation<Account>;
 
   @Column('text')
   message!: string;

@@ -1,8 +1,8 @@
 import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
-import { AccountId } from '../auth/account-id.decorator.js';
-import { Operation, Stability, Tag } from '../common/operation.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
-import { Idempotent } from '../idempotency/idempotent.decorator.js';
+import { AccountId } from '../platform/api/caller.js';
+import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { ApiError } from '../common/api-error.js';
+import { ApiError } from '../platform/api/api-error.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 import { Outbox } from './outbox.js';

@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { PgBoss } from 'pg-boss';
-import type { CompiledEntityManager } from '../database/compiled/compiled-entity-manager.js';
-import type { PreparedQuery } from '../database/compiled/prepared-query.js';
-import { Transactions } from '../database/transactions.js';
+import type { CompiledEntityManager } from '../platform/data/compiled-entity-manager.js';
+import type { PreparedQuery } from '../platform/data/prepared-query.js';
+import { Transactions } from '../platform/data/transactions.js';
 import { QUEUE } from './delivery/queue.js';
 import { Message, MessageStatus } from './message.entity.js';
 

@@ -1,5 +1,5 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } from 'typeorm';
-import { IdColumn } from '../database/columns.js';
+import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
+import { IdColumn } from '../platform/data/columns.js';
 import { Category } from '../categories/category.entity.js';
 
 /** The availability of an animal. Orders change it; a client may also add an animal in any state, or in none. */
@@ -23,11 +23,8 @@ export class Pet {
   name!: string;
 
   @Column('bigint', { name: 'category_id' })
+  @ForeignKey(() => Category, { name: 'pets_category_id_fkey' })
   categoryId!: string;
-
-  @ManyToOne(() => Category, { nullable: false })
-  @JoinColumn({ name: 'category_id', foreignKeyConstraintName: 'pets_category_id_fkey' })
-  category?: Relation<Category>;
 
   @Column('text', { nullable: true })
   status!: PetStatus | null;

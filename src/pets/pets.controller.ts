@@ -1,8 +1,8 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Tag } from '../common/operation.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
-import { Sunset } from '../common/sunset.js';
-import { Idempotent } from '../idempotency/idempotent.decorator.js';
+import { Operation, Tag } from '../platform/api/operation.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Sunset } from '../platform/api/sunset.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { ListPetsQuery, NewPetDto, PetDto, PetParams } from './pet.dto.js';
 import { PetsService } from './pets.service.js';
 

@@ -1,7 +1,7 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, TimestampField } from '../common/fields.js';
-import { Int64Param } from '../common/params.js';
-import { PageQuery } from '../common/paging.js';
+import { EnumField, Int64Field, TimestampField } from '../platform/api/fields.js';
+import { Int64Param } from '../platform/api/params.js';
+import { PageQuery } from '../platform/api/paging.js';
 import { OrderStatus } from './order.entity.js';
 
 const ORDER_STATUS = {

@@ -1,15 +1,5 @@
-import {
-  Check,
-  Column,
-  CreateDateColumn,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  type Relation,
-  UpdateDateColumn,
-} from 'typeorm';
-import { IdColumn } from '../database/columns.js';
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, UpdateDateColumn } from 'typeorm';
+import { IdColumn } from '../platform/data/columns.js';
 import { Account } from '../auth/account.entity.js';
 import { Pet } from '../pets/pet.entity.js';
 
@@ -32,18 +22,12 @@ export class Order {
   id!: string;
 
   @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'orders_account_id_fkey' })
   accountId!: string;
 
-  @ManyToOne(() => Account, { nullable: false })
-  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'orders_account_id_fkey' })
-  account?: Relation<Account>;
-
   @Column('bigint', { name: 'pet_id' })
+  @ForeignKey(() => Pet, { name: 'orders_pet_id_fkey' })
   petId!: string;
-
-  @ManyToOne(() => Pet, { nullable: false })
-  @JoinColumn({ name: 'pet_id', foreignKeyConstraintName: 'orders_pet_id_fkey' })
-  pet?: Relation<Pet>;
 
   @Column('text')
   status!: OrderStatus;

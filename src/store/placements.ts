@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import type { CompiledEntityManager } from '../database/compiled/compiled-entity-manager.js';
-import type { PreparedQuery } from '../database/compiled/prepared-query.js';
-import { Transactions } from '../database/transactions.js';
+import type { CompiledEntityManager } from '../platform/data/compiled-entity-manager.js';
+import type { PreparedQuery } from '../platform/data/prepared-query.js';
+import { Transactions } from '../platform/data/transactions.js';
 import { PetsService } from '../pets/pets.service.js';
 import { Order, OrderStatus } from './order.entity.js';
 

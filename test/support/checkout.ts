@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { ROOT } from './npm.js';
 
-const CODES = 'src/common/api-error.ts';
+const CODES = 'src/platform/api/api-error.ts';
 const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'data', 'coverage', '.git', '.env']);
 
 /** The exit code of a command, and everything it wrote. */

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 import { EntityManager } from 'typeorm';
 import { Config } from '../../src/config.js';
-import { CompiledDataSource } from '../../src/database/compiled/compiled-data-source.js';
-import { poolOptions } from '../../src/database/connection-options.js';
-import { DeadlineClient } from '../../src/database/deadline-client.js';
+import { CompiledDataSource } from '../../src/platform/data/compiled-data-source.js';
+import { poolOptions } from '../../src/platform/database/connection-options.js';
+import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
 import { ROOT } from './npm.js';
 
 /** A statement as it was sent to PostgreSQL. */

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
+import { EmbeddedPostgres } from '../../dist/src/platform/database/embedded/embedded-postgres.js';
 
 /** Starts the PostgreSQL of the tests, as the built service starts its own, and a log of the tests' exchanges. */
 export default async function setUp({ testPathPatterns, testNamePattern, onlyChanged, onlyFailures, shard }) {

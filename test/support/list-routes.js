@@ -1,6 +1,6 @@
-import { createApplication } from '../../dist/src/application.js';
+import { createApplication } from '../../dist/src/platform/commands/serve/application.js';
 import { readConfig } from '../../dist/src/config.js';
-import { openLog } from '../../dist/src/observability/log.js';
+import { openLog } from '../../dist/src/platform/telemetry/log.js';
 
 // Prints every route of the service's router, as JSON: ["GET /v1/pets", …].
 const config = readConfig(process.env);

@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
 import { Repository } from 'typeorm';
 import { hashSecretKey } from '../../../src/auth/secret-key.js';
-import { ApiError } from '../../../src/common/api-error.js';
+import { ApiError } from '../../../src/platform/api/api-error.js';
 import { ApiKey } from './entities.js';
 
 /** A query for the key of every request, as usual. */

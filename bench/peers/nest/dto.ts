@@ -11,8 +11,8 @@ import {
   ValidateBy,
   ValidateIf,
 } from 'class-validator';
-import { int64FromJson, isInt64Text } from '../../../src/common/int64.js';
-import { isPlainText, lengthInCodePoints } from '../../../src/common/text.js';
+import { int64FromJson, isInt64Text } from '../../../src/platform/api/int64.js';
+import { isPlainText, lengthInCodePoints } from '../../../src/platform/api/text.js';
 import { STATUSES } from '../shared.js';
 
 const IsInt64 = () => ValidateBy({ name: 'isInt64', validator: { validate: isInt64Text } });

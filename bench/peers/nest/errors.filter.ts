@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiError } from '../../../src/common/api-error.js';
+import { ApiError } from '../../../src/platform/api/api-error.js';
 import { toApiError } from '../shared.js';
 
 @Catch()

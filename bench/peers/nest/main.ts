@@ -5,7 +5,7 @@ import { PassportModule } from '@nestjs/passport';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { ApiError } from '../../../src/common/api-error.js';
+import { ApiError } from '../../../src/platform/api/api-error.js';
 import { int64 } from '../raw-json.js';
 import { reviveInt64 } from '../revive.js';
 import { announce, nameRequest, requireBody } from '../shared.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, MoreThan, QueryFailedError, Repository } from 'typeorm';
-import { ApiError } from '../../../src/common/api-error.js';
+import { ApiError } from '../../../src/platform/api/api-error.js';
 import { readCursor } from '../shared.js';
 import type { ListPetsQuery, NewPetDto } from './dto.js';
 import { Message, Order, Pet } from './entities.js';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { DeliveryError, type OutgoingMessage, type Transport } from '../transport.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryRecords, MessageJob } from './delivery-records.js';
-import { ThrottledWarning } from './throttled-warning.js';
+import { ThrottledWarning } from '../../platform/telemetry/throttled-warning.js';
 import { nextPause } from './schedule.js';
 
 /** Maximum length of a stored reason, in characters. */

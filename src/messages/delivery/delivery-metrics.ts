@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Metrics } from '../../observability/metrics.js';
+import { Metrics } from '../../platform/telemetry/metrics.js';
 import { QUEUE } from './queue.js';
 
 /** The messages waiting, for their first try or a further one. */

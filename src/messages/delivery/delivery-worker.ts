@@ -15,7 +15,7 @@ import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryRecords, type MessageJob } from './delivery-records.js';
 import { JobsDatabase } from './jobs-database.js';
 import { createBoss, QUEUE } from './queue.js';
-import { ThrottledWarning } from './throttled-warning.js';
+import { ThrottledWarning } from '../../platform/telemetry/throttled-warning.js';
 
 /** Small batches, so that a slow receiver holds up few others; 40 messages at once in all. */
 const WORK = {

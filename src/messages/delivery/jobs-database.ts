@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import { type ClientConfig, Pool, type QueryResult } from 'pg';
 import type { Db } from 'pg-boss';
 import type { Config } from '../../config.js';
-import { DeadlineClient } from '../../database/deadline-client.js';
-import { TIMEOUTS } from '../../database/timeouts.js';
+import { DeadlineClient } from '../../platform/database/deadline-client.js';
+import { TIMEOUTS } from '../../platform/database/timeouts.js';
 
 /** Connections per process. */
 const CONNECTIONS = 2;

@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { loadBinaries } from '../../../src/database/embedded/binaries.js';
-import { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
-import { NOBODY, unprivileged } from '../../../src/database/embedded/run-as.js';
+import { loadBinaries } from '../../../src/platform/database/embedded/binaries.js';
+import { EmbeddedPostgres } from '../../../src/platform/database/embedded/embedded-postgres.js';
+import { NOBODY, unprivileged } from '../../../src/platform/database/embedded/run-as.js';
 
 /** A PostgreSQL server of a test's own, to be killed, frozen and restarted on the same port. */
 export class DatabaseServer {

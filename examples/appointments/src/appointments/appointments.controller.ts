@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { AccountId } from '../auth/account-id.decorator.js';
+import { AccountId } from '../platform/api/caller.js';
 import { Operation, Stability, Tag } from '../common/operation.js';
 import { Reply, type ReplyHeaders } from '../common/reply.js';
 import { Idempotent } from '../idempotency/idempotent.decorator.js';

@@ -1,0 +1,29 @@
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+
+/** The answer to a write that came with an `Idempotency-Key`, stored in the transaction of that write. */
+@Entity('idempotency_keys')
+@Index('idempotency_keys_created_at_idx', ['createdAt'])
+@Check('idempotency_keys_key_check', `char_length(key) BETWEEN 1 AND 255`)
+export class IdempotencyKey {
+  @PrimaryColumn('bigint', { name: 'account_id', primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  @ForeignKey('Account', { name: 'idempotency_keys_account_id_fkey' })
+  accountId!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  key!: string;
+
+  /** SHA-256 of method, path and body. */
+  @Column({ type: 'bytea', name: 'request_hash' })
+  requestHash!: Buffer;
+
+  /** The `Location` of the answer. */
+  @Column('text', { nullable: true })
+  location!: string | null;
+
+  /** The body of the answer, byte for byte. */
+  @Column('text')
+  body!: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
+  createdAt!: Date;
+}

@@ -1,0 +1,108 @@
+import cluster from 'node:cluster';
+import { createHash } from 'node:crypto';
+import type { Response } from 'express';
+import type { Redis } from 'ioredis';
+import {
+  type RateLimiterAbstract,
+  RateLimiterCluster,
+  RateLimiterMemory,
+  RateLimiterRedis,
+  RateLimiterRes,
+} from 'rate-limiter-flexible';
+import { ApiError } from '../../api/api-error.js';
+
+const WINDOW_SECONDS = 60;
+/** Milliseconds to wait for the primary before counting locally. */
+const ANSWER_MS = 250;
+
+/**
+ * Counts what a subject (an address, an account, a key) does within a minute. The counts are shared through Redis, or
+ * else among the workers of one service; while they cannot be reached, each process counts by itself.
+ */
+export class Limiter {
+  private readonly counts?: RateLimiterAbstract;
+  /** Counts while the shared counts cannot be reached. */
+  private readonly own?: RateLimiterMemory;
+
+  /** @param perMinute 0 turns the limit off */
+  constructor(
+    private readonly name: string,
+    private readonly perMinute: number,
+    redis?: Redis,
+  ) {
+    if (perMinute === 0) return;
+    const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
+    this.own = new RateLimiterMemory(options);
+    this.counts = this.own;
+    if (redis) this.counts = new RateLimiterRedis({ ...options, storeClient: redis });
+    else if (cluster.isWorker) this.counts = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
+  }
+
+  get isOn(): boolean {
+    return this.counts !== undefined;
+  }
+
+  /**
+   * Counts one more for every subject, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * @throws ApiError `rate_limited` if a subject had none left
+   */
+  async take(subjects: string[], response: Response): Promise<void> {
+    if (!this.isOn) return;
+    const states = await Promise.all(
+      subjects.map((subject) => this.ask((counts) => consume(counts, subject))),
+    );
+    const tightest = states.reduce((a, b) => (b.consumedPoints > a.consumedPoints ? b : a));
+    this.tell(tightest, response);
+    if (tightest.consumedPoints > this.perMinute) this.refuse(tightest, response);
+  }
+
+  private async ask<Answer>(question: (counts: RateLimiterAbstract) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await question(this.counts!);
+    } catch {
+      return question(this.own!);
+    }
+  }
+
+  private refuse(state: RateLimiterRes, response: Response): never {
+    const seconds = this.tell(state, response);
+    throw new ApiError('rate_limited', undefined, { headers: { 'Retry-After': String(seconds) } });
+  }
+
+  /** Sets the headers; returns the seconds until the count resets. */
+  private tell({ consumedPoints, msBeforeNext }: RateLimiterRes, response: Response): number {
+    const left = Math.max(0, this.perMinute - consumedPoints);
+    const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
+    response.setHeader('RateLimit-Policy', `"${this.name}";q=${this.perMinute};w=${WINDOW_SECONDS}`);
+    response.setHeader('RateLimit', `"${this.name}";r=${left};t=${seconds}`);
+    return seconds;
+  }
+
+  /**
+   * Checks, without counting, that no subject has used up its requests.
+   * @throws ApiError `rate_limited`
+   */
+  async check(subjects: string[], response: Response): Promise<void> {
+    if (!this.isOn) return;
+    const states = await Promise.all(
+      subjects.map((subject) => this.ask((counts) => counts.get(hashed(subject)))),
+    );
+    const full = states.find((state) => state && state.consumedPoints >= this.perMinute);
+    if (full) this.refuse(full, response);
+  }
+}
+
+/** Counts; exceeding the limit is a state like any other here, not an error. */
+async function consume(counts: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
+  try {
+    return await counts.consume(hashed(subject));
+  } catch (error) {
+    if (error instanceof RateLimiterRes) return error;
+    throw error;
+  }
+}
+
+/** Addresses and emails must not be readable in a store that others read. */
+function hashed(subject: string): string {
+  return createHash('sha256').update(subject).digest('base64url');
+}

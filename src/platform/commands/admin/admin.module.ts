@@ -1,0 +1,16 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthModule } from '../../../auth/auth.module.js';
+import { EnvironmentModule } from '../../process/environment.module.js';
+import { Config } from '../../../config.js';
+import { DatabaseModule } from '../../database/database.module.js';
+import { LimitsModule } from '../../access/limits/limits.module.js';
+
+/** The part of the service that is needed to manage accounts and keys. */
+@Module({ imports: [DatabaseModule, LimitsModule, AuthModule] })
+export class AdminModule {
+  /** Operators are not limited, so Redis is not used. */
+  static with(config: Config): DynamicModule {
+    const own = Object.assign(new Config(), config, { DATABASE_POOL_SIZE: 1, REDIS_URL: undefined });
+    return { module: AdminModule, imports: [EnvironmentModule.with(own)] };
+  }
+}

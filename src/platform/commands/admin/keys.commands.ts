@@ -1,0 +1,67 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../../auth/api-key.dto.js';
+import { isInt64Text } from '../../api/int64.js';
+import { ValidationPipe } from '../../api/validation.pipe.js';
+import { everyPage, fieldsOf, write } from './output.js';
+import { accountId, withServices } from './services.js';
+
+interface Options {
+  json?: boolean;
+}
+
+/** `keys list | create | revoke` */
+export function addKeysCommands(program: Command): void {
+  const keys = program.command('keys').description('manage the API keys of an account');
+  keys
+    .command('list')
+    .description('list the keys of an account')
+    .argument('<email>')
+    .option('--json', 'print JSON')
+    .action(list);
+  keys
+    .command('create')
+    .description('create a key and print it, only this once')
+    .argument('<email>')
+    .requiredOption('--name <name>', 'what the key is for')
+    .option('--expires-at <time>', 'when the key expires, such as 2030-01-31T12:00:00Z')
+    .option('--json', 'print JSON')
+    .action(create);
+  keys
+    .command('revoke')
+    .description('revoke a key; every instance refuses it within a second')
+    .argument('<email>')
+    .argument('<id>', 'id of the key', keyId)
+    .action(revoke);
+}
+
+function list(email: string, { json }: Options): Promise<void> {
+  return withServices(async (services) => {
+    const account = await accountId(services, email);
+    const keys = await everyPage((page) => services.apiKeys.list(account, page));
+    write(
+      keys.map((key) => fieldsOf(ApiKeyDto, key)),
+      json,
+    );
+  });
+}
+
+function create(email: string, { json, ...fields }: Options & Record<string, unknown>): Promise<void> {
+  return withServices(async (services) => {
+    const account = await accountId(services, email);
+    const rules = { type: 'body', metatype: NewApiKeyDto } as const;
+    const body = new ValidationPipe().transform(fields, rules) as NewApiKeyDto;
+    write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(account, body)), json);
+  });
+}
+
+function revoke(email: string, id: string): Promise<void> {
+  return withServices(async (services) => {
+    await services.apiKeys.revoke(await accountId(services, email), id);
+    console.log(`Key ${id} is revoked.`);
+  });
+}
+
+function keyId(text: string): string {
+  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
+  return text;
+}

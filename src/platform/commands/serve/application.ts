@@ -1,0 +1,50 @@
+import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
+import { NestFactory } from '@nestjs/core';
+import { VersioningType } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { AppModule } from '../../../app.module.js';
+import type { Clock } from '../../process/clock.js';
+import { HttpAdapter } from '../../server/http-adapter.js';
+import { onlyProbes } from '../../server/only-probes.js';
+import type { Config } from '../../../config.js';
+import type { Log } from '../../telemetry/log.js';
+import { NestLogger } from '../../telemetry/nest-logger.js';
+import { serveDocument } from '../../docs/openapi/document.js';
+import { HEADER_NAMES } from '../../docs/openapi/headers.js';
+
+/** Builds the service on a migrated database, ready to listen. */
+export async function createApplication(
+  config: Config,
+  log: Log,
+  clock?: Clock,
+): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, log, clock),
+    new HttpAdapter(),
+    {
+      abortOnError: false,
+      bodyParser: false,
+      logger: new NestLogger(log),
+    },
+  );
+  app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+  app.setLocal('baseUrl', config.BASE_URL);
+  app.set('trust proxy', config.TRUST_PROXY);
+  if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
+  if (config.ROLE === 'worker') app.use(onlyProbes);
+  else serveDocument(app, config);
+  await app.init();
+  return app;
+}
+
+/** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */
+function corsOptions(origins: string): CorsOptions {
+  return {
+    origin: origins.split(','),
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    exposedHeaders: ['Allow', ...HEADER_NAMES],
+    maxAge: 600,
+    // OPTIONS is then answered as it is without CORS, with `Allow`.
+    preflightContinue: true,
+  };
+}

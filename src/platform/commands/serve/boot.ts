@@ -1,0 +1,22 @@
+import { DemoKey } from '../../../auth/demo-key.js';
+import type { Clock } from '../../process/clock.js';
+import type { Config } from '../../../config.js';
+import { startOnDatabase } from '../../database/start.js';
+import { installQueue } from '../../../messages/delivery/queue.js';
+import { takeOverLog } from '../../telemetry/nest-logger.js';
+import { type RunningService, serve } from './serve.js';
+
+/**
+ * Starts the service in this process: database, schema, HTTP, in this order. If a part fails, those already started are
+ * stopped again.
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
+  const log = await takeOverLog(config);
+  return startOnDatabase(config, installQueue, async (database) => {
+    const { app, ...service } = await serve(database.config, log, { clock });
+    const dataPath = database.path;
+    const demoKey = dataPath === undefined ? undefined : await app.get(DemoKey).open(dataPath);
+    return { ...service, dataPath, demoKey };
+  });
+}

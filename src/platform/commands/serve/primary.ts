@@ -1,0 +1,38 @@
+import { answerWorkers } from '../../process/worker-channel.js';
+import type { Config } from '../../../config.js';
+import type { OpenDatabase } from '../../database/open.js';
+import { startOnDatabase } from '../../database/start.js';
+import { installQueue } from '../../../messages/delivery/queue.js';
+import { takeOverLog } from '../../telemetry/nest-logger.js';
+import type { RunningService } from './serve.js';
+import { Workers } from './workers.js';
+
+/**
+ * Prepares the database and runs workers on it. This process itself serves nothing.
+ * @param stopping aborts the start, and stops replacing workers
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  await takeOverLog(config);
+  return startOnDatabase(config, installQueue, async (database) => {
+    const demoKey = await openDemoKey(database);
+    answerWorkers({ 'demo-key': async () => demoKey });
+    const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
+    try {
+      const serving = await workers.start();
+      const stop = () => workers.stop();
+      return { ...serving, dataPath: database.path, demoKey, failure: workers.failure, stop };
+    } catch (error) {
+      await workers.stop();
+      throw error;
+    }
+  });
+}
+
+/** What it takes to create the key is loaded only here, and only if there is a data folder. */
+async function openDemoKey({ config, path }: OpenDatabase): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const { withContext } = await import('../admin/context.js');
+  const { DemoKey } = await import('../../../auth/demo-key.js');
+  return withContext(config, (app) => app.get(DemoKey).open(path));
+}

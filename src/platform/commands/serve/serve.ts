@@ -1,0 +1,94 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createApplication } from './application.js';
+import { cannotListen } from '../../server/cannot-listen.js';
+import type { Clock } from '../../process/clock.js';
+import type { HttpAdapter } from '../../server/http-adapter.js';
+import type { Config } from '../../../config.js';
+import { startLine } from '../../../messages/delivery/start-line.js';
+import { Transport } from '../../../messages/transport.js';
+import type { Log } from '../../telemetry/log.js';
+import { MetricsServer } from '../../server/metrics-server.js';
+import { tracing } from '../../telemetry/tracing/tracing.js';
+
+/** A running service. */
+export interface RunningService {
+  /** Where it listens, e.g. `http://localhost:3000`. */
+  url: string;
+  /** Where its metrics are, if they have a port of their own. */
+  metricsUrl?: string;
+  /** What happens to messages. */
+  messages: string;
+  /** Folder of the embedded PostgreSQL, if there is one. */
+  dataPath?: string;
+  /** A key for first steps, if the database is the embedded one. */
+  demoKey?: string;
+  /** Resolves to the reason if the service cannot go on. */
+  failure?: Promise<Error>;
+  /** Lets accepted requests finish, then closes everything. */
+  stop(): Promise<void>;
+}
+
+interface ServeOptions {
+  /** Another date, for tests. */
+  clock?: Clock;
+  /** Returns the port, which another process has made sure is free. */
+  claimed?: () => Promise<number>;
+}
+
+/**
+ * Serves HTTP on a migrated database.
+ * @throws OperatorError if it cannot listen
+ */
+export async function serve(
+  config: Config,
+  log: Log,
+  { clock, claimed }: ServeOptions = {},
+): Promise<RunningService & { app: NestExpressApplication }> {
+  const app = await createApplication(config, log, clock);
+  await listen(app, config, claimed);
+  return {
+    app,
+    url: addressOf(app),
+    metricsUrl: metricsUrl(app),
+    messages: startLine(config, app.get(Transport)),
+    stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
+  };
+}
+
+async function listen(
+  app: NestExpressApplication,
+  { PORT, HOST }: Config,
+  claimed?: () => Promise<number>,
+): Promise<void> {
+  const server = app.getHttpAdapter() as HttpAdapter;
+  try {
+    if (claimed) await server.share(await claimed(), HOST);
+    else await server.open(PORT, HOST);
+  } catch (error) {
+    await app.close();
+    throw cannotListen('PORT', PORT, error);
+  }
+}
+
+/** Closes within the grace period: whatever still runs then is cut off. */
+async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
+  const server: Server = app.getHttpServer();
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await app.close();
+  clearTimeout(cut);
+}
+
+function metricsUrl(app: NestExpressApplication): string | undefined {
+  const { port } = app.get(MetricsServer);
+  return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
+}
+
+/** The URL of the service on one of its ports. */
+function addressOf(app: NestExpressApplication, other?: number): string {
+  const { address, family, port } = app.getHttpServer().address() as AddressInfo;
+  const isEverywhere = address === '::' || address === '0.0.0.0';
+  const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${other ?? port}`;
+}

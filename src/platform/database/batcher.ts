@@ -1,0 +1,73 @@
+import { type SharedSpan, tracing } from '../telemetry/tracing/tracing.js';
+
+/** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
+const MAX_WAIT_MS = 25;
+/** A statement with more than this many would run long, and lock what it touches as long. */
+const MAX_BATCH = 100;
+
+interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
+  items: Item[];
+  span?: SharedSpan;
+}
+
+/** What some batchers have done since the start. */
+export interface BatchCounts {
+  asked: number;
+  /** Batches that went to the database. */
+  sent: number;
+}
+
+/**
+ * Statements that go to the database in batches. What is added while one is under way waits until that has ended, and
+ * is then sent as one. A statement is never sent before all that it answers was asked for, so every caller sees
+ * whatever was committed before its call. Many calls at once cost one statement a round trip instead of one a request.
+ */
+export class Batcher<Item, Answer> {
+  private waiting?: Batch<Item, Answer>;
+  private underWay = 0;
+  private timer?: NodeJS.Timeout;
+
+  /**
+   * @param send answers all items at once
+   * @param counts counts the items and the batches
+   */
+  constructor(
+    private readonly send: (items: Item[]) => Promise<Answer>,
+    private readonly counts: BatchCounts = { asked: 0, sent: 0 },
+  ) {}
+
+  /** Resolves to the answer to `item`, from the statement that includes it. */
+  add(item: Item): Promise<Answer> {
+    const batch = this.waiting ?? this.open();
+    batch.items.push(item);
+    batch.span?.join();
+    this.counts.asked++;
+    if (batch.items.length === MAX_BATCH) this.flush();
+    return batch.promise;
+  }
+
+  private open(): Batch<Item, Answer> {
+    // With none under way, it is sent at the end of this turn of the event loop, with whatever else is added in it.
+    if (this.underWay === 0) setImmediate(this.flush);
+    else this.timer = setTimeout(this.flush, MAX_WAIT_MS);
+    const span = tracing.active?.share();
+    return (this.waiting = { items: [], span, ...Promise.withResolvers<Answer>() });
+  }
+
+  private readonly flush = (): void => {
+    const batch = this.waiting;
+    if (!batch) return;
+    this.waiting = undefined;
+    clearTimeout(this.timer);
+    this.underWay++;
+    this.counts.sent++;
+    const { items, span } = batch;
+    const sent = span ? span.run(() => this.send(items)) : this.send(items);
+    sent.then(batch.resolve, batch.reject).finally(this.next);
+  };
+
+  private readonly next = (): void => {
+    this.underWay--;
+    if (this.underWay === 0) this.flush();
+  };
+}

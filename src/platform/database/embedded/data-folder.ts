@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { OperatorError } from '../../process/operator-error.js';
+
+/** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
+const SQLITE_BUSY = 5;
+
+/** Another process is using the folder. */
+export class FolderInUse extends OperatorError {}
+
+/** The folder of the embedded PostgreSQL, with the lock that reserves it for one service at a time. */
+export class DataFolder {
+  readonly path: string;
+  /** The cluster itself. */
+  readonly cluster: string;
+  /** PostgreSQL's log; its last lines show why it did not start. */
+  readonly log: string;
+  private lock?: DatabaseSync;
+
+  constructor(path: string) {
+    this.path = resolve(path);
+    this.cluster = join(this.path, 'postgres');
+    this.log = join(this.path, 'postgres.log');
+  }
+
+  /**
+   * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this
+   * one when the process ends, however it ends.
+   * @throws OperatorError if another service has it, or the folder cannot be written
+   */
+  take(): void {
+    try {
+      makeFolder(this.path);
+      this.lock = new DatabaseSync(join(this.path, 'lock'));
+      this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    } catch (error) {
+      throw this.explain(error as Error);
+    }
+  }
+
+  free(): void {
+    this.lock?.close();
+    this.lock = undefined;
+  }
+
+  /** The password of the cluster's only user; created once, readable only by its owner. */
+  password(): string {
+    const file = join(this.path, 'password');
+    if (!existsSync(file)) {
+      writeFileSync(file, randomBytes(24).toString('hex'));
+      chmodSync(file, 0o600);
+    }
+    return readFileSync(file, 'utf8');
+  }
+
+  /** The last lines that PostgreSQL wrote. */
+  logTail(): string {
+    const lines = readFileSync(this.log, 'utf8').trim().split('\n');
+    return `${lines.slice(-3).join(' ')} (${this.log})`;
+  }
+
+  /** The operator's message when the folder cannot be used. */
+  explain(error: Error): OperatorError {
+    const instead = 'Stop it, or choose another folder with DATA_DIR.';
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY)
+      return new FolderInUse(`Another service is running on the data in ${this.path}. ${instead}`);
+    return new OperatorError(`The data folder ${this.path} cannot be used: ${error.message}.`);
+  }
+}
+
+/** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */
+function makeFolder(path: string): void {
+  if (!existsSync(dirname(path))) makeFolder(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}

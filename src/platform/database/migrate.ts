@@ -1,0 +1,87 @@
+import { Logger } from '@nestjs/common';
+import type { ClientBase } from 'pg';
+import {
+  DataSource,
+  type EntitySubscriberInterface,
+  EventSubscriber,
+  QueryFailedError,
+  type QueryRunner,
+  type TransactionStartEvent,
+} from 'typeorm';
+import type { Config } from '../../config.js';
+import { sessionOptions } from './connection-options.js';
+import { explain } from './explain.js';
+import { loadMigrations } from './migrations.js';
+import { TIMEOUTS } from './timeouts.js';
+import { OperatorError } from '../process/operator-error.js';
+
+/** Arbitrary; the same in every instance of this service. */
+const LOCK = 7_387_001;
+
+/** SQLSTATE `lock_not_available`. */
+const LOCK_TIMEOUT = '55P03';
+
+/**
+ * Lets a migration wait only so long for a lock: behind one that waits for a table, all requests for that table wait.
+ * One with `transaction = false`, such as for `CREATE INDEX CONCURRENTLY`, holds up nothing and waits.
+ */
+@EventSubscriber()
+class MigrationLockTimeout implements EntitySubscriberInterface {
+  async afterTransactionStart({ queryRunner }: TransactionStartEvent): Promise<void> {
+    await queryRunner.query(`SET LOCAL lock_timeout = ${TIMEOUTS.migrationLock}`);
+  }
+}
+
+/** Something else that keeps its tables in the database and migrates them itself. */
+export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
+
+/**
+ * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
+ * migration twice: an advisory lock lets one do it while the others wait.
+ * @returns the names of the migrations that were run
+ * @throws OperatorError if the database cannot be reached, or a migration does not get a lock in time
+ */
+export async function migrate(config: Config, install: Install): Promise<string[]> {
+  const database = new DataSource({
+    ...sessionOptions(config),
+    migrations: await loadMigrations(),
+    subscribers: [MigrationLockTimeout],
+  });
+  await database.initialize().catch((error: unknown) => {
+    throw explain(error);
+  });
+  const session = database.createQueryRunner();
+  try {
+    await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
+    await install((await session.connect()) as ClientBase);
+    await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    await warnOfDataLoss(session);
+    return done.map(({ name }) => name);
+  } finally {
+    await session.release();
+    await database.destroy();
+  }
+}
+
+/** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */
+function explainFailure(error: unknown): never {
+  if (!(error instanceof QueryFailedError)) throw error;
+  if (error.driverError.code !== LOCK_TIMEOUT)
+    throw new OperatorError(`A migration failed: ${error.message}.`);
+  throw new OperatorError(
+    `A migration waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone. Start again.`,
+  );
+}
+
+/** While one of these is off, a crash of the server or its machine can undo writes that were acknowledged. */
+async function warnOfDataLoss(session: QueryRunner): Promise<void> {
+  const off = await session.manager.query<{ name: string }[]>(`
+    SELECT name FROM pg_settings
+    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'`);
+  if (off.length === 0) return;
+  const names = off.map(({ name }) => name).join(', ');
+  new Logger('Database').warn(
+    `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged`,
+  );
+}

@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs';
+import { Config } from '../../config.js';
+import { OperatorError } from '../process/operator-error.js';
+import { DataFolder, FolderInUse } from './embedded/data-folder.js';
+import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
+
+/** The database of a configuration, ready to connect to. */
+export interface OpenDatabase {
+  /** The configuration, with the URL of the embedded PostgreSQL if there is one. */
+  config: Config;
+  /** Folder of the embedded PostgreSQL, if this process has started one. */
+  path?: string;
+  /** Stops what was started for it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the embedded PostgreSQL unless the configuration names another server.
+ * @throws OperatorError if it does not start, or a running service has its folder
+ */
+export async function openDatabase(config: Config): Promise<OpenDatabase> {
+  if (config.DATABASE_URL) return { config, close: async () => {} };
+  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR);
+  return { config: withDatabase(config, url), path: postgres.path, close: () => postgres.stop() };
+}
+
+/**
+ * The database that a service has used, for another program; that includes the embedded one of a running service.
+ * @throws OperatorError if there is none
+ */
+export async function reachDatabase(config: Config): Promise<OpenDatabase> {
+  const folder = new DataFolder(config.DATA_DIR);
+  if (!config.DATABASE_URL && !existsSync(folder.cluster)) {
+    throw new OperatorError(
+      `There is no database in ${folder.path}. Set DATABASE_URL or DATA_DIR to what the service uses.`,
+    );
+  }
+  return openDatabase(config).catch((error: unknown) => {
+    if (!(error instanceof FolderInUse)) throw error;
+    return { config: withDatabase(config, runningUrl(folder)), close: async () => {} };
+  });
+}
+
+function withDatabase(config: Config, url: string): Config {
+  return Object.assign(new Config(), config, { DATABASE_URL: url });
+}

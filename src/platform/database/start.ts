@@ -1,0 +1,26 @@
+import type { Config } from '../../config.js';
+import { type Install, migrate } from './migrate.js';
+import { type OpenDatabase, openDatabase } from './open.js';
+
+/**
+ * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it
+ * does not start.
+ * @param install what else the database holds, as `migrate` takes it
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function startOnDatabase<Started extends { stop(): Promise<void> }>(
+  config: Config,
+  install: Install,
+  start: (database: OpenDatabase) => Promise<Started>,
+): Promise<Started> {
+  const database = await openDatabase(config);
+  try {
+    await migrate(database.config, install);
+    const started = await start(database);
+    const stop = () => started.stop().finally(() => database.close());
+    return { ...started, stop };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

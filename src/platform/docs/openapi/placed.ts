@@ -1,0 +1,13 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+
+/** An operation of the document. */
+export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
+  'x-deprecated-sunset'?: string;
+};
+
+/** An operation and where it stands. */
+export interface Placed {
+  path: string;
+  method: string;
+  operation: Operation;
+}

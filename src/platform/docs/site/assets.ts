@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { ApiError } from '../../api/api-error.js';
+import { StaticContent } from '../../server/static-content.js';
+
+const OWN = fileURLToPath(new URL('./assets', import.meta.url));
+/** The files of Swagger UI's package that the page needs. */
+const SWAGGER_UI = ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) =>
+  fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)),
+);
+
+/** For a year. The address of a file changes with its content. */
+const FOR_EVER = 'public, max-age=31536000, immutable';
+
+/** The pages and their files, all served by this service. */
+@Injectable()
+export class Assets {
+  private readonly contents = new Map<string, StaticContent>();
+  /** Changes with any of the files. It is part of their addresses, so that a browser never asks for one twice. */
+  private readonly version: string;
+
+  constructor() {
+    const own = readdirSync(OWN).map((name) => join(OWN, name));
+    const hash = createHash('sha256');
+    for (const path of [...own.toSorted(), ...SWAGGER_UI]) {
+      hash.update(readFileSync(path));
+      this.contents.set(basename(path), new StaticContent(extname(path), () => this.read(path)));
+    }
+    this.version = hash.digest('hex').slice(0, 16);
+  }
+
+  /** Sends a page, which browsers fetch every time. */
+  sendPage(name: string, request: Request, response: Response): Promise<void> {
+    return this.get(name).send(request, response, 'no-store');
+  }
+
+  /**
+   * Sends a file of a page. A page of another version of the service, which exists during an update, gets the file too,
+   * but must not keep it under the address of its own version.
+   * @throws ApiError `route_not_found`
+   */
+  send(name: string, request: Request, response: Response, version = ''): Promise<void> {
+    if (name.endsWith('.html')) throw new ApiError('route_not_found');
+    return this.get(name).send(request, response, version === this.version ? FOR_EVER : 'no-cache');
+  }
+
+  /** A file; in a page, the addresses of the others get their version. */
+  private async read(path: string): Promise<Buffer> {
+    if (!path.endsWith('.html')) return readFile(path);
+    const page = await readFile(path, 'utf8');
+    return Buffer.from(page.replaceAll('"assets/', `"assets/${this.version}/`));
+  }
+
+  /** @throws ApiError `route_not_found` */
+  private get(name: string): StaticContent {
+    const content = this.contents.get(name);
+    if (!content) throw new ApiError('route_not_found');
+    return content;
+  }
+}

@@ -1,0 +1,72 @@
+import { Transform } from 'class-transformer';
+import { Matches, isURL, ValidateBy } from 'class-validator';
+
+// Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore.
+const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
+const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
+
+/** Options of `IsUrl` for each kind of URL. */
+export const URLS = {
+  postgres: { ...PRIVATE, protocols: ['postgres', 'postgresql'] },
+  redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
+  http: HTTP,
+  webhook: { ...HTTP, disallow_auth: true },
+};
+
+/** Reads an integer in plain digits. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
+export const AsInteger = () =>
+  Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+
+/** Reads a number with one digit before the decimal point. */
+export const AsDecimal = () =>
+  Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
+
+/** Paths are appended to the URL. */
+export const WithoutTrailingSlash = () =>
+  Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
+
+export const EndsIn = (suffix: string) =>
+  ValidateBy({
+    name: 'endsIn',
+    validator: {
+      validate: (value) => typeof value === 'string' && value.endsWith(suffix),
+      defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
+    },
+  });
+
+/** URLs of PostgreSQL servers, separated by commas. */
+export const DatabaseUrls = () =>
+  ValidateBy({
+    name: 'databaseUrls',
+    validator: {
+      validate: (value) =>
+        String(value)
+          .split(',')
+          .every((one) => isURL(one, URLS.postgres)),
+      defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
+    },
+  });
+
+/** Origins (RFC 6454), separated by commas. */
+export const Origins = () =>
+  ValidateBy({
+    name: 'origins',
+    validator: {
+      validate: (value) =>
+        String(value)
+          .split(',')
+          .every((one) => URL.parse(one)?.origin === one),
+      defaultMessage: (args) =>
+        `${args?.property} must be origins such as https://shop.example, separated by commas`,
+    },
+  });
+
+/** A secret as the Standard Webhooks specification defines it. */
+export const WebhookSecret = () =>
+  Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
+    message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',
+  });
+
+/** Each of the two needs the other. */
+export const isWebhookUsed = (both: { MESSAGES_WEBHOOK_URL?: string; MESSAGES_WEBHOOK_SECRET?: string }) =>
+  both.MESSAGES_WEBHOOK_URL !== undefined || both.MESSAGES_WEBHOOK_SECRET !== undefined;

@@ -1,0 +1,69 @@
+import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
+import express, { type Request, type Response } from 'express';
+import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { parseJson } from './json.js';
+
+const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+// No two runs of white space can match next to each other: that would take time quadratic in their length.
+const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
+const LIMIT_BYTES = 102_400;
+// Raw bytes: body-parser limits, inflates and times them, but its text decoder would repair invalid UTF-8.
+const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
+const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
+
+const CODES: Record<string, ErrorCode> = {
+  'entity.too.large': 'payload_too_large',
+  'encoding.unsupported': 'unsupported_encoding',
+};
+
+/**
+ * Reads the JSON body of a request, after the guard that checks the key: without a key nothing is parsed. A guard and
+ * not an interceptor, because with any global interceptor Nest wraps every call, reads too, in an Observable.
+ */
+@Injectable()
+export class BodyGuard implements CanActivate {
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const [request, response] = context.getArgs<[Request, Response]>();
+    return METHODS_WITH_BODY.has(request.method) ? read(request, response) : true;
+  }
+}
+
+async function read(request: RawBodyRequest<Request>, response: Response): Promise<true> {
+  if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
+  if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
+  // RFC 9110, 10.1.1: the body is asked for only now.
+  if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
+  await new Promise<void>((resolve, reject) => {
+    refuseAtLimit(request, reject);
+    readBytes(request, response, (failure?: unknown) => (failure ? reject(toApiError(failure)) : resolve()));
+  });
+  request.rawBody = request.body as Buffer | undefined;
+  request.body = parse(request.rawBody);
+  return true;
+}
+
+/** body-parser reports a body as too large only when all of it has arrived, however much that is. */
+function refuseAtLimit(request: Request, reject: (error: ApiError) => void): void {
+  let size = 0;
+  request.on('data', ({ length }: Buffer) => {
+    size += length;
+    if (size > LIMIT_BYTES) reject(new ApiError('payload_too_large'));
+  });
+}
+
+function toApiError(failure: unknown): ApiError {
+  const { type = '', code = '' } = failure as { type?: string; code?: string };
+  const message = UNZIP_FAILURE.test(code) ? 'The request body cannot be decompressed.' : undefined;
+  return new ApiError(CODES[type] ?? 'bad_request', message, { cause: failure });
+}
+
+function parse(bytes: Buffer | undefined): unknown {
+  try {
+    return parseJson(utf8.decode(bytes));
+  } catch (cause) {
+    throw new ApiError('invalid_json', undefined, { cause });
+  }
+}

@@ -1,0 +1,63 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundException } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { isUnavailable } from '../database/unavailable.js';
+import { ApiError } from '../api/api-error.js';
+import { requestIdOf } from './request-id.js';
+import { allowedMethods } from './router.js';
+
+/** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger(ErrorFilter.name);
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    if (exception instanceof NotFoundException) return answerUnrouted(request, response);
+    const error = toApiError(exception);
+    if (error.status >= 500) this.report(error, response);
+    writeError(response, error);
+  }
+
+  private report(error: ApiError, response: Response): void {
+    const cause = error.cause instanceof Error ? error.cause : error;
+    const msg = `${error.code}: ${cause.name}: ${loggable(cause)}`;
+    const line = { requestId: requestIdOf(response), msg };
+    if (error.status === 500)
+      this.logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
+    else this.logger.warn(line);
+  }
+}
+
+/** The message of an error, except PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
+function loggable(cause: Error): string {
+  const { code } = ((cause as { driverError?: unknown }).driverError ?? cause) as { code?: unknown };
+  return typeof code === 'string' && /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
+}
+
+/** Any thrown value as the failure that is sent to the client. */
+function toApiError(exception: unknown): ApiError {
+  if (exception instanceof ApiError) return exception;
+  const code = isUnavailable(exception) ? 'service_unavailable' : 'internal_error';
+  return new ApiError(code, undefined, { cause: exception });
+}
+
+/** No handler took the request: its path is unknown, or known only with other methods. */
+function answerUnrouted(request: Request, response: Response): void {
+  const methods = allowedMethods(request);
+  if (methods.length === 0 || (methods.includes(request.method) && request.method !== 'OPTIONS'))
+    return writeError(response, new ApiError('route_not_found'));
+  const headers = { Allow: methods.join(', ') };
+  // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
+  if (request.method === 'OPTIONS') response.status(204).set(headers).end();
+  else writeError(response, new ApiError('method_not_allowed', undefined, { headers }));
+}
+
+function writeError(response: Response, error: ApiError): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  response.status(error.status).set(error.headers).json(error);
+}

@@ -1,0 +1,38 @@
+import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { ApiError } from '../../api/api-error.js';
+import type { HttpAdapter } from '../http-adapter.js';
+import { Public } from '../../api/operation.js';
+import { SchemaCheck } from '../../database/schema-check.js';
+
+/** For orchestrators: `live` tells whether the event loop runs, `ready` whether the service can serve. */
+@ApiExcludeController()
+@Public()
+@Controller({ path: 'health', version: VERSION_NEUTRAL })
+export class HealthController {
+  constructor(
+    private readonly schema: SchemaCheck,
+    private readonly host: HttpAdapterHost<HttpAdapter>,
+  ) {}
+
+  @Get('live')
+  live() {
+    return { status: 'ok' };
+  }
+
+  /**
+   * @throws ApiError `service_unavailable` while the service stops, or if the database lacks a migration; or what the
+   * database throws, which is answered alike
+   */
+  @Get('ready')
+  async ready() {
+    if (this.host.httpAdapter.isDraining) throw new ApiError('service_unavailable');
+    const missing = await this.schema.findMissing();
+    if (missing.length > 0) {
+      const cause = new Error(`the database lacks ${missing.join(', ')}`);
+      throw new ApiError('service_unavailable', undefined, { cause });
+    }
+    return { status: 'ok' };
+  }
+}

@@ -1,0 +1,24 @@
+import type { NextFunction, Request, Response } from 'express';
+import { ApiError } from '../api/api-error.js';
+import { timesSent } from '../api/raw-headers.js';
+
+const USUAL = /^[a-z\d][a-z\d.-]*(?::\d{1,4})?$/i;
+/** RFC 9110, 7.2: a name or an address in brackets, and a port. */
+const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+
+/**
+ * Refuses a request without one valid `Host` header. It comes first, so that nothing is done for a request whose answer
+ * could not name an address: `Location` and `Link` begin with the host.
+ */
+export function requireHost(request: Request, _response: Response, next: NextFunction): void {
+  const { host } = request.headers;
+  if (request.httpVersion === '1.1' && (!host || timesSent(request, 'host') > 1)) {
+    throw new ApiError('bad_request', 'The request needs one Host header.');
+  }
+  if (host && !isHost(host)) throw new ApiError('bad_request', 'The Host header is not valid.');
+  next();
+}
+
+function isHost(value: string): boolean {
+  return USUAL.test(value) || (HOST.test(value) && URL.canParse(`http://${value}`));
+}

@@ -1,0 +1,141 @@
+import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express, { type Express, type Response } from 'express';
+import { requireHost } from './host.js';
+import { ListeningSockets } from './listening-sockets.js';
+import { Overload } from './overload.js';
+import { parseQuery } from './query.js';
+import type { Refusal, RequestObserver } from './request-observer.js';
+import { JsonText } from '../api/serializer.js';
+import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
+import { toPath } from './request-target.js';
+import { withPrototype } from './with-prototype.js';
+
+const LIMITS = {
+  /** A request whose headers and body have not arrived after this many milliseconds is answered 408. */
+  requestTimeout: 15_000,
+  headersTimeout: 15_000,
+  /** How often Node looks for such requests, in milliseconds. Its default of 30 s would double the wait. */
+  connectionsCheckingInterval: 500,
+  /** Longer than the idle time of common load balancers (60 s), so that these close first. */
+  keepAliveTimeout: 65_000,
+  /** Bytes; larger headers are answered 431. */
+  maxHeaderSize: 16_384,
+  /** Checked by `requireHost`: Node's own refusal has no body. */
+  requireHostHeader: false,
+};
+
+/**
+ * How long connections stay open, in milliseconds, when the service stops: the next answer on each carries
+ * `Connection: close`; closing sooner could reset a request that is on its way.
+ */
+const PARTING_MS = 500;
+
+/** How often, while the service stops, idle connections are closed, in milliseconds. */
+const IDLE_CHECK_MS = 50;
+
+/** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before routing. */
+export class HttpAdapter extends ExpressAdapter {
+  /** Whether the service is about to stop: it still answers, but asks clients and balancers to go elsewhere. */
+  isDraining = false;
+  /** Is notified of the outcome of requests. */
+  observer?: RequestObserver;
+  private readonly overload = new Overload();
+  private sockets!: ListeningSockets;
+
+  constructor() {
+    const app = express();
+    app.disable('x-powered-by');
+    // An ETag would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
+    app.disable('etag');
+    app.enable('case sensitive routing');
+    app.set('query parser', parseQuery);
+    super(app);
+    app.use(requireHost);
+  }
+
+  override initHttpServer(): void {
+    const take: RequestListener = (request, response) => this.take(request, response);
+    const app = this.getInstance<Express>();
+    this.httpServer = createServer(
+      {
+        ...LIMITS,
+        IncomingMessage: withPrototype(IncomingMessage, app.request),
+        ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
+      },
+      take,
+    );
+    this.sockets = new ListeningSockets(this.httpServer);
+    // With a listener Node does not send `100 Continue` itself: the body guard does, once the key has been checked.
+    this.httpServer.on('checkContinue', take);
+    this.refuseWhatIsNone();
+  }
+
+  /** Writes JSON that is text already; Express's `json` would serialize, hash and negotiate it again. */
+  override reply(response: Response, body: unknown, status?: number): unknown {
+    if (!(body instanceof JsonText)) return super.reply(response, body, status);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', Buffer.byteLength(body.text));
+    return response.end(body.text);
+  }
+
+  /** Requests under way. */
+  get requests(): number {
+    return this.overload.requests;
+  }
+
+  override beforeClose(): void {
+    this.isDraining = true;
+    super.beforeClose();
+  }
+
+  /** Listens; Nest's own `listen` would log a failure in addition to what the operator is told. */
+  open(port: number, host?: string): Promise<void> {
+    return this.sockets.open(port, host);
+  }
+
+  /** Listens on a port that other processes of the service also listen on. */
+  share(port: number, host?: string): Promise<void> {
+    return this.sockets.share(port, host);
+  }
+
+  /** Stops listening, and waits for the requests under way; after a while, idle connections are closed. */
+  override async close(): Promise<void> {
+    const closed = this.sockets.close();
+    if ((await this.sockets.countConnections()) > 0) await sleep(PARTING_MS);
+    const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
+    await closed;
+    await super.close();
+    clearInterval(closer);
+    this.overload.stop();
+  }
+
+  /** Hands a request to Express, unless there are too many. While the service stops, clients are told to reconnect. */
+  private take(request: IncomingMessage, response: ServerResponse): void {
+    const from = performance.now();
+    stamp(request, response);
+    watchForEarlyAnswer(request, response);
+    request.url = toPath(request.url ?? '');
+    if (this.isDraining) response.setHeader('Connection', 'close');
+    if (this.overload.sheds(request, response)) return this.tell('overloaded');
+    response.once('close', () => {
+      this.overload.release();
+      this.observer?.closed(request, response, performance.now() - from);
+    });
+    this.getInstance()(request, response);
+  }
+
+  /** Answers what is not a request that Express can take. */
+  private refuseWhatIsNone(): void {
+    const server = this.httpServer as Server;
+    server.on('clientError', (error, socket) => this.tell(refuse(error, socket as Socket)));
+    server.on('checkExpectation', (request, response) => this.tell(refuseExpectation(request, response)));
+    server.on('connect', (_request, socket) => this.tell(refuseTunnel(socket as Socket)));
+  }
+
+  private tell(reason: Refusal | undefined): void {
+    if (reason) this.observer?.refused(reason);
+  }
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { ApiError } from '../api/api-error.js';
+import { cannotListen } from './cannot-listen.js';
+import { asResponse, refuse, stamp } from './refusals.js';
+import { Config } from '../../config.js';
+import { Metrics } from '../telemetry/metrics.js';
+
+/** The metrics on their own port, which need not be open to clients, and where scrapes do not queue with requests. */
+@Injectable()
+export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutdown {
+  private server?: Server;
+
+  constructor(
+    private readonly config: Config,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /** The port that it listens on; undefined if the metrics have none of their own. */
+  get port(): number | undefined {
+    return (this.server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  /** @throws OperatorError if the port cannot be listened on */
+  async onApplicationBootstrap(): Promise<void> {
+    const { METRICS_PORT: port, HOST: host } = this.config;
+    if (port === undefined) return;
+    const take = (request: IncomingMessage, response: ServerResponse) => void this.answer(request, response);
+    this.server = createServer({ requireHostHeader: false }, take);
+    this.server.on('clientError', (error, socket) => void refuse(error, socket as Socket));
+    try {
+      await once(this.server.listen({ port, host }), 'listening');
+    } catch (error) {
+      throw cannotListen('METRICS_PORT', port, error);
+    }
+  }
+
+  onApplicationShutdown(): void {
+    this.server?.close();
+    this.server?.closeAllConnections();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    stamp(request, response);
+    try {
+      requireMetrics(request);
+      const text = await this.metrics.text();
+      response.writeHead(200, { 'Content-Type': this.metrics.contentType }).end(text);
+    } catch (error) {
+      const failure = error instanceof ApiError ? error : new ApiError('service_unavailable');
+      const { headers, body } = asResponse(failure);
+      response.writeHead(failure.status, headers).end(body);
+    }
+  }
+}
+
+/** @throws ApiError `route_not_found`, `method_not_allowed` */
+function requireMetrics({ method = '', url = '' }: IncomingMessage): void {
+  if (!/^\/metrics(?:\?|$)/.test(url)) throw new ApiError('route_not_found');
+  if (method === 'GET' || method === 'HEAD') return;
+  throw new ApiError('method_not_allowed', undefined, { headers: { Allow: 'GET, HEAD' } });
+}

@@ -1,0 +1,50 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { Refusal } from './request-observer.js';
+import { LOG, type Log } from '../telemetry/log.js';
+import { Metrics } from '../telemetry/metrics.js';
+
+const INTERVAL_MS = 10_000;
+
+/**
+ * Requests that were refused before Express. They cost next to nothing, and whoever floods the service must not be able
+ * to fill its log: so they are counted, and logged together in one line every ten seconds.
+ */
+@Injectable()
+export class RefusalCounts implements OnApplicationShutdown {
+  private readonly counts = new Map<Refusal, number>();
+  private untold: Partial<Record<Refusal, number>> = {};
+  private timer?: NodeJS.Timeout;
+
+  constructor(
+    metrics: Metrics,
+    @Inject(LOG) private readonly log: Log,
+  ) {
+    metrics.counter(
+      'http_server_refused_requests_total',
+      'Requests refused before they were routed, by reason: an error code, or `overloaded`.',
+      () => [...this.counts].map(([reason, value]) => ({ labels: { reason }, value })),
+    );
+  }
+
+  add(reason: Refusal): void {
+    this.counts.set(reason, (this.counts.get(reason) ?? 0) + 1);
+    this.untold[reason] = (this.untold[reason] ?? 0) + 1;
+    // The first of a series is logged at once.
+    if (!this.timer) this.tell();
+  }
+
+  onApplicationShutdown(): void {
+    this.tell();
+    clearTimeout(this.timer);
+  }
+
+  private tell(): void {
+    this.timer = undefined;
+    if (Object.keys(this.untold).length === 0) return;
+    // Malformed requests are no trouble here; too many requests are.
+    const level = this.untold.overloaded ? 'warn' : 'info';
+    this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.untold });
+    this.untold = {};
+    this.timer = setTimeout(() => this.tell(), INTERVAL_MS).unref();
+  }
+}
