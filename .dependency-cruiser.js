@@ -1,5 +1,5 @@
 /** The rooms of `src/platform`, each of which may import from those before it. */
-const ROOMS = ['process', 'telemetry', 'api', '(?:data|database)', 'access', 'server', 'docs'];
+const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'access', 'server', 'docs'];
 /** What a feature is made of. */
 const FOR_FEATURES = ['telemetry', 'api', 'data', 'access'];
 /** The features of the product, each with those that it may import from. Others may import from all of these. */
@@ -36,7 +36,7 @@ export default {
       ...features,
       ...forFeatures,
     ]),
-    { name: 'circles', severity: 'error', from: { pathNot: '^src/platform/data' }, to: { circular: true } },
+    { name: 'circles', severity: 'error', from: {}, to: { circular: true } },
   ],
   options: {
     tsPreCompilationDeps: true,

@@ -24,6 +24,5 @@ export default {
   // They wait more than they work. The last one needs the results of all others.
   maxWorkers: 2,
   testSequencer: '<rootDir>/test/support/sequencer.js',
-  setupFilesAfterEnv: ['<rootDir>/test/support/retry.js'],
   testTimeout: 30_000,
 };

@@ -5,8 +5,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { Category } from '../src/categories/category.entity.js';
 import { Config } from '../src/config.js';
-import { CompiledDataSource } from '../src/platform/data/compiled-data-source.js';
-import { readSlice } from '../src/platform/data/pages.js';
+import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { addPets } from '../src/platform/commands/seed/add-pets.js';
 import { STATUS_MIXES } from '../src/platform/commands/seed/status-mixes.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
@@ -38,9 +37,15 @@ const list = (title: string, status?: PetStatus, isDeep = false): Question => {
   return {
     title,
     path: (size) => `/v1/pets?${search(size).join('&')}`,
-    ask: (database, size) => readSlice(database.getRepository(Pet), { status }, LIMIT, after(size)),
+    ask: (database, size) =>
+      petsOf(database).page(
+        { status },
+        { limit: LIMIT, cursor: isDeep ? encodeCursor(after(size)!) : undefined },
+      ),
   };
 };
+
+const petsOf = (database: DataSource) => new FastRepository(Pet, database.manager);
 
 const QUESTIONS: Question[] = [
   list('First page'),
@@ -51,7 +56,7 @@ const QUESTIONS: Question[] = [
   {
     title: 'Get by id',
     path: (size) => `/v1/pets/${size / 2}`,
-    ask: (database, size) => database.getRepository(Pet).findOneBy({ id: String(size / 2) }),
+    ask: (database, size) => petsOf(database).findRow({ id: String(size / 2) }),
   },
 ];
 
@@ -133,7 +138,7 @@ async function statementOf(url: string, ask: Question['ask'], size: number) {
     }
   }
   const entities = [Pet, Category];
-  const database = new CompiledDataSource({
+  const database = new DataSource({
     type: 'postgres',
     url,
     entities,

@@ -9,6 +9,7 @@ import { PetsModule } from './pets/pets.module.js';
 import { IdempotencyModule } from './platform/access/idempotency/idempotency.module.js';
 import { LimitsModule } from './platform/access/limits/limits.module.js';
 import { ValidationPipe } from './platform/api/validation.pipe.js';
+import { DataModule } from './platform/data/data.module.js';
 import { DatabaseModule } from './platform/database/database.module.js';
 import { SiteModule } from './platform/docs/site/site.module.js';
 import type { Clock } from './platform/process/clock.js';
@@ -33,6 +34,7 @@ import { StoreModule } from './store/store.module.js';
     SiteModule,
     IdempotencyModule,
     LimitsModule,
+    DataModule,
     DatabaseModule,
   ],
   // What every request passes through, in this order.

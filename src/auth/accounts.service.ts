@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
 import type { Page, PageQuery } from '../platform/api/paging.js';
-import { paginate } from '../platform/data/paginate.js';
+import { InjectFastRepository } from '../platform/data/data.module.js';
+import { FastRepository } from '../platform/data/fast-repository.js';
 import { isPlainText } from '../platform/api/text.js';
 import { violation } from '../platform/data/violations.js';
 import type { NewAccountDto } from './account.dto.js';
@@ -11,22 +10,23 @@ import { hashPassword, verifyPassword } from './password.js';
 
 @Injectable()
 export class AccountsService {
-  constructor(@InjectRepository(Account) private readonly accounts: Repository<Account>) {}
+  constructor(@InjectFastRepository(Account) private readonly accounts: FastRepository<Account>) {}
 
   list(page: PageQuery): Promise<Page<Account>> {
-    return paginate(this.accounts, {}, page);
+    return this.accounts.page({}, page);
   }
 
   /** @throws ApiError `account_exists` */
   async create({ email, password }: NewAccountDto): Promise<Account> {
-    const account = this.accounts.create({ email, passwordHash: await hashPassword(password) });
-    await this.accounts.insert(account).catch(violation('accounts_email_key', 'account_exists'));
-    return account;
+    const passwordHash = await hashPassword(password);
+    return this.accounts
+      .addRow({ email, passwordHash })
+      .catch(violation('accounts_email_key', 'account_exists'));
   }
 
   /** Replaces the password. The account's keys stay valid. */
   async setPassword(id: string, password: string): Promise<void> {
-    await this.accounts.update({ id }, { passwordHash: await hashPassword(password) });
+    await this.accounts.updateRows({ id }, { passwordHash: await hashPassword(password) });
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
 import { ApiError } from '../platform/api/api-error.js';
 import type { Page, PageQuery } from '../platform/api/paging.js';
-import { paginate } from '../platform/data/paginate.js';
+import { InjectFastRepository } from '../platform/data/data.module.js';
+import { FastRepository } from '../platform/data/fast-repository.js';
 import { broadcast, onBroadcast } from '../platform/process/worker-channel.js';
 import { Metrics } from '../platform/telemetry/metrics.js';
 import type { NewApiKeyDto } from './api-key.dto.js';
@@ -20,7 +19,7 @@ export class ApiKeysService {
   private readonly cache = new KeyCache((key) => this.lookUp(key));
 
   constructor(
-    @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
+    @InjectFastRepository(ApiKey) private readonly apiKeys: FastRepository<ApiKey>,
     metrics: Metrics,
   ) {
     onBroadcast(REVOKED, () => this.cache.clear());
@@ -31,19 +30,14 @@ export class ApiKeysService {
   }
 
   list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
-    return paginate(this.apiKeys, { accountId }, page);
+    return this.apiKeys.page({ accountId }, page);
   }
 
   /** Creates a key. The key itself is returned here and nowhere else. */
   async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
     const key = newSecretKey();
-    const apiKey = this.apiKeys.create({
-      accountId,
-      name,
-      hash: hashSecretKey(key),
-      expiresAt: expiresAt ?? null,
-    });
-    await this.apiKeys.insert(apiKey);
+    const hash = hashSecretKey(key);
+    const apiKey = await this.apiKeys.addRow({ accountId, name, hash, expiresAt: expiresAt ?? null });
     return Object.assign(apiKey, { key });
   }
 
@@ -70,7 +64,7 @@ export class ApiKeysService {
   }
 
   private async lookUp(key: string): Promise<KeyOwner | null> {
-    const found = await this.apiKeys.findOneBy({ hash: hashSecretKey(key) });
+    const found = await this.apiKeys.findRow({ hash: hashSecretKey(key) });
     const expiresAt = found?.expiresAt?.getTime() ?? Infinity;
     if (!found || expiresAt <= Date.now()) return null;
     return { keyId: found.id, accountId: found.accountId, expiresAt };

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Account } from './account.entity.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
@@ -11,7 +11,7 @@ import { DemoKeyController } from './demo-key.controller.js';
 import { DemoKey } from './demo-key.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Account, ApiKey])],
+  imports: [DataModule.forFeature([Account, ApiKey])],
   controllers: [AccountsController, ApiKeysController, DemoKeyController],
   providers: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
   exports: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Config } from '../config.js';
 import { DeliveryMetrics } from './delivery/delivery-metrics.js';
 import { DeliveryWorker } from './delivery/delivery-worker.js';
@@ -11,7 +11,7 @@ import { Transport } from './transport.js';
 import { WebhookTransport } from './webhook/webhook-transport.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Message])],
+  imports: [DataModule.forFeature([Message])],
   controllers: [MessagesController],
   providers: [
     MessagesService,

@@ -1,31 +1,40 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
-import { ApiError } from '../platform/api/api-error.js';
+import { InjectFastRepository } from '../platform/data/data.module.js';
+import { FastRepository } from '../platform/data/fast-repository.js';
+import { Transactions } from '../platform/data/transactions.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 import { Outbox } from './outbox.js';
 
+type NewMessage = Pick<Message, 'id' | 'accountId' | 'message' | 'status'>;
+
 /** The messages of one account each: another account's message is treated as missing. */
 @Injectable()
 export class MessagesService {
+  private readonly store: (message: NewMessage) => Promise<Message>;
+
   constructor(
-    @InjectRepository(Message) private readonly messages: Repository<Message>,
+    @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly outbox: Outbox,
-  ) {}
+    transactions: Transactions,
+  ) {
+    this.store = transactions.batched((all) => this.storeAll(all));
+  }
 
   /** Stores a message for delivery; it is durable when the promise resolves. */
-  async submit(accountId: string, { message: text }: NewMessageDto): Promise<Message> {
-    const id = randomUUIDv7();
-    const createdAt = await this.outbox.store({ id, accountId, message: text });
-    return this.messages.create({ id, accountId, message: text, status: MessageStatus.Queued, createdAt });
+  submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
+    return this.store({ id: randomUUIDv7(), accountId, message, status: MessageStatus.Queued });
   }
 
   /** @throws ApiError `message_not_found` */
-  async get(accountId: string, id: string): Promise<Message> {
-    const message = await this.messages.findOneBy({ id, accountId });
-    if (!message) throw new ApiError('message_not_found');
-    return message;
+  get(accountId: string, id: string): Promise<Message> {
+    return this.messages.getRow({ id, accountId }, 'message_not_found');
+  }
+
+  private async storeAll(messages: NewMessage[]): Promise<Message[]> {
+    const stored = await this.messages.addRows(messages);
+    await this.outbox.add(stored.map(({ id }) => id));
+    return stored;
   }
 }

@@ -1,73 +1,51 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { PgBoss } from 'pg-boss';
-import type { CompiledEntityManager } from '../platform/data/compiled-entity-manager.js';
-import type { PreparedQuery } from '../platform/data/prepared-query.js';
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { type Db, PgBoss } from 'pg-boss';
+import { DataSource } from 'typeorm';
 import { Transactions } from '../platform/data/transactions.js';
+import { Connections } from '../platform/database/connections.js';
 import { QUEUE } from './delivery/queue.js';
-import { Message, MessageStatus } from './message.entity.js';
 
-type NewMessage = Pick<Message, 'id' | 'accountId' | 'message'>;
-
-/**
- * Stores messages, each with its job, in one statement: either both are there, or neither. Messages that are submitted
- * at the same time share a statement, so that a message with its job costs less than one alone without a job.
- */
+/** Puts the jobs of messages into the transaction that stores these: either both are there, or neither. */
 @Injectable()
-export class Outbox implements OnApplicationBootstrap {
-  private readonly write: (message: NewMessage) => Promise<Date>;
-  private query!: PreparedQuery<Message>;
+export class Outbox {
+  private readonly boss: PgBoss;
+  private readonly names = new Map<string, string>();
 
-  constructor(private readonly transactions: Transactions) {
-    this.write = transactions.grouped((messages, manager) => this.writeAll(messages, manager));
-  }
-
-  /** Resolves to when the message was stored: within the open transaction, otherwise durably. */
-  store(message: NewMessage): Promise<Date> {
-    return this.write(message);
-  }
-
-  /** Lets pg-boss write its part of the query, which stays the same from then on. */
-  async onApplicationBootstrap(): Promise<void> {
-    const { manager } = this.transactions;
-    const boss = new PgBoss({
-      db: { executeSql: async (text, values) => ({ rows: await manager.query(text, values) }) },
+  constructor(
+    private readonly database: DataSource,
+    private readonly transactions: Transactions,
+  ) {
+    // Outside of a transaction it looks up its queue.
+    this.boss = new PgBoss({
+      db: { executeSql: async (...sql) => ({ rows: await database.query(...sql) }) },
     });
-    // pg-boss shows its SQL only by running it, so it runs on a connection that keeps the text.
-    const db = {
-      executeSql: async (text: string) => {
-        this.query = storing(text);
-        return { rows: [] };
+  }
+
+  /** Adds a job for each message, with the message's id. @throws Error if there is a job for one already */
+  async add(ids: readonly string[]): Promise<void> {
+    const jobs = ids.map((id) => ({ id }));
+    const made = await this.boss.insert(QUEUE, jobs, { db: this.transaction, returnId: true });
+    if (made?.length !== ids.length)
+      throw new Error('pg-boss has skipped a job, which has an id of an earlier one');
+  }
+
+  /** The open transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
+  private get transaction(): Db {
+    const { prepares } = Connections.of(this.database);
+    return {
+      executeSql: async (text: string, values?: unknown[]) => {
+        const client = (await this.transactions.manager.queryRunner!.connect()) as PoolClient;
+        return client.query({ name: prepares ? this.nameOf(text) : undefined, text, values });
       },
     };
-    await boss.insert(QUEUE, [{}], { db, returnId: true });
   }
 
-  private async writeAll(messages: NewMessage[], manager: CompiledEntityManager): Promise<Date[]> {
-    const ids = messages.map(({ id }) => id);
-    const stored = await manager.prepared(Message, this.query, {
-      jobs: JSON.stringify(ids.map((id) => ({ id }))),
-      ids,
-      accountIds: messages.map(({ accountId }) => accountId),
-      texts: messages.map(({ message }) => message),
-    });
-    const times = new Map(stored.map(({ id, createdAt }) => [id, createdAt]));
-    return ids.map((id) => times.get(id)!);
+  private nameOf(text: string): string {
+    let name = this.names.get(text);
+    if (!name)
+      this.names.set(text, (name = `job_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`));
+    return name;
   }
-}
-
-/**
- * Joins the insert of pg-boss, whose only parameter is a JSON array of jobs, to that of the messages. If pg-boss skips a
- * job, because it has one with that id, the division by zero undoes both.
- */
-function storing(insertJobs: string): PreparedQuery<Message> {
-  const text = `
-    WITH message AS (
-      INSERT INTO messages (id, account_id, message, status)
-      SELECT *, '${MessageStatus.Queued}' FROM unnest($2::uuid[], $3::bigint[], $4::text[])
-      RETURNING id, created_at
-    ), job AS (${insertJobs})
-    SELECT id, created_at FROM message
-    WHERE 1 / (SELECT (count(*) = cardinality($2))::int FROM job) = 1`;
-  const parameters = ['jobs', 'ids', 'accountIds', 'texts'];
-  return { name: 'store', columns: ['id', 'createdAt'], parameters, build: () => text };
 }

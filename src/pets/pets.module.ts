@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Pet } from './pet.entity.js';
 import { PetsController } from './pets.controller.js';
 import { PetsService } from './pets.service.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Pet])],
+  imports: [DataModule.forFeature([Pet])],
   controllers: [PetsController],
   providers: [PetsService],
   exports: [PetsService],

@@ -1,16 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Page } from '../platform/api/paging.js';
-import { paginate } from '../platform/data/paginate.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { Page } from '../platform/api/paging.js';
+import { InjectFastRepository } from '../platform/data/data.module.js';
+import { FastRepository } from '../platform/data/fast-repository.js';
+import { Transactions } from '../platform/data/transactions.js';
+import { violation } from '../platform/data/violations.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
-import { Placements } from './placements.js';
 
 /** Where an order can go from each status. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
@@ -26,18 +24,23 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
   [OrderStatus.Cancelled]: PetStatus.Available,
 };
 
+type Placement = Pick<Order, 'accountId' | 'petId'>;
+
 /** The orders of one account each: another account's order is as good as none. */
 @Injectable()
 export class OrdersService {
+  private readonly take: (placement: Placement) => Promise<Order | undefined>;
+
   constructor(
-    @InjectRepository(Order) private readonly orders: Repository<Order>,
-    private readonly transactions: Transactions,
+    @InjectFastRepository(Order) private readonly orders: FastRepository<Order>,
     private readonly pets: PetsService,
-    private readonly placements: Placements,
-  ) {}
+    transactions: Transactions,
+  ) {
+    this.take = transactions.batched((placements) => this.takeAll(placements));
+  }
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
-    return paginate(this.orders, { accountId, status }, page);
+    return this.orders.page({ accountId, status }, page);
   }
 
   /**
@@ -45,8 +48,7 @@ export class OrdersService {
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
   async place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
-    const order = await this.placements
-      .write({ accountId, petId })
+    const order = await this.take({ accountId, petId })
       // Only an animal whose status was set past its open order gets there.
       .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
     if (!order) throw await this.pets.refusal(petId);
@@ -54,15 +56,13 @@ export class OrdersService {
   }
 
   /** @throws ApiError `order_not_found` */
-  async get(accountId: string, id: string): Promise<Order> {
-    const order = await this.orders.findOneBy({ id, accountId });
-    if (!order) throw new ApiError('order_not_found');
-    return order;
+  get(accountId: string, id: string): Promise<Order> {
+    return this.orders.getRow({ id, accountId }, 'order_not_found');
   }
 
   /** @throws ApiError `order_not_found`, `invalid_transition` */
   move(accountId: string, id: string, status: OrderStatus): Promise<Order> {
-    return this.transactions.change(Order, { id, accountId }, 'order_not_found', async (order) => {
+    return this.orders.changeRow({ id, accountId }, 'order_not_found', async (order) => {
       if (!NEXT[order.status].includes(status)) {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
@@ -70,5 +70,16 @@ export class OrdersService {
       if (petStatus) await this.pets.settle(order.petId, petStatus);
       order.status = status;
     });
+  }
+
+  /** The orders of those whose animals are available. Of several who want one animal, the first gets it. */
+  private async takeAll(placements: Placement[]): Promise<(Order | undefined)[]> {
+    const first = new Map(placements.toReversed().map((one) => [one.petId, one]));
+    const reserved = await this.pets.reserve([...first.keys()]);
+    const taken = placements.filter((one) => first.get(one.petId) === one && reserved.has(one.petId));
+    const orders = await this.orders.addRows(
+      taken.map(({ accountId, petId }) => ({ accountId, petId, status: OrderStatus.Placed })),
+    );
+    return placements.map((one) => orders[taken.indexOf(one)]);
   }
 }

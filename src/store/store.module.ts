@@ -1,14 +1,13 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { PetsModule } from '../pets/pets.module.js';
 import { Order } from './order.entity.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
-import { Placements } from './placements.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Order]), PetsModule],
+  imports: [DataModule.forFeature([Order]), PetsModule],
   controllers: [OrdersController],
-  providers: [OrdersService, Placements],
+  providers: [OrdersService],
 })
 export class StoreModule {}

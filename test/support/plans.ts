@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import type { Sent } from './compiled.js';
+import type { Sent } from './database.js';
 
 export type PlanMode = 'force_generic_plan' | 'force_custom_plan';
 
@@ -87,12 +87,12 @@ function isOfFew(scan: Node): boolean {
 
 /** What a page of a list lacks where its statement is at fault; nothing for other statements. */
 export function adviceFor({ text }: Sent): string {
-  const table = / FROM "(\w+)" "row"/.exec(text)?.[1];
+  const table = / FROM "(\w+)"/.exec(text)?.[1];
   const order = /ORDER BY (.+?) LIMIT/.exec(text)?.[1];
   if (!table || !order) return '';
   const columnsIn = (part: string, pattern: RegExp) =>
     [...part.matchAll(pattern)].map(([, column]) => column!);
-  const columns = [...columnsIn(text, /"row"\."(\w+)" = /g), ...columnsIn(order, /"row"\."(\w+)"/g)];
+  const columns = [...columnsIn(text, /"(\w+)" (?:= |IS NULL)/g), ...columnsIn(order, /"(\w+)"/g)];
   const list = [...new Set(columns)].join(', ');
   return `Add an index on ${table} (${list}), in a migration and on the entity. `;
 }

@@ -1,20 +1,22 @@
 import { ApiError } from './api-error.js';
-import { field, UNREADABLE } from './field.js';
+import { field } from './field.js';
 import { IntegerParam } from './params.js';
-import { isInt64Text } from './int64.js';
 
 const CURSOR = /^after:(.+)$/;
 
 /** The position after an item, as clients see it: opaque, so that it can change. */
-export function encodeCursor(id: string): string {
+function encodeCursor(id: string): string {
   return Buffer.from(`after:${id}`).toString('base64url');
 }
 
-/** @throws ApiError `invalid_cursor` for anything that `encodeCursor` did not write */
-function decodeCursor(cursor: unknown): unknown {
-  if (typeof cursor !== 'string') return UNREADABLE;
+/**
+ * The id after which a page starts.
+ * @param isId whether a text is an id of the list
+ * @throws ApiError `invalid_cursor` for anything that did not come from a page of the list
+ */
+export function decodeCursor(cursor: string, isId: (text: string) => boolean): string {
   const id = CURSOR.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
-  if (!isInt64Text(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
+  if (id === undefined || !isId(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
   return id;
 }
 
@@ -28,7 +30,6 @@ export class PageQuery {
   })
   limit = 20;
 
-  /** Inside the service: the id after which the page starts. */
   @field(
     {
       description: 'Where the page starts: taken from the `Link` header of the page before.',
@@ -37,15 +38,36 @@ export class PageQuery {
     {
       schema: { type: 'string' },
       must: 'a single cursor from a Link header',
-      accepts: isInt64Text,
-      read: decodeCursor,
+      accepts: (value) => typeof value === 'string',
     },
   )
   cursor?: string;
 }
 
-/** One page of a list, and the cursor of the next page if there is one. */
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly next?: string;
+/** The rows of a page as they were read; several requests may share them. */
+interface Slice {
+  readonly rows: readonly unknown[];
+  readonly hasMore: boolean;
+}
+
+/** One page of a list. */
+export class Page<T extends { id: string }> {
+  private own?: T[];
+
+  /** @param read makes an item of a row */
+  constructor(
+    private readonly slice: Slice,
+    private readonly read: (row: unknown) => T,
+  ) {}
+
+  /** The items, which belong to whoever asked for the page. */
+  get items(): T[] {
+    return (this.own ??= this.slice.rows.map((row) => this.read(row)));
+  }
+
+  /** The cursor of the next page, if there is one. */
+  get next(): string | undefined {
+    const { rows, hasMore } = this.slice;
+    return hasMore ? encodeCursor(this.read(rows.at(-1)).id) : undefined;
+  }
 }

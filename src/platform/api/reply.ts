@@ -17,7 +17,7 @@ export class ReplyHeaders {
   }
 
   /** Returns the items of a page, and links to the next page with every filter kept (RFC 8288). */
-  page<T>({ items, next }: Page<T>): readonly T[] {
+  page<T extends { id: string }>({ items, next }: Page<T>): readonly T[] {
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);

@@ -1,40 +1,42 @@
-import type { EntityMetadata } from 'typeorm';
-import { Batcher, type BatchCounts } from '../database/batcher.js';
-import type { CompiledEntityManager } from './compiled-entity-manager.js';
-import { run } from './run.js';
-import { SharedPages, type Slice, type Wanted } from './shared-pages.js';
-import type { Statement } from './statement.js';
+import type { EntityManager, ObjectLiteral } from 'typeorm';
+import { Batcher } from '../database/batcher.js';
+import { isKeyText } from './keys.js';
+import type { Row, Shape, ShapeColumn } from './shape.js';
+import { selectAmong } from './sql.js';
+import type { Statements } from './statements.js';
 
-type Row = unknown[];
+type Found = Map<string, Row>;
 
-/** Reads outside of transactions; those that come at the same time are answered together. */
+/** Rows looked up by their key outside of transactions: those that are at the same time are found by one statement. */
 export class SharedReads {
-  readonly counts: BatchCounts = { asked: 0, sent: 0 };
-  private readonly lists = new Map<Statement, Batcher<string, Map<unknown, Row>>>();
-  private readonly pages = new Map<Statement, SharedPages>();
+  private readonly batcher?: Batcher<string, Found>;
+  private readonly key: ShapeColumn;
 
-  /** The row with `value` in its first column. `statement` finds the rows for a list of such values. */
-  async one(statement: Statement, value: string, manager: CompiledEntityManager): Promise<Row | undefined> {
-    let batcher = this.lists.get(statement);
-    if (!batcher) {
-      batcher = new Batcher(async (values) => {
-        const { rows } = await run(manager, statement, { [statement.parameters[0]!]: values });
-        return new Map(rows.map((row) => [row[0], row]));
-      }, this.counts);
-      this.lists.set(statement, batcher);
-    }
-    return (await batcher.add(value)).get(value);
+  constructor(shape: Shape, statements: Statements) {
+    const [key, ...more] = shape.keys;
+    const position = shape.selected.indexOf(key!);
+    this.key = key!;
+    if (more.length > 0 || position < 0 || !isMatched(key!)) return;
+    const { manager } = shape.entity.dataSource;
+    this.batcher = new Batcher(async (keys) => {
+      const statement = statements.once('find among', () => selectAmong(shape, this.key));
+      const rows = await statements.run(manager, statement, [keys]);
+      return new Map(rows.map((row) => [String(row[position]), row]));
+    }, statements.connections.reads);
   }
 
-  /** One page; `statement` reads it. */
-  page(
-    manager: CompiledEntityManager,
-    entity: EntityMetadata,
-    statement: Statement,
-    wanted: Wanted,
-  ): Promise<Slice<unknown>> {
-    let pages = this.pages.get(statement);
-    if (!pages) this.pages.set(statement, (pages = new SharedPages(this.counts, manager, entity, statement)));
-    return pages.get(wanted);
+  /** The row, null for none; undefined where this is not looked up by a key that can be shared. */
+  tryShare(manager: EntityManager, where: ObjectLiteral): Promise<Row | null> | undefined {
+    if (!this.batcher || manager.queryRunner) return undefined;
+    const names = Object.keys(where);
+    if (names.length !== 1 || names[0] !== this.key.property) return undefined;
+    const text = where[names[0]] as unknown;
+    if (typeof text !== 'string' || !isKeyText(this.key.type, text)) return undefined;
+    return this.batcher.add(text).then((found) => found.get(text) ?? null);
   }
+}
+
+/** Whether a row's key has the very text that it was asked for by. */
+function isMatched({ type, isArray, read }: ShapeColumn): boolean {
+  return !isArray && !read && (type === 'bigint' || type === 'uuid');
 }

@@ -1,66 +1,48 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Injectable } from '@nestjs/common';
-import {
-  DataSource,
-  type EntityManager,
-  type EntityTarget,
-  type FindOptionsWhere,
-  type ObjectLiteral,
-} from 'typeorm';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
-import type { CompiledEntityManager } from './compiled-entity-manager.js';
-import { GroupedWrites } from './grouped-writes.js';
+import type { DataSource, EntityManager } from 'typeorm';
+import { Connections } from '../database/connections.js';
+import { BatchedWrites } from './batched-writes.js';
+
+const known = new WeakMap<DataSource, Transactions>();
 
 /**
- * The transaction that is open around the current call. Services write through it, so that their callers can put
- * several writes into one transaction.
+ * The transaction that is open around the current call. A `FastRepository` works in it, and so does `manager`; whatever
+ * else is called works on a connection of its own, as TypeORM documents.
  */
-@Injectable()
 export class Transactions {
   private readonly open = new AsyncLocalStorage<EntityManager>();
 
-  constructor(private readonly database: DataSource) {}
+  private constructor(private readonly database: DataSource) {}
 
-  /** For a write of one statement: the open transaction, or none. */
-  get manager(): CompiledEntityManager {
-    return (this.open.getStore() ?? this.database.manager) as CompiledEntityManager;
+  /** Those of a data source, which are the same for all who ask. */
+  static of(database: DataSource): Transactions {
+    let transactions = known.get(database);
+    if (!transactions) known.set(database, (transactions = new Transactions(database)));
+    return transactions;
   }
 
-  /**
-   * Batches writes of one kind: the returned function makes one write, by a statement shared with others that come at
-   * the same time; inside a transaction, by one of its own.
-   * @param write makes all of them or none, and returns their results in the same order
-   */
-  grouped<Item extends object, Result>(
-    write: (items: Item[], manager: CompiledEntityManager) => Promise<Result[]>,
-  ): (item: Item) => Promise<Result> {
-    const root = this.database.manager as CompiledEntityManager;
-    const group = new GroupedWrites<Item, Result>(root.dataSource.writeCounts, (items) => write(items, root));
-    return async (item) => (this.open.getStore() ? (await write([item], this.manager))[0]! : group.add(item));
+  /** TypeORM's manager of the open transaction, else that of no transaction. */
+  get manager(): EntityManager {
+    return this.open.getStore() ?? this.database.manager;
   }
 
-  /** For several writes: runs `work` in the open transaction, or else in a new one. An error undoes all of it. */
+  /** Runs `work` in the open transaction, or else in a new one. An error undoes all of it. */
   run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const open = this.open.getStore();
     if (open) return work(open);
     return this.database.transaction((transaction) => this.open.run(transaction, () => work(transaction)));
   }
+
   /**
-   * Changes one row: finds it, keeps it from any other change while `work` looks at it and sets its properties, and
-   * saves those that differ. Of several changes at once, each sees what the one before has left.
-   * @throws ApiError with the code `missing` where no row has these values, and whatever `work` throws
+   * Batches writes of several statements: the returned function makes one write, in a transaction shared with others
+   * that come at the same time, or in the open one.
+   * @param write makes all of them or none, and returns their results in the same order
    */
-  change<Entity extends ObjectLiteral>(
-    target: EntityTarget<Entity>,
-    where: FindOptionsWhere<Entity>,
-    missing: ErrorCode,
-    work: (row: Entity) => void | Promise<void>,
-  ): Promise<Entity> {
-    return this.run(async (transaction) => {
-      const row = await transaction.findOne(target, { where, lock: { mode: 'pessimistic_write' } });
-      if (!row) throw new ApiError(missing);
-      await work(row);
-      return transaction.save(row);
-    });
+  batched<Item, Result>(write: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+    const batch = new BatchedWrites<Item, Result>(Connections.of(this.database).writes, (items) =>
+      // The batch belongs to nobody's transaction.
+      this.open.exit(() => this.run(() => write(items))),
+    );
+    return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }
 }

@@ -1,11 +1,11 @@
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
-import type { CompiledDataSourceOptions } from '../data/compiled-data-source.js';
+import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
-export function poolOptions(config: Config): CompiledDataSourceOptions {
+export function poolOptions(config: Config): ConnectionOptions {
   const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_POOL_SIZE, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     max: DATABASE_POOL_SIZE,

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { Metrics } from '../telemetry/metrics.js';
-import type { CompiledDataSource } from '../data/compiled-data-source.js';
+import { Connections } from './connections.js';
 
 /** The connections that requests use, and how far they share statements. */
 @Injectable()
 export class DatabaseMetrics {
-  constructor(metrics: Metrics, database: DataSource) {
-    const { primary: pool, reads, writeCounts } = database as CompiledDataSource;
+  constructor(metrics: Metrics, { primary: pool, reads, writes }: Connections) {
     metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
       { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
       { labels: { state: 'idle' }, value: pool.idleCount },
@@ -22,7 +20,7 @@ export class DatabaseMetrics {
       'Statements and transactions that wait for a connection.',
       () => pool.waitingCount,
     );
-    for (const [kind, counts] of Object.entries({ reads: reads.counts, writes: writeCounts })) {
+    for (const [kind, counts] of Object.entries({ reads, writes })) {
       metrics.counter(`petstore_${kind}_asked_total`, `Single ${kind} asked for.`, () => counts.asked);
       metrics.counter(`petstore_${kind}_sent_total`, `Batches of ${kind} sent.`, () => counts.sent);
     }

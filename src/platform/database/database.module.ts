@@ -1,13 +1,13 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
 import { MetricsModule } from '../telemetry/metrics.module.js';
-import { CompiledDataSource, type CompiledDataSourceOptions } from '../data/compiled-data-source.js';
-import { DatabaseMetrics } from './database-metrics.js';
 import { poolOptions } from './connection-options.js';
+import { Connections } from './connections.js';
+import { DatabaseMetrics } from './database-metrics.js';
 import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { SchemaCheck } from './schema-check.js';
-import { Transactions } from '../data/transactions.js';
 
 /** Connects TypeORM; each feature registers its own entities. */
 @Global()
@@ -17,16 +17,25 @@ import { Transactions } from '../data/transactions.js';
     TypeOrmModule.forRootAsync({
       inject: [Config],
       useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
-      dataSourceFactory: async (options) => open(options as CompiledDataSourceOptions),
     }),
   ],
-  providers: [DatabaseMetrics, SchemaCheck, Transactions],
-  exports: [SchemaCheck, Transactions],
+  providers: [
+    { provide: Connections, inject: [DataSource], useFactory: connect },
+    DatabaseMetrics,
+    SchemaCheck,
+  ],
+  exports: [SchemaCheck],
 })
-export class DatabaseModule {}
+export class DatabaseModule implements OnApplicationShutdown {
+  constructor(private readonly connections: Connections) {}
 
-async function open(options: CompiledDataSourceOptions): Promise<CompiledDataSource> {
-  const database = await new CompiledDataSource(options).initialize();
-  await warnOfMissingTimeouts(database.primary);
-  return database;
+  onApplicationShutdown(): Promise<void> {
+    return this.connections.close();
+  }
+}
+
+async function connect(database: DataSource): Promise<Connections> {
+  const connections = Connections.of(database);
+  await warnOfMissingTimeouts(connections.primary);
+  return connections;
 }

@@ -1,12 +1,12 @@
 import { Global, Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../../data/data.module.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { IdempotencyService } from './idempotency.service.js';
 
 /** Serves `@Idempotent()` wherever it stands. */
 @Global()
 @Module({
-  imports: [TypeOrmModule.forFeature([IdempotencyKey])],
+  imports: [DataModule.forFeature([IdempotencyKey])],
   providers: [IdempotencyService],
   exports: [IdempotencyService],
 })

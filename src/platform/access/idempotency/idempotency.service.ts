@@ -7,6 +7,8 @@ import {
 import { type EntityManager, LessThan } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
+import { InjectFastRepository } from '../../data/data.module.js';
+import { FastRepository } from '../../data/fast-repository.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -43,7 +45,10 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   private sweeper?: NodeJS.Timeout;
   private sweeping?: Promise<void>;
 
-  constructor(private readonly transactions: Transactions) {}
+  constructor(
+    @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
+    private readonly transactions: Transactions,
+  ) {}
 
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
@@ -69,12 +74,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   private async findAll(requests: KeyedRequest[]): Promise<Map<string, IdempotencyKey>> {
     const distinct = [...new Map(requests.map((request) => [nameOf(request), request])).values()];
     const where = distinct.map(({ accountId, key }) => ({ accountId, key }));
-    const { manager } = this.transactions;
-    const [only] = where;
-    const found =
-      where.length === 1
-        ? [await manager.findOneBy(IdempotencyKey, only!)]
-        : await manager.find(IdempotencyKey, { where });
+    const found = where.length === 1 ? [await this.keys.findRow(where[0]!)] : await this.keys.find({ where });
     return new Map(found.flatMap((row) => (row ? [[nameOf(row), row]] : [])));
   }
 
@@ -82,7 +82,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     return this.transactions.run(async (transaction) => {
       const isFirst = await lock(transaction, request);
       const { accountId, key, requestHash } = request;
-      const stored = answerOf(await transaction.findOneBy(IdempotencyKey, { accountId, key }), request);
+      const stored = answerOf(await this.keys.findRow({ accountId, key }), request);
       if (stored) return { ...stored, replayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
@@ -111,7 +111,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   /** Deletes what has expired. Every instance may do so at any time. */
   async sweep(): Promise<void> {
     try {
-      await this.transactions.manager.delete(IdempotencyKey, { createdAt: LessThan(expiry()) });
+      await this.keys.delete({ createdAt: LessThan(expiry()) });
     } catch (error) {
       this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
     }

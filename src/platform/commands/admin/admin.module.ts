@@ -2,11 +2,12 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../../../auth/auth.module.js';
 import { EnvironmentModule } from '../../process/environment.module.js';
 import { Config } from '../../../config.js';
+import { DataModule } from '../../data/data.module.js';
 import { DatabaseModule } from '../../database/database.module.js';
 import { LimitsModule } from '../../access/limits/limits.module.js';
 
 /** The part of the service that is needed to manage accounts and keys. */
-@Module({ imports: [DatabaseModule, LimitsModule, AuthModule] })
+@Module({ imports: [DataModule, DatabaseModule, LimitsModule, AuthModule] })
 export class AdminModule {
   /** Operators are not limited, so Redis is not used. */
   static with(config: Config): DynamicModule {

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
-import { EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { Config } from '../../src/config.js';
-import { CompiledDataSource } from '../../src/platform/data/compiled-data-source.js';
 import { poolOptions } from '../../src/platform/database/connection-options.js';
 import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
 import { ROOT } from './npm.js';
@@ -12,12 +12,9 @@ export interface Sent {
   values: unknown[];
 }
 
-/** The service's database layer in the test's own process, beside TypeORM's own. */
-export interface Compiled {
-  database: CompiledDataSource;
-  /** Plain TypeORM. */
-  plain: EntityManager;
-  /** What the service's own layer has sent, in order. */
+/** The service's connections in the test's own process, and what they have sent, in order. */
+export interface Connected {
+  database: DataSource;
   sent: Sent[];
 }
 
@@ -30,14 +27,17 @@ async function loadEntities(): Promise<Function[]> {
     .filter((one) => typeof one === 'function');
 }
 
-/** Connects to the database of a service, whose schema exists already. */
-export async function connectCompiled(databaseUrl: string): Promise<Compiled> {
+/** Connects to a database; without other options to that of a service, whose schema exists already. */
+export async function connect(
+  databaseUrl: string,
+  more: Partial<PostgresDataSourceOptions> = {},
+): Promise<Connected> {
   const options = poolOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
   const extra: object = { ...options.extra, Client: recording(sent) };
-  const database = new CompiledDataSource({ ...options, extra, entities: await loadEntities() });
-  await database.initialize();
-  return { database, plain: new EntityManager(database), sent };
+  const entities = more.entities ?? (await loadEntities());
+  const database = await new DataSource({ ...options, ...more, extra, entities }).initialize();
+  return { database, sent };
 }
 
 /** The service's client, which also records what it is given. */

@@ -1,0 +1,70 @@
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationBootstrap,
+  type Type,
+} from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource, type ObjectLiteral } from 'typeorm';
+import { FastRepository } from './fast-repository.js';
+import { whyNotPrepared } from './shape.js';
+import { Transactions } from './transactions.js';
+
+const served = new WeakMap<DataSource, Set<Type>>();
+
+const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
+
+/** Gives a service the `FastRepository` of an entity that its module has from `DataModule.forFeature`. */
+export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
+
+/** Gives every module the transactions, and features the repositories of their entities. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: Transactions,
+      inject: [DataSource],
+      useFactory: (database: DataSource) => Transactions.of(database),
+    },
+  ],
+  exports: [Transactions],
+})
+export class DataModule implements OnApplicationBootstrap {
+  private readonly logger = new Logger('Data');
+
+  constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}
+
+  /** What TypeORM's own module gives, and a `FastRepository` of each entity. */
+  static forFeature(entities: readonly Type<ObjectLiteral>[]): DynamicModule {
+    const own = TypeOrmModule.forFeature([...entities]);
+    const providers = entities.map((entity) => ({
+      provide: tokenOf(entity),
+      inject: [DataSource],
+      useFactory: (database: DataSource) => {
+        served.set(database, (served.get(database) ?? new Set<Type>()).add(entity));
+        return new FastRepository(entity, database.manager);
+      },
+    }));
+    return {
+      module: DataFeatureModule,
+      imports: [own],
+      providers,
+      exports: [own, ...providers.map((one) => one.provide)],
+    };
+  }
+
+  /** Says which entities are not served by prepared statements, and why. */
+  onApplicationBootstrap(): void {
+    for (const entity of served.get(this.database) ?? []) {
+      const reason = whyNotPrepared(this.database.getMetadata(entity));
+      if (reason) this.logger.log(`${entity.name} is served by TypeORM's own statements: ${reason}`);
+    }
+  }
+}
+
+/** What a feature imports for its entities. */
+@Module({})
+class DataFeatureModule {}

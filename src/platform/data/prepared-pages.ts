@@ -1,0 +1,123 @@
+import type { EntityManager, ObjectLiteral } from 'typeorm';
+import { compareDigits } from '../api/int64.js';
+import { Batcher } from '../database/batcher.js';
+import { type PageShape, selectPage, selectPages } from './page-sql.js';
+import type { Place, Slice } from './rows.js';
+import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
+import type { Statements } from './statements.js';
+
+/** A page that a request wants. */
+interface Wanted {
+  /** The same text for the same page. */
+  name: string;
+  values: unknown[];
+  limit: number;
+}
+
+type Slices = ReadonlyMap<string, Slice>;
+
+/** The number of rows is fixed in a statement's SQL, so sizes are rounded up: ten statements, not a hundred. */
+const STEP = 10;
+
+/**
+ * Pages in the order of the table's key. Those of one shape that are requested at the same time are read by one
+ * statement, equal ones once.
+ */
+export class PreparedPages {
+  private readonly batchers = new Map<string, Batcher<Wanted, Slices>>();
+  private readonly position: number;
+
+  constructor(
+    private readonly shape: Shape,
+    private readonly key: ShapeColumn,
+    private readonly statements: Statements,
+  ) {
+    this.position = shape.selected.indexOf(key);
+  }
+
+  async read(manager: EntityManager, filter: ObjectLiteral, { limit, after }: Place): Promise<Slice> {
+    const { page, values } = this.describe(filter, limit, after);
+    const shapeName = nameOf(page);
+    if (manager.queryRunner) {
+      const statement = this.statements.once(shapeName, () => selectPage(this.shape, page));
+      return cut(await this.statements.run(manager, statement, values), limit);
+    }
+    let batcher = this.batchers.get(shapeName);
+    if (!batcher) {
+      batcher = new Batcher((wanted) => this.readAll(page, wanted), this.statements.connections.reads);
+      this.batchers.set(shapeName, batcher);
+    }
+    const name = JSON.stringify([limit, values.map(textOf)]);
+    return (await batcher.add({ name, values, limit })).get(name)!;
+  }
+
+  private describe(
+    filter: ObjectLiteral,
+    limit: number,
+    after?: string,
+  ): { page: PageShape; values: unknown[] } {
+    const { key } = this;
+    const names = Object.keys(filter).filter((name) => filter[name] !== undefined);
+    const isAmong = Array.isArray(filter[key.property]);
+    const columns = names
+      .filter((name) => !isAmong || name !== key.property)
+      .map((name) => this.shape.column(name));
+    const [nulls, equal] = [true, false].map((isNull) =>
+      columns.filter(({ property }) => (filter[property] === null) === isNull),
+    ) as [ShapeColumn[], ShapeColumn[]];
+    const values = equal.map(({ property, write }) => (write ? write(filter[property]) : filter[property]));
+    if (isAmong) values.push(filter[key.property]);
+    if (after !== undefined) values.push(after);
+    const size = Math.ceil(limit / STEP) * STEP + 1;
+    return { page: { key, equal, nulls, isAmong, isFirst: after === undefined, size }, values };
+  }
+
+  private async readAll(page: PageShape, wanted: Wanted[]): Promise<Slices> {
+    const distinct = [...new Map(wanted.map((one) => [one.name, one])).values()];
+    const rows = await this.readRows(page, distinct);
+    return new Map(distinct.map(({ name, limit }, i) => [name, cut(rows[i]!, limit)]));
+  }
+
+  private async readRows(page: PageShape, distinct: Wanted[]): Promise<Row[][]> {
+    const { shape, statements } = this;
+    const [one] = distinct;
+    // SQL has no type for a list of lists.
+    if (
+      distinct.length === 1 ||
+      one!.values.length === 0 ||
+      page.isAmong ||
+      page.equal.some(({ isArray }) => isArray)
+    ) {
+      const statement = statements.once(nameOf(page), () => selectPage(shape, page));
+      return Promise.all(distinct.map(({ values }) => statements.runList(statement, values)));
+    }
+    const several = statements.once(`several of ${nameOf(page)}`, () => selectPages(shape, page));
+    const lists = one!.values.map((_value, i) => distinct.map(({ values }) => values[i]));
+    const found: Row[][] = distinct.map(() => []);
+    for (const row of await statements.runList(several, lists)) found[Number(row.at(-1)) - 1]!.push(row);
+    // Joined rows come in this order, but PostgreSQL does not guarantee it.
+    return found.map((rows) => rows.toSorted((a, b) => compare(a[this.position], b[this.position])));
+  }
+}
+
+function nameOf({ equal, nulls, isAmong, isFirst, size }: PageShape): string {
+  const filter = `${namesOf(equal)}, no ${namesOf(nulls)}, ${isAmong ? 'among' : 'all'} keys`;
+  return `page of ${size} by ${filter}${isFirst ? '' : ' after a key'}`;
+}
+
+/** A value as text that no other value of its column has. */
+function textOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
+}
+
+/** The first rows, of which one more was read than wanted. */
+function cut(rows: readonly Row[], limit: number): Slice {
+  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+}
+
+/** Compares two keys: numbers, texts of digits, or UUIDs, whose order is that of their text. */
+function compare(a: unknown, b: unknown): number {
+  if (typeof a === 'number') return a - (b as number);
+  const [one, other] = [a as string, b as string];
+  return one.includes('-') && one.length === 36 ? (one < other ? -1 : 1) : compareDigits(one, other);
+}

@@ -1,0 +1,59 @@
+import type { EntityManager, ObjectLiteral } from 'typeorm';
+
+type Single = string | number | bigint | boolean | Date | Uint8Array;
+
+/** The properties of an entity that are single values of columns. */
+type Singles<Entity> = {
+  [Key in keyof Entity as NonNullable<Entity[Key]> extends Single ? Key : never]: NonNullable<Entity[Key]>;
+};
+
+/** Values that a row has in some columns. To find rows that lack a value, there is TypeORM's own `find`. */
+export type Where<Entity> = Partial<Singles<Entity>>;
+
+/** Which rows to change: those with a value, or one of a list of values, in some columns. */
+export type Which<Entity> = {
+  [Key in keyof Singles<Entity>]?: Singles<Entity>[Key] | readonly Singles<Entity>[Key][];
+};
+
+/**
+ * Which rows a list holds: those with a value in some columns, null for none, and with one of a list of ids. Undefined
+ * ones are ignored, so that the optional parameters of a request can be passed as they are.
+ */
+export type Filter<Entity> = {
+  [Key in keyof Singles<Entity>]?:
+    | Singles<Entity>[Key]
+    | (null extends Entity[Key] ? null : never)
+    | (Key extends 'id' ? readonly Singles<Entity>[Key][] : never);
+};
+
+/** Values for the columns of a row that is added or changed; for the others, the table's own. */
+export type Values<Entity> = { readonly [Key in keyof Entity]?: Entity[Key] };
+
+/** A place in a list: the first `limit` rows, or those after a key. */
+export interface Place {
+  readonly limit: number;
+  readonly after?: string;
+}
+
+/** The rows of one page as they were read: several requests may share them. */
+export interface Slice {
+  readonly rows: readonly unknown[];
+  readonly hasMore: boolean;
+}
+
+/** What `FastRepository` does, on the connection of a manager. */
+export interface Rows {
+  find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null>;
+  add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral>;
+  addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]>;
+  update(manager: EntityManager, which: ObjectLiteral, values: ObjectLiteral): Promise<ObjectLiteral[]>;
+  /** In a transaction: finds a row, keeps others from changing it, and saves what `work` sets. */
+  change(
+    manager: EntityManager,
+    where: ObjectLiteral,
+    work: (row: ObjectLiteral) => unknown,
+  ): Promise<ObjectLiteral | null>;
+  page(manager: EntityManager, filter: ObjectLiteral, place: Place): Promise<Slice>;
+  /** An entity of a row of a slice, not shared with anybody. */
+  read(row: unknown): ObjectLiteral;
+}

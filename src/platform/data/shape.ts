@@ -1,0 +1,148 @@
+import type { EntityMetadata, ObjectLiteral } from 'typeorm';
+import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
+
+/** The values of a row, in the order of some columns. */
+export type Row = unknown[];
+
+type Convert = (value: unknown) => unknown;
+
+/** A column of a table, as prepared statements use it. */
+export interface ShapeColumn {
+  /** The entity's property. */
+  readonly property: string;
+  /** Its name in SQL, quoted. */
+  readonly sql: string;
+  /** PostgreSQL's name of its type, without length or precision. */
+  readonly type: string;
+  readonly isArray: boolean;
+  /** What TypeORM does with a value before it is sent and after it was received; undefined if that is nothing. */
+  readonly write?: Convert;
+  readonly read?: Convert;
+}
+
+/** Types whose values TypeORM hands on unchanged. */
+const UNCHANGED = new Set([
+  ...['bigint', 'integer', 'smallint', 'numeric', 'real', 'double precision'],
+  ...['text', 'character varying', 'character', 'uuid', 'bytea', 'boolean', 'inet', 'cidr'],
+  ...['timestamptz', 'timestamp with time zone'],
+]);
+/** Types whose values TypeORM converts, without any SQL of its own around the column. */
+const CONVERTED = new Set([
+  ...['date', 'time', 'time without time zone', 'timestamp', 'timestamp without time zone'],
+  ...['json', 'jsonb'],
+]);
+/** In a cast, `character` would be a single one. */
+const CAST: Record<string, string> = { character: 'bpchar' };
+
+/**
+ * Why prepared statements cannot do for an entity what TypeORM does; undefined if they can. What is left then are the
+ * columns of one table, and values that `shapeOf` converts as TypeORM does.
+ */
+export function whyNotPrepared(entity: EntityMetadata): string | undefined {
+  const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
+  if (typeof entity.target !== 'function') return 'it is not a class';
+  if (embeddeds.length > 0) return `${embeddeds[0]!.propertyName} is embedded`;
+  if (eagerRelations.length > 0) return `the relation ${eagerRelations[0]!.propertyName} is eager`;
+  if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
+  if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
+  if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
+  const subscriber = entity.dataSource.subscribers.find((one) => isTold(one.listenTo?.(), entity));
+  if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
+  const wrong = entity.columns.map(whyNotColumn).find((reason) => reason !== undefined);
+  return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
+}
+
+function isTold(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
+  if (listened === undefined || listened === target) return true;
+  return (
+    typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
+  );
+}
+
+function whyNotColumn(column: ColumnMetadata): string | undefined {
+  const { propertyName: name, entityMetadata } = column;
+  const type = entityMetadata.dataSource.driver.normalizeType(column);
+  if (column.isVirtual) return `the relation ${name} has no column of its own`;
+  if (column.isVirtualProperty || column.generatedType) return `the column ${name} is computed`;
+  if (column.isVersion) return `the column ${name} is a version`;
+  if (!column.isInsert || !column.isUpdate) return `the column ${name} is not always written`;
+  return UNCHANGED.has(type) || CONVERTED.has(type) ? undefined : `the column ${name} is of type ${type}`;
+}
+
+/** The columns of an entity's table. */
+export class Shape {
+  /** The table with its schema, quoted. */
+  readonly table: string;
+  readonly columns: readonly ShapeColumn[];
+  /** The columns of a row that is read, in the order of its values: not those with `select: false`. */
+  readonly selected: readonly ShapeColumn[];
+  /** The primary key. */
+  readonly keys: readonly ShapeColumn[];
+  /** A condition that every row which is read meets: it has not been soft-deleted. */
+  readonly living?: string;
+  /** The column that holds when a row was changed, if TypeORM sets it. */
+  readonly updated?: ShapeColumn;
+  private readonly byProperty: ReadonlyMap<string, ShapeColumn>;
+  private readonly create: new () => ObjectLiteral;
+
+  constructor(readonly entity: EntityMetadata) {
+    const { driver } = entity.dataSource;
+    const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
+    this.table = entity.tablePath
+      .split('.')
+      .map((part) => driver.escape(part))
+      .join('.');
+    this.columns = [...all.values()];
+    this.selected = entity.columns.filter(({ isSelect }) => isSelect).map((column) => all.get(column)!);
+    this.keys = entity.primaryColumns.map((column) => all.get(column)!);
+    this.byProperty = new Map(this.columns.map((column) => [column.property, column]));
+    if (entity.deleteDateColumn) this.living = `${all.get(entity.deleteDateColumn)!.sql} IS NULL`;
+    if (entity.updateDateColumn) this.updated = all.get(entity.updateDateColumn);
+    this.create = entity.target as new () => ObjectLiteral;
+  }
+
+  /** @throws TypeError for a property that is no column */
+  column(property: string): ShapeColumn {
+    const column = this.byProperty.get(property);
+    if (!column) throw new TypeError(`${this.entity.name} has no column ${property}`);
+    return column;
+  }
+
+  has(property: string): boolean {
+    return this.byProperty.has(property);
+  }
+
+  /** A row that was read as an instance of its entity. */
+  hydrate(row: readonly unknown[]): ObjectLiteral {
+    const item = new this.create();
+    const { selected } = this;
+    for (let i = 0; i < selected.length; i++) {
+      const { property, read } = selected[i]!;
+      item[property] = read ? read(row[i]) : row[i];
+    }
+    return item;
+  }
+}
+
+function shapeOf(column: ColumnMetadata): ShapeColumn {
+  const { driver } = column.entityMetadata.dataSource;
+  const type = driver.normalizeType(column);
+  const isUnchanged = UNCHANGED.has(type) && !column.transformer;
+  return {
+    property: column.propertyName,
+    sql: driver.escape(column.databaseName),
+    type: CAST[type] ?? type,
+    isArray: column.isArray,
+    ...(isUnchanged
+      ? {}
+      : {
+          write: (value) => driver.preparePersistentValue(value, column),
+          read: (value) => driver.prepareHydratedValue(value, column),
+        }),
+  };
+}
+
+/** The properties of columns, by which their statements are told apart. */
+export function namesOf(columns: readonly ShapeColumn[]): string {
+  return columns.map(({ property }) => property).join();
+}

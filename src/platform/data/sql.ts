@@ -1,0 +1,59 @@
+import type { Shape, ShapeColumn } from './shape.js';
+
+/** The SQL of prepared statements. Values stand in it in the order in which a function names them. */
+
+/** One row with the values of some columns; `lock` keeps others from changing it until the transaction ends. */
+export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolean): string {
+  return `${select(shape, by.map(equals))} LIMIT 1${lock ? ' FOR UPDATE' : ''}`;
+}
+
+/** The rows whose `key` is in a list. */
+export function selectAmong(shape: Shape, key: ShapeColumn): string {
+  return select(shape, [`${key.sql} = ANY($1)`]);
+}
+
+/** Inserts a row with values for some columns; the table sets the others. */
+export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
+  const values = `(${names(given)}) VALUES (${given.map((_column, i) => `$${i + 1}`).join(', ')})`;
+  return `INSERT INTO ${shape.table} ${given.length > 0 ? values : 'DEFAULT VALUES'} RETURNING ${names(shape.selected)}`;
+}
+
+/**
+ * Inserts many rows, from a list of values for each of some columns. Rows are inserted in the order of the lists, and
+ * returned in the order in which they were inserted, on which TypeORM relies for its own inserts of many too.
+ */
+export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string {
+  const lists = given.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
+  const items = given.map((_column, i) => `v${i + 1}`).join(', ');
+  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n RETURNING ${names(shape.selected)}`;
+}
+
+/** Sets columns of the rows with the values of others, each a single one or, if it is in `among`, one of a list. */
+export function update(
+  shape: Shape,
+  set: readonly ShapeColumn[],
+  by: readonly ShapeColumn[],
+  among: ReadonlySet<ShapeColumn>,
+): string {
+  const changes = set.map(equals);
+  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  const conditions = by.map((column, i) => {
+    const place = `$${set.length + i + 1}`;
+    return `${column.sql} = ${among.has(column) ? `ANY(${place})` : place}`;
+  });
+  return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
+}
+
+export function select(shape: Shape, conditions: readonly string[]): string {
+  const all = shape.living ? [...conditions, shape.living] : conditions;
+  const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
+  return `SELECT ${names(shape.selected)} FROM ${shape.table}${where}`;
+}
+
+function equals({ sql }: ShapeColumn, i: number): string {
+  return `${sql} = $${i + 1}`;
+}
+
+function names(columns: readonly ShapeColumn[]): string {
+  return columns.map(({ sql }) => sql).join(', ');
+}

@@ -1,0 +1,67 @@
+import type { Pool, PoolClient, PoolConfig } from 'pg';
+import type { DataSource } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import type { BatchCounts } from './batcher.js';
+import { Replicas } from './replicas/replicas.js';
+
+/** TypeORM's options, and those that it does not have. */
+export type ConnectionOptions = PostgresDataSourceOptions & {
+  /** The pools of the replicas that lists are read from; none when left out. */
+  readonly replicaPools?: readonly PoolConfig[];
+  /** Whether a connection keeps its prepared statements; it does when left out. */
+  readonly preparesStatements?: boolean;
+};
+
+/** A statement with fixed SQL. A connection parses it once, under its name, and from then on only runs it. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+const known = new WeakMap<DataSource, Connections>();
+
+/** The connections of a data source: TypeORM's own pool to the primary, and those to replicas. */
+export class Connections {
+  /** What requests have asked for, and what was sent for it. */
+  readonly reads: BatchCounts = { asked: 0, sent: 0 };
+  readonly writes: BatchCounts = { asked: 0, sent: 0 };
+  readonly primary: Pool;
+  /** Whether they keep the statements that they have parsed. */
+  readonly prepares: boolean;
+  private readonly replicas?: Replicas;
+
+  private constructor({ driver, options }: DataSource) {
+    const { replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
+    this.primary = (driver as PostgresDriver).master;
+    this.prepares = preparesStatements;
+    if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);
+  }
+
+  /** Those of an initialized data source, which are the same for all who ask. */
+  static of(database: DataSource): Connections {
+    let connections = known.get(database);
+    if (!connections) known.set(database, (connections = new Connections(database)));
+    return connections;
+  }
+
+  /** Reads lists, outside of transactions: from a replica, if one is as current as the primary. */
+  readList<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
+    return this.replicas ? this.replicas.read(work) : work(this.primary);
+  }
+
+  /** The rows of a statement, each an array of column values. */
+  async run(
+    connection: Pool | PoolClient,
+    { name, text }: Statement,
+    values: readonly unknown[],
+  ): Promise<unknown[][]> {
+    const query = { name: this.prepares ? name : undefined, text, values: values as unknown[] };
+    return (await connection.query<unknown[]>({ ...query, rowMode: 'array' })).rows;
+  }
+
+  /** Closes those to replicas; TypeORM closes its own. */
+  async close(): Promise<void> {
+    await this.replicas?.close();
+  }
+}

@@ -1,0 +1,254 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { And, type FindOptionsOrder, In, IsNull, MoreThan, type ObjectLiteral } from 'typeorm';
+import { ApiKey } from '../src/auth/api-key.entity.js';
+import { Category } from '../src/categories/category.entity.js';
+import { Pet, PetStatus } from '../src/pets/pet.entity.js';
+import { FastRepository } from '../src/platform/data/fast-repository.js';
+import type { Filter } from '../src/platform/data/rows.js';
+import { Order, OrderStatus } from '../src/store/order.entity.js';
+import { connect, type Connected } from './support/database.js';
+import { query, type Service, startService } from './support/service.js';
+
+const PETS = 240;
+const ORDERS = 120;
+
+let service: Service;
+let connected: Connected;
+/** The fast repository of an entity, and TypeORM's own. */
+const fast = <Entity extends ObjectLiteral>(type: new () => Entity) =>
+  new FastRepository(type, connected.database.manager);
+const plain = <Entity extends ObjectLiteral>(type: new () => Entity) =>
+  connected.database.getRepository(type);
+
+beforeAll(async () => {
+  service = await startService();
+  connected = await connect(service.databaseUrl);
+  for (const sql of [
+    `INSERT INTO accounts (email, password_hash) VALUES ('a@example.com', '-'), ('b@example.com', '-')`,
+    `INSERT INTO pets (name, category_id, status) SELECT 'Luna ' || i, i % 10 + 1,
+       (ARRAY['available', 'available', 'sold', NULL])[i % 4 + 1] FROM generate_series(1, ${PETS}) i`,
+    `INSERT INTO orders (account_id, pet_id, status) SELECT i % 2 + 1, i,
+       (ARRAY['placed', 'approved', 'cancelled', 'delivered'])[i % 3 + 1] FROM generate_series(1, ${ORDERS}) i`,
+  ]) {
+    await query(service.databaseUrl, sql);
+  }
+});
+afterAll(async () => {
+  await connected.database.destroy();
+  await service.stop();
+});
+
+const id = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: PETS }).map(String) },
+  fc.constantFrom('0', '-1', '999999', '9223372036854775807', '-9223372036854775808'),
+);
+const account = fc.constantFrom('1', '2', '3');
+const status = fc.constantFrom(...Object.values(PetStatus));
+const orderStatus = fc.constantFrom(...Object.values(OrderStatus));
+/** Texts that an array literal or SQL could misread. */
+const ODD = [
+  'NULL',
+  'null',
+  '',
+  '{}',
+  '{a,b}',
+  'a,b',
+  '"',
+  '\\',
+  '\\"',
+  "'",
+  "'; DROP TABLE pets --",
+  '$1',
+  ':name',
+  '\n',
+];
+const name = fc
+  .oneof(
+    fc.constantFrom(...ODD),
+    fc.string({ unit: fc.constantFrom(...'"\\,{}\'NUL$: \t'.split('')), maxLength: 12 }),
+    fc.string({ unit: 'grapheme', maxLength: 40 }),
+  )
+  .map((text) => `${text.replaceAll('\0', '')}!`);
+
+type Sought = [type: new () => { id: string }, where: object];
+const sought: fc.Arbitrary<Sought> = fc.oneof(
+  id.map((value): Sought => [Pet, { id: value }]),
+  id.map((value): Sought => [Category, { id: value }]),
+  fc.tuple(id, account).map(([value, accountId]): Sought => [Order, { id: value, accountId }]),
+  fc.tuple(id, name).map(([value, text]): Sought => [Pet, { id: value, name: text }]),
+);
+
+test('Rows that are looked up are those that TypeORM finds, however many at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(sought, { minLength: 1, maxLength: 30 }), async (all) => {
+      const found = await Promise.all(all.map(([type, where]) => fast(type).findRow(where)));
+      const expected = await Promise.all(all.map(([type, where]) => plain(type).findOneBy(where)));
+      expect(found).toStrictEqual(expected);
+    }),
+    { numRuns: 60 },
+  );
+  expect(connected.sent.some(({ text: sql }) => /FROM "pets".*= ANY\(\$1\)/.test(sql))).toBe(true);
+});
+
+interface Asked {
+  type: new () => { id: string };
+  filter: Filter<Pet>;
+  limit: number;
+  after?: string;
+}
+
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const limit = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constantFrom(1, 9, 10, 11, 20, 99, 100));
+const ids = fc.array(id, { minLength: 1, maxLength: 100 });
+const page = fc.oneof(
+  fc.record({
+    type: fc.constant(Pet),
+    filter: fc.record({ status: optional(fc.option(status)), id: optional(ids) }),
+    limit,
+    after: optional(id),
+  }),
+  fc.record({
+    type: fc.constant(Order),
+    filter: fc.record({ accountId: account, status: optional(orderStatus) }),
+    limit,
+    after: optional(id),
+  }),
+  fc.record({ type: fc.constant(Category), filter: fc.constant({}), limit, after: optional(id) }),
+) as fc.Arbitrary<Asked>;
+
+/** Pages of few shapes, so that many of one shape come together, with equal and with different values. */
+const pagesAtOnce = fc
+  .tuple(
+    fc.array(page, { minLength: 1, maxLength: 4 }),
+    fc.array(fc.tuple(fc.nat(3), optional(id), optional(status)), { minLength: 1, maxLength: 40 }),
+  )
+  .map(([shapes, picks]) =>
+    picks.map(([n, after, other]): Asked => {
+      const shape = shapes[n % shapes.length]!;
+      const isPets = shape.type === Pet && shape.filter.status && other !== undefined;
+      const filter = isPets ? { ...shape.filter, status: other } : shape.filter;
+      return { ...shape, filter, after: shape.after === undefined ? undefined : (after ?? shape.after) };
+    }),
+  );
+
+async function pageByTypeOrm({ type, filter, limit: most, after }: Asked) {
+  const { id: among, ...equal } = filter;
+  const bounds = [...(among ? [In([among].flat())] : []), ...(after === undefined ? [] : [MoreThan(after)])];
+  const given = Object.entries(equal).filter(([, value]) => value !== undefined);
+  const where = given.map(([property, value]) => [property, value ?? IsNull()]);
+  if (bounds.length > 0) where.push(['id', And(...bounds)]);
+  const order = { id: 'ASC' } as FindOptionsOrder<{ id: string }>;
+  const rows = await plain(type).find({ where: Object.fromEntries(where), order, take: most + 1 });
+  return { items: rows.slice(0, most), hasMore: rows.length > most };
+}
+
+test('Pages that are requested at the same time hold the rows that TypeORM finds for each', async () => {
+  const ask = async ({ type, filter, limit: most, after }: Asked) => {
+    const cursor = after && Buffer.from(`after:${after}`).toString('base64url');
+    const { items, next } = await fast(type).page(filter, { limit: most, cursor });
+    return { items, hasMore: next !== undefined };
+  };
+  await fc.assert(
+    fc.asyncProperty(pagesAtOnce, async (all) => {
+      const found = await Promise.all(all.map(ask));
+      expect(found).toStrictEqual(await Promise.all(all.map(pageByTypeOrm)));
+    }),
+    { numRuns: 150 },
+  );
+  const several = connected.sent.map(({ text }) => text).filter((sql) => sql.includes('CROSS JOIN LATERAL'));
+  expect(new Set(several).size).toBeGreaterThan(5);
+  expect(connected.sent.some(({ text: sql }) => / = ANY\(\$1\).*LIMIT/.test(sql))).toBe(true);
+});
+
+const newPet = fc.record({
+  name,
+  categoryId: fc.integer({ min: 1, max: 10 }).map(String),
+  status: fc.option(status),
+});
+
+describe('Rows that are added', () => {
+  test('alone or with others are each as they were given, under the id that was returned', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(newPet, { minLength: 1, maxLength: 130 }), async (all) => {
+        const pets = await Promise.all(all.map((values) => fast(Pet).addRow(values)));
+        const rows = await plain(Pet).findBy({ id: In(pets.map((pet) => pet.id)) });
+        const stored = new Map(rows.map((row) => [row.id, row]));
+        expect(stored.size).toBe(all.length);
+        pets.forEach((pet, i) => {
+          expect(stored.get(pet.id)).toStrictEqual(pet);
+          expect(pet).toMatchObject(all[i]!);
+        });
+      }),
+      { numRuns: 40 },
+    );
+    expect(connected.sent.some(({ text: sql }) => /^INSERT INTO "pets".*unnest/.test(sql))).toBe(true);
+  });
+
+  test('with bytes and times keep them in a batch', async () => {
+    const given = Array.from({ length: 20 }, (_, i) => ({
+      accountId: String((i % 2) + 1),
+      name: `${ODD[i % ODD.length]!}!`,
+      hash: randomBytes(32),
+      expiresAt: i % 3 ? new Date(1.9e12 + i * 1_001) : null,
+    }));
+    const keys = await Promise.all(given.map((values) => fast(ApiKey).addRow(values)));
+    for (const [i, key] of keys.entries()) {
+      expect(key).toMatchObject(given[i]!);
+      expect(await plain(ApiKey).findOneBy({ id: key.id })).toStrictEqual(key);
+      expect(Math.abs(Date.now() - key.createdAt.getTime())).toBeLessThan(60_000);
+      expect(await fast(ApiKey).findRow({ hash: key.hash })).toStrictEqual(key);
+    }
+  });
+
+  test('are all added except those that are refused', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 29 }), fc.integer({ min: 0, max: 29 }), async (one, two) => {
+        const given = Array.from({ length: 30 }, (_, i) => ({
+          name: i === two ? '' : `Rex ${i}`,
+          categoryId: i === one ? '999' : '1',
+          status: null,
+        }));
+        const settled = await Promise.allSettled(given.map((values) => fast(Pet).addRow(values)));
+        const refused = settled.flatMap(({ status: outcome }, i) => (outcome === 'rejected' ? [i] : []));
+        expect(refused).toEqual([...new Set([one, two])].toSorted((a, b) => a - b));
+        const { reason } = settled[one] as PromiseRejectedResult;
+        expect(reason.driverError.constraint).toBe(one === two ? 'pets_name_check' : 'pets_category_id_fkey');
+        for (const outcome of settled) {
+          if (outcome.status === 'rejected') continue;
+          expect(await plain(Pet).findOneBy({ id: outcome.value.id })).toStrictEqual(outcome.value);
+        }
+      }),
+      { numRuns: 10 },
+    );
+  });
+});
+
+test('Rows that are changed become what TypeORM would make them', async () => {
+  const change = fc.record(
+    { name, categoryId: fc.constantFrom('1', '5', '10'), status: fc.option(status) },
+    { requiredKeys: ['name'] },
+  );
+  const which = fc.record({ id, categoryId: fc.constantFrom('1', '2', '3') }, { requiredKeys: ['id'] });
+  await fc.assert(
+    fc.asyncProperty(change, which, async (changes, where) => {
+      const outcome = async (isFast: boolean) => {
+        const runner = connected.database.createQueryRunner();
+        await runner.startTransaction();
+        try {
+          if (isFast) await runner.manager.withRepository(fast(Pet)).updateRows(where, changes);
+          else await runner.manager.update(Pet, where, changes);
+          return await runner.manager.findBy(Pet, { id: where.id });
+        } finally {
+          await runner.rollbackTransaction();
+          await runner.release();
+        }
+      };
+      expect(await outcome(true)).toStrictEqual(await outcome(false));
+    }),
+    { numRuns: 60 },
+  );
+  const before = await plain(Order).findOneByOrFail({ id: '1' });
+  const [after] = await fast(Order).updateRows({ id: '1' }, { status: before.status });
+  expect(after!.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
+});

@@ -1,0 +1,400 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import type { DataSource, ObjectLiteral, Repository } from 'typeorm';
+import type { Page } from '../src/platform/api/paging.js';
+import { FastRepository } from '../src/platform/data/fast-repository.js';
+import { whyNotPrepared } from '../src/platform/data/shape.js';
+import { Transactions } from '../src/platform/data/transactions.js';
+import { call, createAccount, createKey } from './support/client.js';
+import { connect } from './support/database.js';
+import * as kinds from './support/kinds.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
+
+/** Whatever a team writes in TypeORM's terms means what TypeORM documents, also 50 times at once. */
+const MANY = 50;
+const FEW = 8;
+
+type Item = ObjectLiteral & { label: string };
+
+interface Kind {
+  entity: new () => Item;
+  /** Values besides the label. */
+  values?: (i: number) => ObjectLiteral;
+  /** Why it is left to TypeORM; undefined where it is not. */
+  reason?: string;
+  /** Whether it has a single key, by which its rows can be put in order. */
+  pages?: boolean;
+}
+
+const parent = { id: '1' };
+const KINDS: Kind[] = [
+  { entity: kinds.Identity, values: (i) => ({ state: i % 2 ? 'open' : null }) },
+  { entity: kinds.Serial },
+  { entity: kinds.Uuid },
+  { entity: kinds.Given, values: () => ({ id: randomUUID() }) },
+  {
+    entity: kinds.Composite,
+    values: () => ({ left: '9007199254740993', right: randomUUID() }),
+    pages: false,
+  },
+  { entity: kinds.OtherSchema },
+  {
+    entity: kinds.Types,
+    values: (i) => ({
+      price: `${i}.5`,
+      day: '2026-02-28',
+      hour: '09:30:00',
+      json: { i, nested: ["O'Brien", null, { a: 'ä"\\' }] },
+      loose: i % 2 ? [1, 'two'] : null,
+      ratio: i / 3,
+      code: 'abc',
+      local: new Date(Date.UTC(2026, 1, 28, 12, 0, i)),
+      bytes: Buffer.from([0, 255, i]),
+    }),
+  },
+  {
+    entity: kinds.Lists,
+    values: (i) => ({ tags: ['a,b', `{"${i}"}`, ''], numbers: i % 2 ? ['1', '2'] : null }),
+  },
+  { entity: kinds.Dated, values: (i) => ({ secret: `s${i}` }) },
+  { entity: kinds.SoftDeleted },
+  { entity: kinds.Transformed },
+  {
+    entity: kinds.Clashing,
+    values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
+  },
+  { entity: kinds.Related, values: () => ({ parentId: '1' }) },
+  { entity: kinds.Versioned, reason: 'the column version is a version' },
+  { entity: kinds.Embedded, values: (i) => ({ address: { city: `c${i}` } }), reason: 'address is embedded' },
+  { entity: kinds.Eager, values: () => ({ parent }), reason: 'the relation parent is eager' },
+  {
+    entity: kinds.Lazy,
+    values: () => ({ parent: Promise.resolve(parent) }),
+    reason: 'the relation parent is lazy',
+  },
+  { entity: kinds.Listening, reason: 'note listens to it' },
+  { entity: kinds.Inherited, reason: 'it is part of a hierarchy' },
+  { entity: kinds.Enumerated, values: () => ({ size: 'small' }), reason: 'the column size is of type enum' },
+  { entity: kinds.Audited, reason: 'Audit subscribes to it' },
+];
+
+let database: DataSource;
+let databaseUrl: string;
+let transactions: Transactions;
+
+beforeAll(async () => {
+  databaseUrl = await createDatabase();
+  await query(databaseUrl, 'CREATE SCHEMA other');
+  // A table of that name on the search path must not be written instead.
+  const entities = Object.values(kinds).filter((one) => one !== kinds.Audit);
+  ({ database } = await connect(databaseUrl, { entities, subscribers: [kinds.Audit], synchronize: true }));
+  transactions = Transactions.of(database);
+  await database.getRepository(kinds.Identity).insert({ label: 'parent', state: null });
+}, 60_000);
+afterAll(() => database.destroy());
+
+const cases = KINDS.map((kind) => [kind.entity.name, kind] as const);
+
+/** How calls come: one after the other, or all at once; on connections of their own, or in one transaction. */
+const WAYS = [
+  ['alone', false, false],
+  ['at once', true, false],
+  ['alone in a transaction', false, true],
+  ['at once in a transaction', true, true],
+] as const;
+
+type Each<T> = (i: number) => Promise<T>;
+
+async function all<T>(isAtOnce: boolean, each: Each<T>): Promise<T[]> {
+  const numbers = Array.from({ length: isAtOnce ? MANY : FEW }, (_, i) => i);
+  if (isAtOnce) return Promise.all(numbers.map(each));
+  const results: T[] = [];
+  for (const i of numbers) results.push(await each(i));
+  return results;
+}
+
+async function run<T>(isTransaction: boolean, work: () => Promise<T>): Promise<T> {
+  return isTransaction ? transactions.run(work) : work();
+}
+
+/** What a row is for a test: its properties, and those that a relation loads. */
+async function seen(item: ObjectLiteral | null): Promise<unknown> {
+  if (item === null) return null;
+  const loaded = 'parent' in item ? { parent: await (item.parent as unknown) } : {};
+  return { is: item.constructor.name, ...item, ...loaded, __parent__: undefined, __has_parent__: undefined };
+}
+
+const sight = (items: readonly ObjectLiteral[]) => Promise.all(items.map(seen));
+
+describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages = true }) => {
+  let fast: FastRepository<Item>;
+  let plain: Repository<Item>;
+  const keyOf = (item: Item) => plain.metadata.getEntityIdMap(item)!;
+  const make = (label: string) => (i: number) => ({ label: `${label} ${i}`, ...values(i) });
+  const byTypeOrm = (item: Item) => plain.findOneBy(keyOf(item));
+
+  beforeAll(() => {
+    plain = database.getRepository<Item>(entity);
+    fast = new FastRepository<Item>(entity, database.manager);
+  });
+
+  test(reason ? `is left to TypeORM, since ${reason}` : 'is served by prepared statements', () => {
+    expect(whyNotPrepared(plain.metadata)).toBe(reason);
+  });
+
+  test.each(WAYS)(
+    'is added as it was given, under a key of its own: %s',
+    async (way, isAtOnce, isTransaction) => {
+      const made = make(`${name} ${way}`);
+      const added = await run(isTransaction, () => all(isAtOnce, (i) => fast.addRow(made(i) as Item)));
+      expect(added.map(({ label }) => label)).toEqual(added.map((_item, i) => made(i).label));
+      expect(new Set(added.map((item) => JSON.stringify(keyOf(item)))).size).toBe(added.length);
+      expect(await sight(added)).toEqual(await sight((await Promise.all(added.map(byTypeOrm))) as Item[]));
+      const rows = await run(isTransaction, () =>
+        fast.addRows([0, 1, 2].map((i) => made(i) as Item)).catch(String),
+      );
+      // A key that is given is taken by then.
+      const isTaken = typeof rows === 'string';
+      if (!isTaken) expect(rows.map(({ label }) => label)).toEqual([0, 1, 2].map((i) => made(i).label));
+    },
+  );
+
+  test.each(WAYS)('is found as TypeORM finds it: %s', async (way, isAtOnce, isTransaction) => {
+    const made = make(`${name} found ${way}`);
+    const rows = await all(isAtOnce, (i) => fast.addRow(made(i) as Item));
+    const find: Each<Item | null> = (i) => fast.findRow(keyOf(rows[i]!));
+    const found = await run(isTransaction, () => all(isAtOnce, find));
+    expect(await sight(found as Item[])).toEqual(
+      await sight((await Promise.all(rows.map(byTypeOrm))) as Item[]),
+    );
+    // An item belongs to its caller.
+    found[0]!.label = 'changed';
+    expect((await find(0))!.label).toBe(made(0).label);
+    await plain.delete(keyOf(rows[0]!));
+    expect(await find(0)).toBeNull();
+    await expect(fast.getRow(keyOf(rows[0]!) as never, 'pet_not_found')).rejects.toMatchObject({
+      code: 'pet_not_found',
+    });
+  });
+
+  test.each(WAYS)('is changed once by each of many: %s', async (way, isAtOnce, isTransaction) => {
+    const row = await fast.addRow(make(`${name} changed ${way}`)(0));
+    const before = row.label.length;
+    // TypeORM's own way to change a row takes a lock and three statements, so a few do.
+    const few = Array.from({ length: 8 });
+    const change = async () => {
+      await fast.changeRow(keyOf(row), 'pet_not_found', (found) => (found.label += '+'));
+    };
+    await run(isTransaction, async () => {
+      if (isAtOnce && !isTransaction) await Promise.all(few.map(change));
+      else for (let i = 0; i < few.length; i++) await change();
+    });
+    const after = (await byTypeOrm(row))!;
+    expect(after.label.length).toBe(before + few.length);
+    const [updated] = await fast.updateRows({ ...keyOf(row) }, { label: 'updated' });
+    expect(updated!.label).toBe('updated');
+    expect((await byTypeOrm(row))!.label).toBe('updated');
+  });
+
+  (pages ? test.each(WAYS) : test.skip.each(WAYS))(
+    'comes in pages that hold what TypeORM finds: %s',
+    async (_way, isAtOnce, isTransaction) => {
+      const rows = fast as unknown as FastRepository<Item & { id: string }>;
+      const walk: Each<Item[]> = async (i) => {
+        const items: Item[] = [];
+        let page: Page<Item & { id: string }> | undefined;
+        do {
+          page = await rows.page({}, { limit: 7 + (i % 3) * 40, cursor: page?.next });
+          items.push(...page.items);
+        } while (page.next);
+        return items;
+      };
+      const walks = await run(isTransaction, () =>
+        isAtOnce ? all(true, walk) : walk(0).then((one) => [one]),
+      );
+      const expected = await sight(await plain.find({ order: { id: 'ASC' } }));
+      for (const items of walks) expect(await sight(items)).toEqual(expected);
+      // A service may set what it likes on its items.
+      walks[0]![0]!.label = 'mine alone';
+      for (const items of walks.slice(1)) expect(items[0]!.label).not.toBe('mine alone');
+    },
+  );
+
+  test("is the same to TypeORM's own methods as to a repository of TypeORM's", async () => {
+    const made = make(`${name} own`);
+    const saved = await all(true, async (i) => {
+      const item = fast.create(made(i) as Item);
+      await fast.insert(item);
+      return item;
+    });
+    expect(saved.map(({ label }) => label)).toEqual(saved.map((_item, i) => made(i).label));
+    const found = await all(true, (i) => fast.findOneBy(keyOf(saved[i]!)));
+    const expected = (await Promise.all(saved.map(byTypeOrm))) as Item[];
+    expect(await sight(found as Item[])).toEqual(await sight(expected));
+    expect(
+      Object.getOwnPropertyNames(FastRepository.prototype).filter(
+        (one) => one in Object.getPrototypeOf(FastRepository.prototype),
+      ),
+    ).toEqual(['constructor']);
+  });
+});
+
+describe('Filters', () => {
+  const clashing = () => new FastRepository(kinds.Clashing, database.manager);
+  const identity = () => new FastRepository(kinds.Identity, database.manager);
+
+  test('by properties whose names statements use themselves hold the same rows alone and at once', async () => {
+    const filters = [{ page: 'p1' }, { n: 1 }, { ids: 'i', list: `'"$1` }, { limit: 'l', page: 'p2', n: 0 }];
+    const ask = (filter: object) => clashing().page(filter, { limit: 100 });
+    const alone: kinds.Clashing[][] = [];
+    for (const filter of filters) alone.push((await ask(filter)).items);
+    const together = await Promise.all(
+      filters.flatMap((filter) => Array.from({ length: 20 }, () => ask(filter))),
+    );
+    together.forEach(({ items }, i) => expect(items).toEqual(alone[Math.floor(i / 20)]));
+    const rows = database.getRepository(kinds.Clashing);
+    const order = { id: 'ASC' } as const;
+    expect(alone).toEqual(await Promise.all(filters.map((where) => rows.find({ where, order, take: 100 }))));
+    expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true, true]);
+  });
+
+  test('by no value hold the rows without one, alone and at once', async () => {
+    const rows = await database.getRepository(kinds.Identity).find({ order: { id: 'ASC' } });
+    const expected = rows.filter(({ state }) => state === null).slice(0, 100);
+    expect(expected.length).toBeGreaterThan(20);
+    const asked = Array.from({ length: MANY }, () => identity().page({ state: null }, { limit: 100 }));
+    for (const page of await Promise.all(asked)) expect(page.items).toEqual(expected);
+  });
+
+  test('by a list of ids hold those that there are', async () => {
+    const ids = ['1', '3', '999999999', '2'];
+    const page = await identity().page({ id: ids, state: undefined }, { limit: 2 });
+    expect(page.items.map(({ id }) => id)).toEqual(['1', '2']);
+    const rest = await identity().page({ id: ids }, { limit: 2, cursor: page.next });
+    expect(rest.items.map(({ id }) => id)).toEqual(['3']);
+    expect(rest.next).toBeUndefined();
+  });
+
+  test('and look-ups refuse a value that is missing, where TypeORM would find any row', async () => {
+    for (const where of [{}, { id: undefined }, { id: null }]) {
+      await expect(identity().findRow(where as object)).rejects.toThrow('No value to look for');
+      await expect(identity().updateRows(where as object, { label: 'all' })).rejects.toThrow(
+        'No value to look for',
+      );
+    }
+    await expect(identity().findRow({ colour: 'red' } as object)).rejects.toThrow(
+      'Identity has no column colour',
+    );
+  });
+});
+
+test.each([
+  [
+    'a list in the order of numbers',
+    kinds.Identity,
+    ['x', 'after:007', 'after:9223372036854775808', 'after:'],
+  ],
+  ['a list in the order of smaller numbers', kinds.Serial, ['after:2147483648', 'after:1.0']],
+  ['a list in the order of UUIDs', kinds.Uuid, ['after:1', 'after:0198F2A4-0000-7000-8000-000000000001']],
+])('%s refuses a cursor that it did not write', async (_what, entity, texts) => {
+  const rows = new FastRepository<{ id: string }>(entity, database.manager);
+  for (const text of texts) {
+    const cursor = Buffer.from(text).toString('base64url');
+    await expect(rows.page({}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+  }
+});
+
+test('A subscriber hears of every row that a fast method adds', () => {
+  const labels = kinds.Audit.told.filter((label) => label.startsWith('Audited at once'));
+  expect(labels.length).toBeGreaterThanOrEqual(2 * MANY);
+});
+
+test('A subscriber that comes later is told from then on', async () => {
+  const rows = new FastRepository(kinds.Uuid, database.manager);
+  const told: string[] = [];
+  const late = {
+    listenTo: () => kinds.Uuid,
+    afterInsert: ({ entity }: { entity: kinds.Uuid }) => void told.push(entity.label),
+  };
+  await rows.addRow({ label: 'before' });
+  database.subscribers.push(late);
+  await rows.addRow({ label: 'after' });
+  database.subscribers.pop();
+  expect(told).toEqual(['after']);
+});
+
+test('A repository of a transaction works in it, and so do all in `Transactions.run`', async () => {
+  const rows = new FastRepository(kinds.Identity, database.manager);
+  const count = () => database.getRepository(kinds.Identity).countBy({ label: 'undone' });
+  const undone = new RangeError('undone');
+  for (const work of [
+    () =>
+      database.transaction(async (own) => {
+        await own.withRepository(rows).addRow({ label: 'undone', state: null });
+        expect(await own.countBy(kinds.Identity, { label: 'undone' })).toBe(1);
+        throw undone;
+      }),
+    () =>
+      transactions.run(async () => {
+        await rows.addRow({ label: 'undone', state: null });
+        expect(await rows.findRow({ label: 'undone' })).not.toBeNull();
+        throw undone;
+      }),
+  ]) {
+    await expect(work()).rejects.toBe(undone);
+    expect(await count()).toBe(0);
+  }
+});
+
+test('A property with a relation is written as TypeORM writes it', async () => {
+  const rows = new FastRepository(kinds.Related, database.manager);
+  const { id } = await rows.addRow({ label: 'by relation', parent: { id: '1' } as kinds.Identity });
+  expect(await rows.findRow({ id })).toMatchObject({ parentId: '1' });
+});
+
+describe('A service with a subscriber to every entity', () => {
+  const main = fileURLToPath(new URL('./support/audited.js', import.meta.url));
+  let service: Service;
+  let key: string;
+  beforeAll(async () => {
+    service = await startService({ LOG_LEVEL: 'info' }, main);
+    key = await createKey(service, await createAccount(service));
+  });
+  afterAll(() => service.stop());
+
+  test('says at the start which entities TypeORM serves', () => {
+    for (const entity of ['Pet', 'Category', 'Order', 'Message', 'Account', 'ApiKey', 'IdempotencyKey']) {
+      expect(service.output()).toContain(
+        `${entity} is served by TypeORM's own statements: Audit subscribes to it`,
+      );
+    }
+  });
+
+  test('serves every write, alone and at once, and tells the subscriber of each', async () => {
+    const post = async (path: string, body: unknown, headers = {}) => {
+      const { status, body: made } = await call(service, 'POST', path, { key, body, headers });
+      return [status, (made as { id: string }).id] as const;
+    };
+    const pet = { name: 'Luna', categoryId: 2, status: 'available' };
+    const pets = await Promise.all(Array.from({ length: 20 }, () => post('/v1/pets', pet)));
+    const orders = await Promise.all(pets.map(([, petId]) => post('/v1/store/orders', { petId })));
+    const messages = await Promise.all(pets.map(() => post('/v1/messages', { message: 'hello' })));
+    const keyed = await post('/v1/pets', pet, { 'Idempotency-Key': 'one' });
+    expect(await post('/v1/pets', pet, { 'Idempotency-Key': 'one' })).toEqual(keyed);
+    for (const [status] of [...pets, ...orders]) expect(status).toBe(201);
+    for (const [status] of messages) expect(status).toBe(202);
+    const moved = await call(service, 'PATCH', `/v1/store/orders/${orders[0]![1]}`, {
+      key,
+      body: { status: 'approved' },
+    });
+    expect(moved.status).toBe(200);
+    const told = [...pets, keyed].map(([, id]) => `added Pet ${id}`);
+    told.push(...pets.map(([, id]) => `changed Pet ${id}`), `changed Order ${orders[0]![1]}`);
+    told.push(
+      ...orders.map(([, id]) => `added Order ${id}`),
+      ...messages.map(([, id]) => `added Message ${id}`),
+    );
+    for (const line of told) expect(service.output()).toContain(`${line}\n`);
+  });
+});

@@ -1,0 +1,28 @@
+import { DataSource } from 'typeorm';
+import { AppModule } from '../../dist/src/app.module.js';
+
+// The service with a subscriber to every entity, registered as Nest's documentation has it.
+class Audit {
+  constructor(database) {
+    database.subscribers.push(this);
+  }
+
+  afterInsert({ metadata, entity }) {
+    console.log(`added ${metadata.name} ${entity.id}`);
+  }
+
+  afterUpdate({ metadata, entity }) {
+    console.log(`changed ${metadata.name} ${entity?.id}`);
+  }
+}
+
+const audit = { provide: Audit, inject: [DataSource], useFactory: (database) => new Audit(database) };
+
+class AuditedModule {
+  providers = [audit];
+}
+
+const own = AppModule.with.bind(AppModule);
+AppModule.with = (...args) => ({ module: AuditedModule, imports: [own(...args)], ...new AuditedModule() });
+
+await import('../../dist/src/main.js');
