@@ -18,11 +18,9 @@ class Audit {
 
 const audit = { provide: Audit, inject: [DataSource], useFactory: (database) => new Audit(database) };
 
-class AuditedModule {
-  providers = [audit];
-}
+function AuditedModule() {}
 
 const own = AppModule.with.bind(AppModule);
-AppModule.with = (...args) => ({ module: AuditedModule, imports: [own(...args)], ...new AuditedModule() });
+AppModule.with = (...args) => ({ module: AuditedModule, imports: [own(...args)], providers: [audit] });
 
 await import('../../dist/src/main.js');
