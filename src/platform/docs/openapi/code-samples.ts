@@ -1,4 +1,4 @@
-import type { Access } from '../../api/operation.js';
+import type { Access } from '../../api/operation-facts.js';
 import { aboveVersions, isLaterVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
 import type { Placed } from './placed.js';
