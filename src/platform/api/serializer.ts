@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { type FieldWriter, writersOf } from './field.js';
+import { type Field, fieldsIn } from './field.js';
 
 /** The body of an answer as it is sent. */
 export class JsonText {
@@ -14,13 +14,13 @@ export type Serializer<Item> = (item: Item) => JsonText;
  * Fields without a value are left out. Integers keep all their digits.
  */
 export function serializer(type: Type): Serializer<object> {
-  const write = objectWriter(writersOf(type));
+  const write = objectWriter(fieldsIn(type));
   return (item) => new JsonText(write(item));
 }
 
 /** The same for lists. A list that several requests share is written once. */
 export function listSerializer(type: Type): Serializer<readonly object[]> {
-  const write = objectWriter(writersOf(type));
+  const write = objectWriter(fieldsIn(type));
   const written = new WeakMap<readonly object[], JsonText>();
   return (items) => {
     let json = written.get(items);
@@ -29,8 +29,12 @@ export function listSerializer(type: Type): Serializer<readonly object[]> {
   };
 }
 
-function objectWriter(fields: FieldWriter[]): (item: object) => string {
-  const prefixed = fields.map(({ name, write }) => ({ name, prefix: `${JSON.stringify(name)}:`, write }));
+function objectWriter(fields: Field[]): (item: object) => string {
+  const prefixed = fields.map(({ name, declared: { write } }) => ({
+    name,
+    prefix: `${JSON.stringify(name)}:`,
+    write,
+  }));
   return (item) => {
     let text = '';
     for (const { name, prefix, write } of prefixed) {
