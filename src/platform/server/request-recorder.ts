@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { Histogram } from 'prom-client';
 import { NO_ID, type OperationFacts } from '../api/operation-facts.js';
 import type { HttpAdapter } from './http-adapter.js';
 import { PROBES } from '../telemetry/probes.js';
 import { requestIdOf } from './request-id.js';
 import type { ObservedRequest, Refusal, RequestObserver } from './request-observer.js';
 import { AccountCounts } from '../telemetry/account-counts.js';
-import type { DurationHistogram, Durations } from '../telemetry/duration-histogram.js';
 import { LOG, type Log } from '../telemetry/log.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { RefusalCounts } from './refusal-counts.js';
@@ -18,8 +18,7 @@ const CLIENT_GONE = 499;
 /** Counts every request, and logs a line for each (at `debug` for probes). */
 @Injectable()
 export class RequestRecorder implements RequestObserver {
-  private readonly durations: DurationHistogram;
-  private readonly series = new Map<string, Durations[]>();
+  private readonly durations: Histogram<'operation' | 'status'>;
   private readonly deprecatedCalls = new AccountCounts();
 
   constructor(
@@ -31,6 +30,7 @@ export class RequestRecorder implements RequestObserver {
     this.durations = metrics.histogram(
       'http_server_request_duration_seconds',
       'From the headers of a request to the end of its answer, by operation and status.',
+      ['operation', 'status'],
     );
     metrics.gauge('http_server_active_requests', 'Requests under way.', () => httpAdapter.requests);
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
@@ -43,7 +43,7 @@ export class RequestRecorder implements RequestObserver {
     const { accountId, operation, route } = request;
     const operationId = operation?.id ?? NO_ID;
     const status = statusOf(response);
-    this.durationsOf(operationId, status).add(durationMs / 1000);
+    this.durations.observe({ operation: operationId, status }, durationMs / 1000);
     if (isDeprecated(operation) && accountId !== undefined) this.deprecatedCalls.add(operationId, accountId);
     const level = status >= 500 ? 'warn' : PROBES.test(route?.path ?? '') ? 'debug' : 'info';
     if (!this.log.isLevelEnabled(level)) return;
@@ -60,12 +60,6 @@ export class RequestRecorder implements RequestObserver {
 
   refused(reason: Refusal): void {
     this.refusals.add(reason);
-  }
-
-  private durationsOf(operation: string, status: number): Durations {
-    let byStatus = this.series.get(operation);
-    if (!byStatus) this.series.set(operation, (byStatus = []));
-    return (byStatus[status] ??= this.durations.with({ operation, status: String(status) }));
   }
 }
 
