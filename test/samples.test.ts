@@ -1,8 +1,10 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Config } from '../src/config.js';
+import { codeSamples } from '../src/platform/docs/openapi/code-samples.js';
 import { inWorkingOrder, operations } from './support/contract.js';
 import { type Service, startService } from './support/service.js';
 
@@ -16,6 +18,7 @@ const LANGUAGES: Record<string, (source: string) => [command: string, args: stri
   Python: (source) => ['python3', ['-c', source]],
 };
 
+const hasPython = spawnSync('python3', ['--version']).status === 0;
 const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
 if (!hasRequests) console.warn('No python3 with requests found, so the code samples in Python are not run.');
 
@@ -46,6 +49,48 @@ describe('The code samples', () => {
     60_000,
   );
 });
+
+/** What a sample of each language sends, told by what stands in for its HTTP client, as JSON. */
+const SENT: Record<string, (source: string) => string> = {
+  curl: (source) =>
+    execFileSync('bash', ['-c', `curl() { printf '%s' "\${!#}"; }; API_KEY=x; ${source}`], {
+      encoding: 'utf8',
+    }),
+  TypeScript: (source) => {
+    const fetch = `globalThis.fetch = (_url, { body }) => (process.stdout.write(body), process.exit());`;
+    const args = ['--input-type=module-typescript', '-e', `${fetch}\n${source}`];
+    return execFileSync(process.execPath, args, { encoding: 'utf8' });
+  },
+  Python: (source) => {
+    const requests = `import json, os, sys, types
+os.environ["API_KEY"] = "x"
+def post(url, headers, json): print(sys.modules["json"].dumps(json)); sys.exit()
+sys.modules["requests"] = types.SimpleNamespace(post=post)`;
+    return execFileSync('python3', ['-c', `${requests}\n${source}`], { encoding: 'utf8' });
+  },
+};
+
+const HARD_TO_QUOTE = {
+  yes: true,
+  no: false,
+  nothing: null,
+  name: "O'Brien",
+  path: 'C:\\new\\table\\',
+  quoted: '"\'`$HOME` !#\n\t\u2028 ${x} %s \u{1f600}',
+  numbers: [0, -1.5, 1e21, 9007199254740991],
+  "it's": { empty: {}, none: [], deep: [[true, null, { 'a b': "''" }]] },
+};
+
+test.each(Object.entries(SENT).filter(([label]) => label !== 'Python' || hasPython))(
+  'The code samples in %s send any example exactly',
+  (label, sentBy) => {
+    const content = { 'application/json': { example: HARD_TO_QUOTE, schema: {} } };
+    const operation = { responses: {}, requestBody: { content } };
+    const samples = codeSamples({ path: '/things', method: 'post', operation }, 'bearer', new Config());
+    const { source } = samples.find((one) => one.label === label)!;
+    expect(JSON.parse(sentBy(source))).toEqual(HARD_TO_QUOTE);
+  },
+);
 
 /** Runs each sample of a language in its own process, with what earlier ones have returned. */
 async function runAll(service: Service, label: string): Promise<void> {

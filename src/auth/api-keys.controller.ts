@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
-import { PageQuery } from '../platform/api/paging.js';
+import { type Page, PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
 import { AccountId } from '../platform/api/caller.js';
@@ -19,7 +19,7 @@ export class ApiKeysController {
     @AccountId() accountId: string,
     @Query() query: PageQuery,
     @Reply() reply: ReplyHeaders,
-  ): Promise<readonly ApiKeyDto[]> {
+  ): Promise<Page<ApiKeyDto>> {
     return reply.page(await this.apiKeys.list(accountId, query));
   }
 

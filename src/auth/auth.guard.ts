@@ -1,10 +1,9 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
 import { ApiError } from '../platform/api/api-error.js';
 import type { AuthenticatedRequest } from '../platform/api/caller.js';
-import { ACCESS, type Access } from '../platform/api/operation.js';
+import { operationOf } from '../platform/api/operation-facts.js';
 import { timesSent } from '../platform/api/raw-headers.js';
 import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
@@ -17,10 +16,7 @@ const BEARER = /^bearer +(?=\S)/i;
 /** Closes every operation that is not marked `@Public()`. Runs before anything else in a request is looked at. */
 @Injectable()
 export class AuthGuard implements CanActivate {
-  private readonly accesses = new Map<unknown, Map<unknown, Access>>();
-
   constructor(
-    private readonly reflector: Reflector,
     private readonly apiKeys: ApiKeysService,
     private readonly bearer: BearerStrategy,
     private readonly accounts: AccountsService,
@@ -29,23 +25,12 @@ export class AuthGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
-    const access = this.accessOf(context);
-    if (access === 'public') return true;
     const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
+    // Also for those that are turned away: the log and the metrics name the operation.
+    request.operation = operationOf(context.getHandler(), context.getClass());
+    const { access } = request.operation;
+    if (access === 'public') return true;
     return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
-  }
-
-  /** How an operation is opened. Looked up once; several classes can inherit one method. */
-  private accessOf(context: ExecutionContext): Access {
-    const [method, controller] = [context.getHandler(), context.getClass()];
-    let accesses = this.accesses.get(controller);
-    if (!accesses) this.accesses.set(controller, (accesses = new Map()));
-    let access = accesses.get(method);
-    if (!access) {
-      access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [method, controller]) ?? 'bearer';
-      accesses.set(method, access);
-    }
-    return access;
   }
 
   /** A key seen recently is let through at once; any other goes through Passport. */

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import { PageQuery } from '../platform/api/paging.js';
+import { type Page, PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { CategoriesService } from './categories.service.js';
 import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
@@ -13,7 +13,7 @@ export class CategoriesController {
 
   @Get()
   @Operation({ id: 'listCategories', summary: 'List categories', returns: [CategoryDto] })
-  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly CategoryDto[]> {
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<CategoryDto>> {
     return reply.page(await this.categories.list(query));
   }
 

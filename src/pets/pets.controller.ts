@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, Tag } from '../platform/api/operation.js';
+import type { Page } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { Sunset } from '../platform/api/sunset.js';
 import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
@@ -13,7 +14,7 @@ export class PetsController {
 
   @Get()
   @Operation({ id: 'listPets', summary: 'List animals', returns: [PetDto] })
-  async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<readonly PetDto[]> {
+  async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<Page<PetDto>> {
     return reply.page(await this.pets.list(query));
   }
 

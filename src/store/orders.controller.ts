@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { AccountId } from '../platform/api/caller.js';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import type { Page } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
@@ -18,7 +19,7 @@ export class OrdersController {
     @AccountId() accountId: string,
     @Query() query: ListOrdersQuery,
     @Reply() reply: ReplyHeaders,
-  ): Promise<readonly OrderDto[]> {
+  ): Promise<Page<OrderDto>> {
     return reply.page(await this.orders.list(accountId, query));
   }
 

@@ -1,8 +1,14 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
+import type { OperationFacts } from './operation-facts.js';
+
+/** A request to a controller: the guard gives it its operation before it checks anything. */
+export interface RoutedRequest extends Request {
+  operation: OperationFacts;
+}
 
 /** A request past the guard, with its account. */
-export interface AuthenticatedRequest extends Request {
+export interface AuthenticatedRequest extends RoutedRequest {
   accountId: string;
 }
 

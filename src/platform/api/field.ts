@@ -1,7 +1,6 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { ValidateBy, ValidateIf } from 'class-validator';
+import { getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator';
 
 /** Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null. */
 export interface FieldOptions {
@@ -15,50 +14,80 @@ interface Rule {
   /** What a valid value is, completing the sentence "name must be …". */
   must: string;
   accepts: (value: unknown) => boolean;
-  /** Runs before `accepts`, on the value as sent. */
+  /** Runs before `accepts`, on a value as sent. */
   read?: (value: unknown) => unknown;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
 }
 
-/** How one field of an answer is written. */
-export interface FieldWriter {
-  name: string;
-  write: (value: unknown) => string;
+/** What the decorator of a field has declared. class-validator keeps it beside the rule that it makes of it. */
+class Declared {
+  readonly isOptional: boolean;
+  readonly accepts: (value: unknown) => boolean;
+  readonly read: (value: unknown) => unknown;
+  readonly write: (value: unknown) => string;
+  private readonly must: string;
+
+  constructor({ optional = false }: FieldOptions, { must, accepts, read, write }: Rule) {
+    this.isOptional = optional;
+    this.must = must;
+    this.accepts = accepts;
+    this.read = read ?? ((value) => value);
+    this.write = write ?? JSON.stringify;
+  }
+
+  /** Why a value is refused. */
+  reason(property: string, value: unknown): string {
+    return value === undefined ? `${property} is required` : `${property} must be ${this.must}`;
+  }
 }
 
-const WRITERS = Symbol('writers');
-
-/** The fields of a DTO class in order, inherited ones first. */
-export function writersOf(type: Type): FieldWriter[] {
-  return (Reflect.getMetadata(WRITERS, type.prototype) as FieldWriter[] | undefined) ?? [];
+/** A field of a DTO class. */
+export interface Field {
+  readonly name: string;
+  readonly declared: Declared;
 }
 
-function Written(write: (value: unknown) => string): PropertyDecorator {
-  return (target, name) => {
-    const inherited = writersOf(target.constructor as Type);
-    Reflect.defineMetadata(WRITERS, [...inherited, { name: String(name), write }], target);
-  };
-}
+const isGiven = (_dto: unknown, value: unknown): boolean => value !== undefined;
 
-/**
- * One decorator for a field: its rule for class-validator, how class-transformer reads it, how an answer writes it, and
- * its OpenAPI schema.
- */
+/** One decorator for a field: how it is read, its rule for class-validator, how an answer writes it, its OpenAPI schema. */
 export function field(options: FieldOptions, rule: Rule): PropertyDecorator {
-  const { schema, must, accepts, read, write = JSON.stringify } = rule;
   const { description, example, optional = false } = options;
-  const message = ({ property, value }: { property: string; value: unknown }) =>
-    value === undefined ? `${property} is required` : `${property} must be ${must}`;
+  const declared = new Declared(options, rule);
+  const validator = {
+    validate: rule.accepts,
+    defaultMessage: (about?: { property: string; value: unknown }) =>
+      declared.reason(about!.property, about!.value),
+  };
   return applyDecorators(
-    ApiProperty({ description, example, required: !optional, ...schema } as ApiPropertyOptions),
-    ValidateBy({
-      name: must,
-      validator: { validate: accepts, defaultMessage: (args) => message(args as never) },
-    }),
-    Written(write),
-    ...(optional ? [ValidateIf((_dto, value) => value !== undefined)] : []),
-    ...(read ? [Transform(({ value }) => (value === undefined ? undefined : read(value)))] : []),
+    ApiProperty({ description, example, required: !optional, ...rule.schema } as ApiPropertyOptions),
+    ValidateBy({ name: rule.must, constraints: [declared], validator }),
+    ...(optional ? [ValidateIf(isGiven)] : []),
+  );
+}
+
+/** class-validator's rules of a class, its own first, each with the first thing that its decorator was told. */
+export function rulesOf(type: Type) {
+  const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
+  return rules.map(({ target, propertyName: name, constraints }) => {
+    // Most rules have no constraints, whatever their type says.
+    const [what] = (constraints as unknown[] | undefined) ?? [];
+    return { name, isInherited: target !== type, what };
+  });
+}
+
+/** The fields of a DTO class in order, inherited ones first; `PickType` and its like hand them on. */
+export function fieldsIn(type: Type): Field[] {
+  const rules = rulesOf(type);
+  const inOrder = [true, false].flatMap((first) => rules.filter(({ isInherited }) => isInherited === first));
+  return inOrder.flatMap(({ name, what }) => (what instanceof Declared ? [{ name, declared: what }] : []));
+}
+
+/** Whether class-validator knows nothing of a class beyond its fields. */
+export function hasOnlyFields(type: Type): boolean {
+  const optional = new Set(fieldsIn(type).map(({ name, declared }) => declared.isOptional && name));
+  return rulesOf(type).every(
+    ({ name, what }) => what instanceof Declared || (what === isGiven && optional.has(name)),
   );
 }
 

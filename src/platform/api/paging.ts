@@ -60,9 +60,19 @@ export class Page<T extends { id: string }> {
     private readonly read: (row: unknown) => T,
   ) {}
 
+  /** The rows, of which the items will be made; undefined once somebody has taken the items, and may have changed them. */
+  get untouched(): readonly unknown[] | undefined {
+    return this.own ? undefined : this.slice.rows;
+  }
+
   /** The items, which belong to whoever asked for the page. */
   get items(): T[] {
-    return (this.own ??= this.slice.rows.map((row) => this.read(row)));
+    return (this.own ??= this.readAll());
+  }
+
+  /** Items that nobody else has. */
+  readAll(): T[] {
+    return this.slice.rows.map((row) => this.read(row));
   }
 
   /** The cursor of the next page, if there is one. */

@@ -34,8 +34,7 @@ export function IntegerParam(options: FieldOptions & { min: number; max: number;
       schema: { type: 'integer', minimum: min, maximum: max, default: options.default },
       must: `an integer from ${min} to ${max} in plain decimal digits`,
       accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-      // Besides what was sent, this sees the default, which is already a number.
-      read: (value) => (typeof value === 'number' ? value : isInt64Text(value) ? Number(value) : UNREADABLE),
+      read: (value) => (isInt64Text(value) ? Number(value) : UNREADABLE),
     },
   );
 }

@@ -16,14 +16,15 @@ export class ReplyHeaders {
     return item;
   }
 
-  /** Returns the items of a page, and links to the next page with every filter kept (RFC 8288). */
-  page<T extends { id: string }>({ items, next }: Page<T>): readonly T[] {
+  /** Returns a page, and links to the next one with every filter kept (RFC 8288). */
+  page<T extends { id: string }>(page: Page<T>): Page<T> {
+    const { next } = page;
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);
       this.response.setHeader('Link', `<${this.address()}?${query.toString()}>; rel="next"`);
     }
-    return items;
+    return page;
   }
 
   /** The absolute address of the request without its query: under BASE_URL if that is set, else as it was called. */

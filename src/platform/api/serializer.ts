@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
-import { type FieldWriter, writersOf } from './field.js';
+import { type Field, fieldsIn } from './field.js';
+import { Page } from './paging.js';
 
 /** The body of an answer as it is sent. */
 export class JsonText {
@@ -14,23 +15,31 @@ export type Serializer<Item> = (item: Item) => JsonText;
  * Fields without a value are left out. Integers keep all their digits.
  */
 export function serializer(type: Type): Serializer<object> {
-  const write = objectWriter(writersOf(type));
+  const write = objectWriter(fieldsIn(type));
   return (item) => new JsonText(write(item));
 }
 
-/** The same for lists. A list that several requests share is written once. */
-export function listSerializer(type: Type): Serializer<readonly object[]> {
-  const write = objectWriter(writersOf(type));
-  const written = new WeakMap<readonly object[], JsonText>();
-  return (items) => {
-    let json = written.get(items);
-    if (!json) written.set(items, (json = new JsonText(`[${items.map(write).join(',')}]`)));
+/** The same for pages, and for lists. A page that several requests share, and none has touched, is written once. */
+export function listSerializer(type: Type): Serializer<Page<{ id: string }> | readonly object[]> {
+  const write = objectWriter(fieldsIn(type));
+  const writeAll = (items: readonly object[]) => new JsonText(`[${items.map(write).join(',')}]`);
+  const written = new WeakMap<readonly unknown[], JsonText>();
+  return (list) => {
+    if (!(list instanceof Page)) return writeAll(list);
+    const rows = list.untouched;
+    if (!rows) return writeAll(list.items);
+    let json = written.get(rows);
+    if (!json) written.set(rows, (json = writeAll(list.readAll())));
     return json;
   };
 }
 
-function objectWriter(fields: FieldWriter[]): (item: object) => string {
-  const prefixed = fields.map(({ name, write }) => ({ name, prefix: `${JSON.stringify(name)}:`, write }));
+function objectWriter(fields: Field[]): (item: object) => string {
+  const prefixed = fields.map(({ name, declared: { write } }) => ({
+    name,
+    prefix: `${JSON.stringify(name)}:`,
+    write,
+  }));
   return (item) => {
     let text = '';
     for (const { name, prefix, write } of prefixed) {

@@ -4,13 +4,12 @@ import {
   type ExecutionContext,
   Injectable,
   mixin,
-  SetMetadata,
   type Type,
   UseGuards,
 } from '@nestjs/common';
-import { ApiExtension } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiError } from './api-error.js';
+import { Declare } from './operation-facts.js';
 import { Clock } from '../process/clock.js';
 
 interface SunsetOptions {
@@ -22,19 +21,12 @@ interface SunsetOptions {
   successor: string;
 }
 
-/** Metadata key that marks a deprecated operation. */
-export const DEPRECATED = 'deprecated';
-
 /**
  * Deprecates an operation and ends it automatically. Until the sunset, its answers carry the headers `Deprecation` (RFC
  * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on it answers 410 `operation_removed`.
  */
 export function Sunset(options: SunsetOptions): MethodDecorator {
-  return applyDecorators(
-    UseGuards(sunsetGuard(options)),
-    SetMetadata(DEPRECATED, true),
-    ApiExtension('x-deprecated-sunset', options.sunset),
-  );
+  return applyDecorators(UseGuards(sunsetGuard(options)), Declare({ sunset: options.sunset }));
 }
 
 function sunsetGuard({ deprecated, sunset, successor }: SunsetOptions): Type<CanActivate> {

@@ -2,6 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundExcept
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
 import { ApiError } from '../api/api-error.js';
+import { writeError } from './error-response.js';
 import { requestIdOf } from './request-id.js';
 import { allowedMethods } from './router.js';
 
@@ -52,12 +53,4 @@ function answerUnrouted(request: Request, response: Response): void {
   // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
   if (request.method === 'OPTIONS') response.status(204).set(headers).end();
   else writeError(response, new ApiError('method_not_allowed', undefined, { headers }));
-}
-
-function writeError(response: Response, error: ApiError): void {
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  response.status(error.status).set(error.headers).json(error);
 }

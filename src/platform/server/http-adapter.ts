@@ -8,6 +8,7 @@ import { ListeningSockets } from './listening-sockets.js';
 import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
+import type { RoutedRequest } from '../api/caller.js';
 import { JsonText } from '../api/serializer.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
 import { toPath } from './request-target.js';
@@ -73,12 +74,19 @@ export class HttpAdapter extends ExpressAdapter {
     this.refuseWhatIsNone();
   }
 
-  /** Writes JSON that is text already; Express's `json` would serialize, hash and negotiate it again. */
-  override reply(response: Response, body: unknown, status?: number): unknown {
-    if (!(body instanceof JsonText)) return super.reply(response, body, status);
+  /**
+   * Writes what a controller returns as its operation declares it; Express's `json` would serialize, hash and negotiate
+   * it again. What declares nothing, and the failures of a filter, are Express's.
+   */
+  override reply(response: Response, body: unknown, status = response.statusCode): unknown {
+    const { operation } = response.req as Partial<RoutedRequest>;
+    const serialize = status < 300 ? operation?.serialize : undefined;
+    const json = body instanceof JsonText ? body : serialize?.(body as object);
+    if (!json) return super.reply(response, body, status);
+    response.statusCode = status;
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', Buffer.byteLength(body.text));
-    return response.end(body.text);
+    response.setHeader('Content-Length', Buffer.byteLength(json.text));
+    return response.end(json.text);
   }
 
   /** Requests under way. */

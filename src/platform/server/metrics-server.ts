@@ -4,7 +4,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiError } from '../api/api-error.js';
 import { cannotListen } from './cannot-listen.js';
-import { asResponse, refuse, stamp } from './refusals.js';
+import { writeError } from './error-response.js';
+import { refuse, stamp } from './refusals.js';
 import { Config } from '../../config.js';
 import { Metrics } from '../telemetry/metrics.js';
 
@@ -49,9 +50,7 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
       const text = await this.metrics.text();
       response.writeHead(200, { 'Content-Type': this.metrics.contentType }).end(text);
     } catch (error) {
-      const failure = error instanceof ApiError ? error : new ApiError('service_unavailable');
-      const { headers, body } = asResponse(failure);
-      response.writeHead(failure.status, headers).end(body);
+      writeError(response, error instanceof ApiError ? error : new ApiError('service_unavailable'));
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../api/api-error.js';
 import { PROBES } from '../telemetry/probes.js';
-import { asResponse } from './refusals.js';
+import { asResponse } from './error-response.js';
 
 const LIMITS = {
   /** Requests under way in this process. At a few ms each, more than these would wait longer than a client does. */

@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Refusal } from './request-observer.js';
 import { LOG, type Log } from '../telemetry/log.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { Throttle } from '../telemetry/throttle.js';
 
 const INTERVAL_MS = 10_000;
 
@@ -13,7 +14,7 @@ const INTERVAL_MS = 10_000;
 export class RefusalCounts implements OnApplicationShutdown {
   private readonly counts = new Map<Refusal, number>();
   private untold: Partial<Record<Refusal, number>> = {};
-  private timer?: NodeJS.Timeout;
+  private readonly throttle = new Throttle(INTERVAL_MS, () => this.tell());
 
   constructor(
     metrics: Metrics,
@@ -29,22 +30,17 @@ export class RefusalCounts implements OnApplicationShutdown {
   add(reason: Refusal): void {
     this.counts.set(reason, (this.counts.get(reason) ?? 0) + 1);
     this.untold[reason] = (this.untold[reason] ?? 0) + 1;
-    // The first of a series is logged at once.
-    if (!this.timer) this.tell();
+    this.throttle.happened();
   }
 
   onApplicationShutdown(): void {
-    this.tell();
-    clearTimeout(this.timer);
+    this.throttle.stop();
   }
 
   private tell(): void {
-    this.timer = undefined;
-    if (Object.keys(this.untold).length === 0) return;
     // Malformed requests are no trouble here; too many requests are.
     const level = this.untold.overloaded ? 'warn' : 'info';
     this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.untold });
     this.untold = {};
-    this.timer = setTimeout(() => this.tell(), INTERVAL_MS).unref();
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { asResponse, writeError } from './error-response.js';
 import { giveRequestId, requestIdOf } from './request-id.js';
 
 const REFUSALS: Record<string, ErrorCode> = {
@@ -63,20 +64,9 @@ export function refuseTunnel(socket: Socket): ErrorCode | undefined {
 /** RFC 9110, 10.1.1: the only expectation is `100-continue`, which is answered when the body is read. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): ErrorCode {
   stamp(request, response);
-  const error = new ApiError('expectation_failed');
-  const { headers, body } = asResponse(error);
-  response.writeHead(error.status, { ...headers, Connection: 'close' }).end(body);
+  const error = new ApiError('expectation_failed', undefined, { headers: { Connection: 'close' } });
+  writeError(response, error);
   return error.code;
-}
-
-/** An error as it is sent when Express is not there to write it. */
-export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
-  const body = JSON.stringify(error);
-  const type = 'application/json; charset=utf-8';
-  return {
-    headers: { ...error.headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) },
-    body,
-  };
 }
 
 /** Headers of every response: the id that is also logged, and what keeps browsers from guessing types or storing. */

@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../api/api-error.js';
+import type { OperationFacts } from '../api/operation-facts.js';
 
 /** A request as it is once it has been answered. */
 export interface ObservedRequest extends IncomingMessage {
-  /** The Express route that took it; undefined if none did. */
-  route?: object;
+  /** The Express route that took it, with its path such as `/v1/pets/:petId`; undefined if none did. */
+  route?: { path: string };
+  /** What its controller declares; undefined if it has not come to one. */
+  operation?: OperationFacts;
   /** Its account, if the guard has let it in. */
   accountId?: string;
 }

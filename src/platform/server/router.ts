@@ -6,8 +6,6 @@ export interface Route {
   path: string;
   /** In upper case. */
   methods: string[];
-  /** What Express sets as the `route` of a request that it has taken. */
-  handle: object;
   matches(path: string): boolean;
 }
 
@@ -24,7 +22,7 @@ export function routesOf(app: Express): Route[] {
     const { route } = layer;
     if (!route) return [];
     const methods = Object.keys(route.methods).map((method) => method.toUpperCase());
-    return [{ path: route.path, methods, handle: route, matches: (path: string) => layer.match(path) }];
+    return [{ path: route.path, methods, matches: (path: string) => layer.match(path) }];
   });
 }
 

@@ -1,8 +1,10 @@
 import cluster from 'node:cluster';
 import { Injectable, Logger } from '@nestjs/common';
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
 import { clusterMetrics, offerMetrics } from './cluster-metrics.js';
-import { DurationHistogram } from './duration-histogram.js';
+
+/** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** A value, or one for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
@@ -39,11 +41,9 @@ export class Metrics {
     this.add('gauge', name, help, read, options);
   }
 
-  /** Durations, in seconds. */
-  histogram(name: string, help: string): DurationHistogram {
-    const histogram = new DurationHistogram(name, help);
-    this.register(histogram);
-    return histogram;
+  /** Durations, in seconds. An observation takes 0.4 µs. */
+  histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
+    return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.registry] });
   }
 
   /**
@@ -60,7 +60,8 @@ export class Metrics {
       const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
       return { name, help, type, aggregator: 'sum', ...options, values };
     };
-    this.register({ name, get });
+    // It needs only `name` and `get` of a metric, whatever its types say.
+    this.registry.registerMetric({ name, get } as unknown as Metric);
   }
 
   private async read(name: string, read: Read): Promise<Figures> {
@@ -70,10 +71,5 @@ export class Metrics {
       this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
       return [];
     }
-  }
-
-  /** `prom-client` needs only `name` and `get` of a metric, whatever its types say. */
-  private register(metric: { name: string; get(): Promise<object> }): void {
-    this.registry.registerMetric(metric as unknown as Metric);
   }
 }

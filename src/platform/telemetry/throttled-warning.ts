@@ -1,11 +1,16 @@
 import type { Logger } from '@nestjs/common';
+import { Throttle } from './throttle.js';
 
 const INTERVAL_MS = 60_000;
 
-/** A warning that is logged at most once a minute, with the number of times it was raised. */
+/** A warning that is logged at most once a minute, with the number of times it was raised and the last reason. */
 export class ThrottledWarning {
   private count = 0;
-  private loggedAt = -Infinity;
+  private reason = '';
+  private readonly throttle = new Throttle(INTERVAL_MS, () => {
+    this.logger.warn(`${this.text} (${this.count} since the last such line): ${this.reason}`);
+    this.count = 0;
+  });
 
   constructor(
     private readonly logger: Logger,
@@ -14,9 +19,7 @@ export class ThrottledWarning {
 
   add(reason: string): void {
     this.count++;
-    if (performance.now() - this.loggedAt < INTERVAL_MS) return;
-    this.logger.warn(`${this.text} (${this.count} since the last such line): ${reason}`);
-    this.loggedAt = performance.now();
-    this.count = 0;
+    this.reason = reason;
+    this.throttle.happened();
   }
 }

@@ -24,7 +24,7 @@ export class AppointmentsController {
     @AccountId() accountId: string,
     @Query() query: ListAppointmentsQuery,
     @Reply() reply: ReplyHeaders,
-  ): Promise<readonly AppointmentDto[]> {
+  ): Promise<Page<AppointmentDto>> {
     return reply.page(await this.appointments.list(accountId, query));
   }
 

@@ -12,7 +12,7 @@ export class VetsV2Controller {
 
   @Get()
   @Operation({ id: 'listVetsV2', summary: 'List vets by their full names', returns: [VetV2Dto] })
-  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetV2Dto[]> {
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetV2Dto>> {
     return reply.page(await this.vets.list(query)).map(toVetV2);
   }
 

@@ -14,7 +14,7 @@ export class VetsController {
 
   @Get()
   @Operation({ id: 'listVets', summary: 'List vets', returns: [VetDto] })
-  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetDto[]> {
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetDto>> {
     return reply.page(await this.vets.list(query));
   }
 

@@ -11,6 +11,7 @@ import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
+import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
@@ -20,17 +21,6 @@ interface KeyedRequest {
   accountId: string;
   key: string;
   requestHash: Buffer;
-}
-
-/** An answer as it is stored. */
-export interface StoredAnswer {
-  body: string;
-  location: string | null;
-}
-
-/** An answer as it is given: for the first time, or again. */
-export interface GivenAnswer extends StoredAnswer {
-  replayed: boolean;
 }
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
@@ -60,7 +50,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     const stored = answerOf((await this.rows.add(request)).get(name), request);
-    if (stored) return { ...stored, replayed: true };
+    if (stored) return { answer: stored, isReplayed: true };
     // Another retry may have begun while the query was out.
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     this.running.add(name);
@@ -83,7 +73,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
       const isFirst = await lock(transaction, request);
       const { accountId, key, requestHash } = request;
       const stored = answerOf(await this.keys.findRow({ accountId, key }), request);
-      if (stored) return { ...stored, replayed: true };
+      if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
       // Only a row that has expired can be in the way.
@@ -92,7 +82,7 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
         { accountId, key, requestHash, ...answer, createdAt: new Date() },
         ['accountId', 'key'],
       );
-      return { ...answer, replayed: false };
+      return { answer, isReplayed: false };
     });
   }
 
@@ -136,10 +126,10 @@ function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): st
 function answerOf(
   stored: IdempotencyKey | null | undefined,
   { requestHash }: KeyedRequest,
-): StoredAnswer | undefined {
+): IdempotencyKey | undefined {
   if (!stored || stored.createdAt <= expiry()) return undefined;
   if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
-  return { body: stored.body, location: stored.location };
+  return stored;
 }
 
 function expiry(): Date {

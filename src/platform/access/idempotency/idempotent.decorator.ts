@@ -8,21 +8,22 @@ import {
   type RawBodyRequest,
   UseGuards,
 } from '@nestjs/common';
-import { ApiExtension, ApiHeader } from '@nestjs/swagger';
+import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { AuthenticatedRequest } from '../../api/caller.js';
 import { ApiError } from '../../api/api-error.js';
-import { MARKS } from '../../api/operation.js';
+import { Declare } from '../../api/operation-facts.js';
 import { JsonText } from '../../api/serializer.js';
 import { isLaterVersion, withoutVersion } from '../../api/versions.js';
-import { wrapMethod } from '../../api/wrap-method.js';
-import { type GivenAnswer, IdempotencyService, type StoredAnswer } from './idempotency.service.js';
+import { IdempotencyService } from './idempotency.service.js';
+import { answerToStore, give } from './stored-answer.js';
 
 const HEADER = 'Idempotency-Key';
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
-/** What the guard gives a request with the header: carries out its write once. */
-type Once = (write: () => Promise<StoredAnswer>) => Promise<GivenAnswer>;
+type Method = () => unknown;
+/** Carries out the write of a request with the header once, and resolves to its answer as it is sent. */
+type Once = (method: Method) => Promise<JsonText | undefined>;
 type IdempotentRequest = RawBodyRequest<AuthenticatedRequest> & { runOnce?: Once };
 
 /** Reads the header. */
@@ -31,41 +32,47 @@ class IdempotencyGuard implements CanActivate {
   constructor(private readonly idempotency: IdempotencyService) {}
 
   canActivate(context: ExecutionContext): true {
-    const [request] = context.getArgs<[IdempotentRequest]>();
+    const [request, response] = context.getArgs<[IdempotentRequest, Response]>();
     if (request.headers[HEADER.toLowerCase()] === undefined) return true;
     const [key = '', ...others] = request.headersDistinct[HEADER.toLowerCase()] ?? [];
     if (others.length > 0 || !VISIBLE.test(key)) {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
     }
-    const { accountId } = request;
-    request.runOnce = (write) => this.idempotency.once({ accountId, key, requestHash: hash(request) }, write);
+    const { accountId, operation } = request;
+    const keyed = { accountId, key, requestHash: hash(request) };
+    request.runOnce = async (method) =>
+      give(
+        await this.idempotency.once(keyed, async () => answerToStore(operation, await method(), response)),
+        response,
+      );
     return true;
   }
 }
 
-/** Gives the method the request and the response, as one parameter behind its own. */
-const RequestAndResponse = createParamDecorator((_data: unknown, context: ExecutionContext) =>
-  context.getArgs(),
+/** Gives the method what the guard has made of the header, as one parameter behind its own. */
+const OnceOf = createParamDecorator(
+  (_data: unknown, context: ExecutionContext) =>
+    context.switchToHttp().getRequest<IdempotentRequest>().runOnce,
 );
 
 /**
- * Calls the method through the guard's `runOnce`. It wraps the method instead of being an interceptor, because Nest would
- * then make an Observable of every call, also of those without the header.
+ * Calls the method through the guard's `runOnce`, if there is one: other callers have none. It wraps the method instead of
+ * being an interceptor, because Nest would then make an Observable of every call, also of those without the header.
  */
 const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescriptor) => {
+  const method = descriptor.value as (...args: unknown[]) => unknown;
   const { length } = Reflect.getMetadata('design:paramtypes', target, name) as unknown[];
-  RequestAndResponse()(target, name, length);
-  wrapMethod(descriptor, (call) => async (args) => {
-    const [request, response] = args[length] as [IdempotentRequest, Response];
-    if (!request.runOnce) return call(args);
-    const answer = await request.runOnce(async () => {
-      const { text } = (await call(args)) as JsonText;
-      return { body: text, location: (response.getHeader('Location') as string | undefined) ?? null };
-    });
-    if (answer.location) response.setHeader('Location', answer.location);
-    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true');
-    return new JsonText(answer.body);
-  });
+  OnceOf()(target, name, length);
+  const wrapped = function (this: unknown, ...args: unknown[]): unknown {
+    const [once] = args.splice(length) as [Once?];
+    const run = () => method.apply(this, args);
+    return once ? once(run) : run();
+  };
+  // Decorators below have left theirs on the method; those above find the wrapper.
+  for (const key of Reflect.getMetadataKeys(method)) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), wrapped);
+  }
+  descriptor.value = Object.defineProperty(wrapped, 'name', { value: method.name });
 };
 
 /**
@@ -83,8 +90,9 @@ function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
 
 /**
  * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
- * within a day, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header). It
- * stands above `@Operation`, whose written answer it stores.
+ * within a day, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
+ * whatever its method and its status. It may stand anywhere among the decorators. With the header, interceptors see the
+ * answer as it is stored.
  */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
@@ -97,6 +105,6 @@ export function Idempotent(): MethodDecorator {
       required: false,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     }),
-    ApiExtension(MARKS.idempotent, true),
+    Declare({ idempotent: true }),
   );
 }

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { writersOf } from '../../api/field.js';
+import { fieldsIn } from '../../api/field.js';
 import type { Page, PageQuery } from '../../api/paging.js';
 
 /** The fields of a row, each value as JSON. */
@@ -8,8 +8,8 @@ export type Fields = Record<string, string>;
 /** An item as its DTO class defines it, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
   const values = item as Record<string, unknown>;
-  const given = writersOf(type).filter(({ name }) => values[name] !== undefined && values[name] !== null);
-  return Object.fromEntries(given.map(({ name, write: toJson }) => [name, toJson(values[name])]));
+  const given = fieldsIn(type).filter(({ name }) => values[name] !== undefined && values[name] !== null);
+  return Object.fromEntries(given.map(({ name, declared }) => [name, declared.write(values[name])]));
 }
 
 /** Every row of a list, page by page. */

@@ -1,4 +1,4 @@
-import type { Access } from '../../api/operation.js';
+import type { Access } from '../../api/operation-facts.js';
 import { aboveVersions, isLaterVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
 import type { Placed } from './placed.js';
@@ -13,8 +13,8 @@ interface Call {
   method: string;
   url: string;
   access: Access;
-  /** JSON text of the example body. */
-  body?: string;
+  /** The example body. */
+  body?: unknown;
 }
 
 /** How to call an operation with its example, ready to paste. */
@@ -29,20 +29,25 @@ export function codeSamples(placed: Placed, access: Access, config: Config): Sam
 
 function describeCall(placed: Placed, access: Access, config: Config): Call {
   const { path, method, operation } = placed;
-  const body = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
+  const content = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
     ?.content;
   const parameters = (operation.parameters ?? []) as {
     name: string;
     in: string;
     schema?: { example?: string | number };
   }[];
-  const examples = new Map(parameters.map(({ name, schema }) => [name, String(schema?.example ?? name)]));
-  const example = body?.['application/json']?.example;
+  const examples = new Map(
+    parameters.map(({ name, schema }) => [name, encodeURIComponent(schema?.example ?? name)]),
+  );
   return {
     method: method.toUpperCase(),
-    url: serverOf(placed, config) + path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
+    // An apostrophe, which a URL may have as it is, would end a text in TypeScript.
+    url: (serverOf(placed, config) + path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!)).replaceAll(
+      "'",
+      '%27',
+    ),
     access,
-    body: example === undefined ? undefined : spaced(example),
+    body: content?.['application/json']?.example,
   };
 }
 
@@ -54,11 +59,16 @@ function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): stri
 }
 
 function curl({ method, url, access, body }: Call): string {
-  const parts = [method === 'GET' ? `curl ${url}` : `curl -X ${method} ${url}`];
+  const parts = [method === 'GET' ? `curl ${inShell(url)}` : `curl -X ${method} ${inShell(url)}`];
   if (access === 'bearer') parts.push('-H "Authorization: Bearer $API_KEY"');
   if (access === 'basic') parts.push('-u "$EMAIL:$PASSWORD"');
-  if (body) parts.push("-H 'Content-Type: application/json'", `-d '${body}'`);
+  if (body !== undefined) parts.push("-H 'Content-Type: application/json'", `-d ${inShell(literal(body))}`);
   return parts.join(' \\\n  ');
+}
+
+/** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
+function inShell(text: string): string {
+  return /^[\w%+,./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 const PYTHON_AUTHORIZATION: Record<Access, string | undefined> = {
@@ -67,13 +77,14 @@ const PYTHON_AUTHORIZATION: Record<Access, string | undefined> = {
   bearer: 'headers={"Authorization": f"Bearer {os.environ[\'API_KEY\']}"}',
 };
 
-/**
- * With `requests`, which most Python programs use. The examples contain no `true`, `false` or `null`, so their JSON is
- * also a Python dictionary.
- */
+/** With `requests`, which most Python programs use. */
 function python({ method, url, access, body }: Call): string {
   const authorization = PYTHON_AUTHORIZATION[access];
-  const parts = [`"${url}"`, ...(authorization ? [authorization] : []), ...(body ? [`json=${body}`] : [])];
+  const parts = [
+    `"${url}"`,
+    ...(authorization ? [authorization] : []),
+    ...(body === undefined ? [] : [`json=${literal(body, IN_PYTHON)}`]),
+  ];
   return [
     ...(authorization ? ['import os', ''] : []),
     'import requests',
@@ -94,18 +105,40 @@ const AUTHORIZATION: Record<Access, string | undefined> = {
 function typescript({ method, url, access, body }: Call): string {
   const headers = [
     ...(AUTHORIZATION[access] ? [`Authorization: ${AUTHORIZATION[access]}`] : []),
-    ...(body ? ["'Content-Type': 'application/json'"] : []),
+    ...(body === undefined ? [] : ["'Content-Type': 'application/json'"]),
   ];
   const options = [
     ...(method === 'GET' ? [] : [`method: '${method}'`]),
     ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} }`] : []),
-    ...(body ? [`body: JSON.stringify(${body})`] : []),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${literal(body)})`]),
   ];
   const result = method === 'DELETE' ? 'response.status' : 'response.status, await response.json()';
   return `const response = await fetch('${url}', {\n${options.map((option) => `  ${option},\n`).join('')}});\nconsole.log(${result});`;
 }
 
-/** JSON on one line, with spaces as people write it. Its strings are not touched: line breaks in them are escaped. */
-function spaced(value: unknown): string {
-  return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+/** Words that are not those of JSON. All other JSON means the same in Python. */
+const IN_PYTHON: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
+
+/** A value as JSON on one line, with spaces as people write it, or as another language has it. */
+function literal(value: unknown, words: Record<string, string> = {}): string {
+  if (Array.isArray(value))
+    return between(
+      '[',
+      value.map((item) => literal(item, words)),
+      ']',
+    );
+  if (typeof value === 'object' && value !== null) {
+    const properties = Object.entries(value).filter(([, held]) => held !== undefined);
+    return between(
+      '{',
+      properties.map(([name, held]) => `${JSON.stringify(name)}: ${literal(held, words)}`),
+      '}',
+    );
+  }
+  const text = JSON.stringify(value);
+  return words[text] ?? text;
+}
+
+function between(open: string, items: string[], close: string): string {
+  return items.length === 0 ? open + close : `${open} ${items.join(', ')} ${close}`;
 }

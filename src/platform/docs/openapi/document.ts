@@ -4,7 +4,9 @@ import type { Express } from 'express';
 import { dump } from 'js-yaml';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
+import type { Tag } from '../../api/operation-facts.js';
 import { StaticContent } from '../../server/static-content.js';
+import { declaredOperations, defaultId } from './declared.js';
 import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
@@ -48,16 +50,28 @@ function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObje
     .addSecurity('basicAuth', { type: 'http', scheme: 'basic', description: BASIC })
     .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: BEARER })
     .build();
-  const document = SwaggerModule.createDocument(app, base);
+  const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   document.paths = relativePaths(document.paths, config);
-  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    METHODS.flatMap((method) => (item[method] ? [{ path, method, operation: item[method] }] : [])),
-  );
-  const tags = operations.map((one) => finishOperation(one, document, config));
-  document.tags = [...new Map(tags.map((tag) => [tag.name, tag])).values()];
+  document.tags = finishOperations(app, document, config);
   finishSchemas(document);
   document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
+}
+
+/** Completes every operation, and returns their tags. */
+function finishOperations(app: NestExpressApplication, document: OpenAPIObject, config: Config): Tag[] {
+  const declared = declaredOperations(app);
+  const tags = new Map<string, Tag>();
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (!operation) continue;
+      const facts = declared.get(operation.operationId!)!;
+      finishOperation({ path, method, operation }, facts, document, config);
+      tags.set(facts.tag.name, facts.tag);
+    }
+  }
+  return [...tags.values()];
 }
 
 /** Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time. */

@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { ApiError, ERROR_CODES, type ErrorCode } from '../../api/api-error.js';
-import type { Access } from '../../api/operation.js';
+import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import { HEADERS, headerReferences } from './headers.js';
 import type { Operation } from './placed.js';
 
@@ -28,14 +28,14 @@ const WITH_BODY: ErrorCode[] = [
 ];
 
 /** The error responses of an operation: its own, and those that follow from its properties. */
-export function errorResponses(operation: Operation, access: Access, own: Errors): Operation['responses'] {
+export function errorResponses(operation: Operation, facts: OperationFacts): Operation['responses'] {
   const parameters = (operation.parameters ?? []) as { name: string }[];
-  const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[access]];
+  const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   if (operation.requestBody) codes.push(...WITH_BODY);
   if (operation.requestBody || parameters.length > 0) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
-  if (operation['x-deprecated-sunset']) codes.push('operation_removed');
-  const all = [...codes.map((code) => [code, ERROR_CODES[code].status] as const), ...entries(own)];
+  if (facts.sunset) codes.push('operation_removed');
+  const all = [...codes.map((code) => [code, ERROR_CODES[code].status] as const), ...entries(facts.errors)];
   const byStatus = Object.groupBy(all, ([, status]) => status);
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, found]) => [

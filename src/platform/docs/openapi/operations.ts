@@ -1,25 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { ErrorCode } from '../../api/api-error.js';
-import { type Access, MARKS } from '../../api/operation.js';
+import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import type { Config } from '../../../config.js';
 import { codeSamples } from './code-samples.js';
 import { errorResponses } from './errors.js';
 import { type HEADERS, headerReferences } from './headers.js';
 import type { Operation, Placed } from './placed.js';
 import { exampleFor, namePage, type Schema } from './schemas.js';
-
-interface Tag {
-  name: string;
-  description: string;
-}
-
-interface Marks {
-  access: Access;
-  errors: Partial<Record<ErrorCode, number>>;
-  located: boolean;
-  idempotent: boolean;
-  tag: Tag;
-}
 
 interface Media {
   schema: Schema;
@@ -32,37 +18,29 @@ const SECURITY: Record<Access, Record<string, string[]>[]> = {
   bearer: [{ bearerAuth: [] }],
 };
 
-/** Completes an operation with what its marks and its own shape say, and returns its tag. */
-export function finishOperation(placed: Placed, document: OpenAPIObject, config: Config): Tag {
+/** Completes an operation with what its decorators and its own shape say. */
+export function finishOperation(
+  placed: Placed,
+  facts: OperationFacts,
+  document: OpenAPIObject,
+  config: Config,
+): void {
   const { operation } = placed;
-  const { access, errors, located, idempotent, tag } = takeMarks(operation);
+  const { access, idempotent, sunset } = facts;
   operation.security = SECURITY[access];
   for (const parameter of (operation.parameters ?? []) as { schema?: Schema }[]) {
     if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
   }
   giveExample(document, operation.requestBody);
-  finishSuccess(document, operation, { located, idempotent });
-  if (idempotent) Object.assign(errors, { idempotency_key_in_use: 409, idempotency_key_reused: 422 });
-  Object.assign(operation.responses, errorResponses(operation, access, errors));
-  if (operation['x-deprecated-sunset']) finishDeprecated(operation);
+  finishSuccess(document, operation, facts);
+  const errors = idempotent ? { ...facts.errors, ...KEY_ERRORS } : facts.errors;
+  Object.assign(operation.responses, errorResponses(operation, { ...facts, errors }));
+  if (sunset) finishDeprecated(operation, sunset);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
-  return tag;
 }
 
-function takeMarks(operation: Operation): Marks {
-  const take = (mark: string) => {
-    const value = operation[mark as never];
-    delete operation[mark as never];
-    return value;
-  };
-  return {
-    access: take(MARKS.access) ?? 'bearer',
-    errors: take(MARKS.errors) ?? {},
-    located: take(MARKS.located) ?? false,
-    idempotent: take(MARKS.idempotent) ?? false,
-    tag: take(MARKS.tag) ?? { name: '', description: '' },
-  };
-}
+/** The errors of an operation that accepts an `Idempotency-Key`. */
+const KEY_ERRORS = { idempotency_key_in_use: 409, idempotency_key_reused: 422 };
 
 const SUCCESS: Record<string, string> = {
   200: 'Success.',
@@ -74,7 +52,7 @@ const SUCCESS: Record<string, string> = {
 function finishSuccess(
   document: OpenAPIObject,
   operation: Operation,
-  { located, idempotent }: Pick<Marks, 'located' | 'idempotent'>,
+  { located, idempotent }: OperationFacts,
 ): void {
   const [status, response] = Object.entries(operation.responses)[0] as unknown as [
     string,
@@ -98,10 +76,10 @@ function giveExample(document: OpenAPIObject, owner: unknown): void {
 }
 
 /** The headers of a deprecated operation come with every answer that gets past the guard. */
-function finishDeprecated(operation: Operation): void {
+function finishDeprecated(operation: Operation, sunset: string): void {
+  operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
-  operation.description =
-    `Will be removed on ${operation['x-deprecated-sunset']}. ${operation.description ?? ''}`.trim();
+  operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {
     const response = operation.responses[status] as { headers?: object } | undefined;
     if (response) Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', 'Successor']));

@@ -1,0 +1,43 @@
+import type { Response } from 'express';
+import type { OperationFacts } from '../../api/operation-facts.js';
+import { JsonText } from '../../api/serializer.js';
+import type { IdempotencyKey } from './idempotency-key.entity.js';
+
+/** The response headers that belong to an answer, each by the property that keeps it. */
+const HEADERS = { location: 'Location' } as const;
+
+/** An answer as it is stored; its body is empty if it has none. */
+export type StoredAnswer = Pick<IdempotencyKey, 'body' | keyof typeof HEADERS>;
+
+/** An answer as it is given: for the first time, or again. */
+export interface GivenAnswer {
+  answer: StoredAnswer;
+  isReplayed: boolean;
+}
+
+/** What a method has returned, and the headers that it has set. */
+export function answerToStore(operation: OperationFacts, value: unknown, response: Response): StoredAnswer {
+  const kept = Object.entries(HEADERS).map(([property, name]) => [
+    property,
+    response.getHeader(name) ?? null,
+  ]);
+  return { ...(Object.fromEntries(kept) as Omit<StoredAnswer, 'body'>), body: textOf(operation, value) };
+}
+
+/** Sets the headers of an answer, and returns its body as it is sent. */
+export function give({ answer, isReplayed }: GivenAnswer, response: Response): JsonText | undefined {
+  for (const [property, name] of Object.entries(HEADERS)) {
+    const value = answer[property as keyof typeof HEADERS];
+    if (value !== null) response.setHeader(name, value);
+  }
+  if (isReplayed) response.setHeader('Idempotency-Replayed', 'true');
+  return answer.body === '' ? undefined : new JsonText(answer.body);
+}
+
+/** @throws Error for what is not sent as JSON, and so could not be given again as it was */
+function textOf({ id, serialize }: OperationFacts, value: unknown): string {
+  if (serialize) return serialize(value as object).text;
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'object') return JSON.stringify(value);
+  throw new Error(`${id} is idempotent, and returns a ${typeof value} instead of an object`);
+}

@@ -1,0 +1,73 @@
+import type { ErrorCode } from './api-error.js';
+import type { Serializer } from './serializer.js';
+
+/** How an operation is opened: to anyone, to an email and password, or to an API key. */
+export type Access = 'public' | 'basic' | 'bearer';
+
+/** The id of what no `@Operation` names: it is not in the OpenAPI document. */
+export const NO_ID = 'none';
+
+/** A heading of the OpenAPI document, with a line on what is under it. */
+export interface Tag {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** What the decorators of a method and of its controller say of an operation. */
+export interface OperationFacts {
+  /** The operationId. */
+  readonly id: string;
+  readonly access: Access;
+  readonly stability: 'beta' | 'experimental' | 'stable';
+  /** Day from which a deprecated operation is gone, as YYYY-MM-DD (UTC). */
+  readonly sunset?: string;
+  /** Whether it accepts an `Idempotency-Key`. */
+  readonly idempotent: boolean;
+  /** Whether its answer has a `Location`. */
+  readonly located: boolean;
+  /** The errors that it has besides those of every operation, with their statuses. */
+  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** Its heading in the OpenAPI document. */
+  readonly tag: Tag;
+  /** Writes what the method returns; undefined where no class of the answer is declared. */
+  readonly serialize?: Serializer<object>;
+}
+
+const UNDECLARED: OperationFacts = {
+  id: NO_ID,
+  access: 'bearer',
+  stability: 'stable',
+  idempotent: false,
+  located: false,
+  errors: {},
+  tag: { name: '', description: '' },
+};
+
+const FACTS = Symbol('facts of an operation');
+
+/** Declares facts of a method, or of all methods of a controller. Several such decorators add up, in any order. */
+export function Declare(facts: Partial<OperationFacts>): MethodDecorator & ClassDecorator {
+  return (target: object, _name?: unknown, descriptor?: PropertyDescriptor) => {
+    const declaring = (descriptor?.value as object | undefined) ?? target;
+    Reflect.defineMetadata(FACTS, { ...declaredBy(declaring), ...facts }, declaring);
+  };
+}
+
+type Handler = object;
+type Controller = object;
+/** By both, because several controllers can inherit one method. */
+const known = new Map<Handler, Map<Controller, OperationFacts>>();
+
+/** The facts of an operation, put together once; what the method declares comes before what its controller does. */
+export function operationOf(handler: Handler, controller: Controller): OperationFacts {
+  let facts = known.get(handler)?.get(controller);
+  if (!facts) {
+    facts = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    known.set(handler, (known.get(handler) ?? new Map<Controller, OperationFacts>()).set(controller, facts));
+  }
+  return facts;
+}
+
+function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
+  return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
+}
