@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Exchange, holdAgainstDocument } from './contract.js';
+import { type Exchange, holdAgainstDocument, type Placed } from './contract.js';
 import type { Service } from './service.js';
 
 /** The log is written ten times a second. */
@@ -140,6 +140,13 @@ export async function createKey(service: Service, account?: Credentials): Promis
   const owner = account ?? (await createAccount(service));
   const { body } = await call(service, 'POST', '/v1/api-keys', { account: owner, body: { name: 'test' } });
   return body.key;
+}
+
+/** Those of some credentials that an operation requires. */
+export function credentialsFor({ operation }: Placed, { account, key }: CallOptions): CallOptions {
+  const scheme = Object.keys(operation.security[0] ?? {})[0];
+  if (scheme === 'basicAuth') return { account };
+  return scheme ? { key } : {};
 }
 
 /** Expects exactly the Error shape with this status and code, and returns its message. */
