@@ -159,5 +159,16 @@ export function expectError(answer: Answer, status: number, code: string): strin
   return answer.body.message;
 }
 
+/** Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key. */
+export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
+  const revoked = Date.now();
+  let begun = revoked;
+  for (let all = await send(); all.some(({ status }) => status !== 401); all = await send()) {
+    expect(new Set(all.map(({ status }) => status)).difference(new Set([200, 401]))).toEqual(new Set());
+    expect(begun - revoked).toBeLessThan(1_000);
+    begun = Date.now();
+  }
+}
+
 /** A timestamp as every answer writes it: ISO 8601, UTC, with milliseconds and `Z`. */
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
