@@ -111,6 +111,8 @@ describe('Keys', () => {
     });
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
     expect(await json(['keys', 'list', email])).toEqual([told]);
+    // So that the service has just seen it.
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
     expect(await run(['keys', 'revoke', email, String(told.id)])).toMatchObject({
       code: 0,
       stdout: `Key ${told.id} is revoked.\n`,

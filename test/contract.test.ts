@@ -225,7 +225,7 @@ describe('A failing database', () => {
       const message = expectError(answer, 500, 'internal_error');
       expect(message).toBe('Something went wrong on our side.');
     }
-    await eventually(() => other.output().includes('relation \\"api_keys\\" does not exist'), 2_000);
+    await eventually(() => other.output().includes('relation \\"api_keys\\" does not exist'));
     const sent = operations.flatMap((one) =>
       Object.values((exampleOf(one) ?? {}) as Record<string, unknown>),
     );

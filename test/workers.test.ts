@@ -205,7 +205,7 @@ describe('as one service', () => {
     const workers = workersOf(service.process.pid!);
     expect(workers).toHaveLength(3);
     service.process.kill('SIGKILL');
-    await eventually(() => !workers.some(isThere), 3_000);
+    await eventually(() => !workers.some(isThere));
     expect(await isServed(service.url)).toBe(false);
   });
 

@@ -6,6 +6,8 @@ import type { Service } from './service.js';
 
 /** The log is written ten times a second. */
 const LOGGED_WITHIN_MS = 500;
+/** A response that pauses for longer is over. */
+const PAUSE_MS = 2_000;
 
 export interface CallOptions {
   /** API key, sent as bearer. */
@@ -72,13 +74,13 @@ async function loggedFor(service: Service, { headers }: Answer): Promise<string 
 }
 
 /**
- * Sends bytes over a socket, and reads the response until it is complete, the server closes, or `waitMs` have passed
- * since the last byte.
+ * Sends bytes over a socket, and reads the response until it is complete, the server closes, or nothing has come for
+ * a while.
  */
 export async function send(
   service: Service,
   bytes: string | Buffer,
-  { method = 'GET', path = '/', waitMs = 500 } = {},
+  { method = 'GET', path = '/' } = {},
 ): Promise<Answer> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
@@ -91,7 +93,7 @@ export async function send(
       chunks.push(chunk);
       clearTimeout(timer);
       if (isWhole(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
-      else timer = setTimeout(() => socket.destroy(), waitMs);
+      else timer = setTimeout(() => socket.destroy(), PAUSE_MS);
     });
     socket.on('close', () => {
       clearTimeout(timer);
