@@ -21,8 +21,7 @@ export default {
   },
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
-  // They wait more than they work. The last one needs the results of all others.
+  // They wait more than they work.
   maxWorkers: 2,
-  testSequencer: '<rootDir>/test/support/sequencer.js',
   testTimeout: 30_000,
 };

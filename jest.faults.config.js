@@ -7,7 +7,6 @@ export default {
   testPathIgnorePatterns: ['/node_modules/'],
   globalSetup: '<rootDir>/test/faults/support/global-setup.js',
   globalTeardown: '<rootDir>/test/faults/support/global-teardown.js',
-  testSequencer: '@jest/test-sequencer',
   // One at a time: each needs the whole machine.
   maxWorkers: 1,
   testTimeout: 60_000,

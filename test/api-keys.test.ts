@@ -10,6 +10,7 @@ import {
   type Credentials,
   expectError,
   TIMESTAMP,
+  expectRevoked,
 } from './support/client.js';
 import { nextOf, walk } from './support/paging.js';
 import { everythingStored, type Service, startService } from './support/service.js';
@@ -125,7 +126,7 @@ describe('GET /api-keys', () => {
 
 describe('An API key', () => {
   test('that is unknown, malformed, expired or revoked is refused alike', async () => {
-    const end = Date.now() + 1000;
+    const end = Date.now() + 2000;
     const { body: ending } = await create({ name: 'Ends', expiresAt: new Date(end).toISOString() });
     const { body: revoked } = await create({ name: 'Revoked' });
     await revoke(revoked.id);
@@ -140,10 +141,10 @@ describe('An API key', () => {
   });
 
   test('that expires works until then, and not after, even if it was just used', async () => {
-    const end = Date.now() + 1500;
+    const end = Date.now() + 2000;
     const { body } = await create({ name: 'Ends', expiresAt: new Date(end).toISOString() });
-    while (Date.now() < end - 300) expect((await use(body.key)).status).toBe(200);
-    await sleep(end + 1 - Date.now());
+    for (let answer = await use(body.key); Date.now() < end; answer = await use(body.key))
+      expect(answer.status).toBe(200);
     expectError(await use(body.key), 401, 'invalid_api_key');
   });
 
@@ -199,12 +200,7 @@ describe('DELETE /api-keys/{keyId}', () => {
     const { body } = await create({ name: 'Everywhere' });
     expect((await use(body.key, other)).status).toBe(200);
     await revoke(body.id);
-    const answered = Date.now();
-    let asked = 0;
-    while ((await use(body.key, other)).status === 200) {
-      expect(asked).toBeLessThan(1000);
-      asked = Date.now() - answered;
-    }
+    await expectRevoked(async () => [await use(body.key, other)]);
     expectError(await use(body.key, other), 401, 'invalid_api_key');
   });
 

@@ -52,7 +52,7 @@ async function statusOf(id: string, { at = service, by = key } = {}): Promise<st
   return (await call(at, 'GET', `/v1/messages/${id}`, { key: by })).body.status;
 }
 
-const becomes = (id: string, status: string, where = {}, withinMs = 8_000) =>
+const becomes = (id: string, status: string, where = {}, withinMs?: number) =>
   eventually(async () => (await statusOf(id, where)) === status, withinMs);
 
 const jobs = (databaseUrl: string) =>
@@ -134,7 +134,7 @@ describe('A message', () => {
     await eventually(async () => {
       await query(service.databaseUrl, ageJob, [id]);
       return (await statusOf(id)) === 'failed';
-    }, 8_000);
+    });
   });
 });
 
@@ -395,10 +395,10 @@ const SLOW: Record<string, () => Promise<void>> = {
     await eventually(() => deaf.calls.length === 1);
     const begun = performance.now();
     expect(await first.stop()).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(2_500);
+    expect(performance.now() - begun).toBeLessThan(5_000);
     deaf.stop();
     const second = await startService({ ...receiver.env, DATABASE_URL: first.databaseUrl });
-    await eventually(() => receiver.callsFor(id).length === 1, 5_000);
+    await eventually(() => receiver.callsFor(id).length === 1);
     // A stop lets a delivery finish if it can.
     expect(await second.stop()).toBe(0);
     expect(await query(first.databaseUrl, 'SELECT status FROM messages')).toEqual([{ status: 'delivered' }]);

@@ -4,7 +4,8 @@ import { connect, Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { Overload } from '../src/platform/server/overload.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
-import { operations } from './support/contract.js';
+import { addressOf, operations } from './support/contract.js';
+import { eventually } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -31,9 +32,10 @@ describe('Authentication', () => {
 
   test.each(protectedOperations.map((one) => [one.operation.operationId, one] as const))(
     '%s refuses a request without credentials, and one with a malformed body alike',
-    async (_id, { method, path, operation }) => {
+    async (_id, one) => {
+      const { method, operation } = one;
       const isBasic = 'basicAuth' in operation.security[0]!;
-      const address = `/v1${path.replace(/\{\w+\}/g, 'x')}?limit=x`;
+      const address = `${addressOf(one, () => 'x')}?limit=x`;
       const bodies = method === 'GET' ? [undefined] : [undefined, '{', '\0'];
       for (const body of bodies) {
         const answer = await call(service, method, address, { body });
@@ -225,15 +227,15 @@ describe('Bodies', () => {
   });
 
   test('have their type checked in no time, however many spaces it has', async () => {
-    const begin = performance.now();
     const type = `application/json${' '.repeat(15_000)}x`;
     const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
-    expectError(
-      await raw([...lines, `Content-Type: ${type}`, 'Content-Length: 2'], '{}'),
-      400,
-      'invalid_content_type',
-    );
-    expect(performance.now() - begin).toBeLessThan(150);
+    // A busy machine may be slow now and then, a slow check always is.
+    await eventually(async () => {
+      const begin = performance.now();
+      const answer = await raw([...lines, `Content-Type: ${type}`, 'Content-Length: 2'], '{}');
+      expectError(answer, 400, 'invalid_content_type');
+      return performance.now() - begin < 150;
+    });
   });
 
   test.each([

@@ -6,9 +6,10 @@ import {
   createAccount,
   createKey,
   type Credentials,
+  credentialsFor,
   expectError,
 } from './support/client.js';
-import { document, holdAgainstDocument, operations, type Placed } from './support/contract.js';
+import { addressOf, document, holdAgainstDocument, operations, type Placed } from './support/contract.js';
 import { exchange, garbage, type RawAnswer } from './support/garbage.js';
 import { bodyOf, parameters, type Parts, pathOf, validParts } from './support/generate.js';
 import { nextOf } from './support/paging.js';
@@ -50,7 +51,7 @@ beforeAll(async () => {
     await createKey(service, account);
   }
   for (const one of operations.filter((each) => parameters(each, 'query').length > 0)) {
-    const page = await call(service, 'GET', `/v1${one.path}?limit=1`, credentials(one));
+    const page = await call(service, 'GET', `${addressOf(one)}?limit=1`, credentials(one));
     const next = nextOf(page);
     if (next) cursors.set(one.path, next.searchParams.get('cursor')!);
   }
@@ -65,11 +66,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-function credentials({ operation }: Placed): CallOptions {
-  const scheme = Object.keys(operation.security[0] ?? {})[0];
-  if (scheme === 'basicAuth') return { account };
-  return scheme ? { key } : {};
-}
+const credentials = (one: Placed) => credentialsFor(one, { key, account });
 
 function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
   return call(service, parts.method, pathOf(parts), {

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
-import { call, createKey, expectError } from './support/client.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, call, createKey, expectError } from './support/client.js';
+import { eventually } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -66,16 +68,12 @@ describe('Idempotency-Key', () => {
     expect(other.body.id).not.toBe(first.body.id);
   });
 
-  test('writes one row for a thousand concurrent retries: each is the answer, its repetition, or 409', async () => {
+  test('writes one row for a thousand concurrent retries, each of which gets its one answer in the end', async () => {
     const before = await count('messages');
     const all = await Promise.all(
-      Array.from({ length: 1000 }, () => post('/v1/messages', { message: 'Once' }, 'thousand')),
+      Array.from({ length: 1000 }, () => persist({ message: 'Once' }, 'thousand')),
     );
-    const answers = all.filter(({ status }) => status === 202);
-    const others = all.filter(({ status }) => status !== 202);
-    expect(answers.length).toBeGreaterThan(0);
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    for (const other of others) expectError(other, 409, 'idempotency_key_in_use');
+    expect(new Set(all.map(({ text }) => text)).size).toBe(1);
     expect(await count('messages')).toBe(before + 1);
   });
 
@@ -88,18 +86,25 @@ describe('Idempotency-Key', () => {
     for (const { status, text } of all) expect([status, text]).toEqual([202, first.text]);
   });
 
-  test('answers 409 while the first request is running, on another instance too', async () => {
+  test('answers 409 while the first request is running, on another instance too, to any number', async () => {
     for (const [path, body, other, table] of await writes()) {
-      const retryKey = randomUUID();
-      const release = await lockTable(table);
-      const first = post(path, body, retryKey);
-      await waitForLock();
-      expectError(await post(path, body, retryKey), 409, 'idempotency_key_in_use');
-      expectError(await post(path, other, retryKey), 409, 'idempotency_key_in_use');
-      const elsewhere = { key, body, headers: { 'Idempotency-Key': retryKey } };
-      expectError(await call(second, 'POST', path, elsewhere), 409, 'idempotency_key_in_use');
-      await release();
-      expect((await first).status).toBeLessThan(300);
+      let whileItRan: Answer[] = [];
+      // The first request gives up a locked table soon, so that the others may come too late.
+      await eventually(async () => {
+        const retryKey = randomUUID();
+        const elsewhere = { key, body, headers: { 'Idempotency-Key': retryKey } };
+        const release = await lockTable(table);
+        const first = post(path, body, retryKey);
+        await waitForLock();
+        whileItRan = await Promise.all([
+          post(path, other, retryKey),
+          ...Array.from({ length: 20 }, () => post(path, body, retryKey)),
+          ...Array.from({ length: 20 }, () => call(second, 'POST', path, elsewhere)),
+        ]);
+        await release();
+        return (await first).status < 300;
+      });
+      for (const answer of whileItRan) expectError(answer, 409, 'idempotency_key_in_use');
     }
   });
 
@@ -160,7 +165,7 @@ describe('Idempotency-Key', () => {
       `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'expired'`,
     );
     const third = await startService({ DATABASE_URL: service.databaseUrl });
-    while ((await left()).length > 1);
+    await eventually(async () => (await left()).length === 1);
     expect(await left()).toEqual([{ key: 'fresh' }]);
     await third.stop();
   });
@@ -188,6 +193,17 @@ describe('Idempotency-Key', () => {
   });
 });
 
+/** Sends a message as a client does that wants an answer: again while the first is running, or the service is too busy. */
+async function persist(body: unknown, idempotencyKey: string): Promise<Answer> {
+  for (;;) {
+    const answer = await post('/v1/messages', body, idempotencyKey);
+    if (answer.status === 202) return answer;
+    if (answer.status !== 503) expectError(answer, 409, 'idempotency_key_in_use');
+    else expectError(answer, 503, 'service_unavailable');
+    await sleep(Number(answer.headers.get('retry-after')) * 1_000 || 100);
+  }
+}
+
 /** Blocks writes to a table until the returned function is called. */
 async function lockTable(table: string): Promise<() => Promise<void>> {
   const { Client } = await import('pg');
@@ -200,5 +216,5 @@ async function lockTable(table: string): Promise<() => Promise<void>> {
 /** Waits until a statement is waiting for a lock. */
 async function waitForLock(): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
-  while ((await query(service.databaseUrl, sql)).length === 0);
+  await eventually(async () => (await query(service.databaseUrl, sql)).length > 0);
 }

@@ -30,7 +30,7 @@ function linesOf(of: Service): Line[] {
 /** The line of a request, once it is logged. */
 async function lineOf(requestId: string, of = service): Promise<Line> {
   const find = () => linesOf(of).find((line) => line.requestId === requestId && 'durationMs' in line);
-  await eventually(() => find() !== undefined, 2_000);
+  await eventually(() => find() !== undefined);
   return find()!;
 }
 
@@ -76,7 +76,7 @@ describe('The log', () => {
   test('counts malformed requests in one line, however many come', async () => {
     for (let i = 0; i < 20; i++) await send(service, 'GARBAGE\r\n\r\n');
     const told = () => linesOf(service).filter(({ refused }) => refused !== undefined);
-    await eventually(() => told().length > 0, 2_000);
+    await eventually(() => told().length > 0);
     expect(told()).toHaveLength(1);
     expect(told()[0]).toMatchObject({ level: 'info', refused: { bad_request: 1 } });
     const metrics = await readMetrics(service);
@@ -170,7 +170,7 @@ describe('The metrics', () => {
 
   test('are on a port of their own if one is set, and only there', async () => {
     const other = await startService({ METRICS_PORT: '0' });
-    await eventually(() => other.output().includes('Data'), 2_000);
+    await eventually(() => other.output().includes('Data'));
     const address = /Metrics +(\S+)/.exec(other.output())![1]!;
     expect(valueOf(await readMetrics({ url: address }), 'process_cpu_seconds_total')).toBeGreaterThan(0);
     expect((await call(other, 'GET', '/metrics')).status).toBe(404);
@@ -270,7 +270,7 @@ describe('Readiness', () => {
     );
     expect((await call(other, 'GET', '/health/ready')).status).toBe(503);
     expect((await call(other, 'GET', '/health/live')).status).toBe(200);
-    await eventually(() => other.output().includes(`lacks ${taken!.name}`), 2_000);
+    await eventually(() => other.output().includes(`lacks ${taken!.name}`));
     await query(other.databaseUrl, 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
       taken!.timestamp,
       taken!.name,

@@ -91,7 +91,7 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
       await pooler.kill();
       expectError(await list(), 503, 'service_unavailable');
       await pooler.run();
-      await eventually(async () => (await list()).status === 200, 3_000);
+      await eventually(async () => (await list()).status === 200);
     });
   },
 );

@@ -125,7 +125,7 @@ describe('a start on the data of an earlier one', () => {
     const told = await run.ready();
     run.signal(signal);
     expect(await run.end).toBe(signal);
-    await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)), 3_000);
+    await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)));
   });
 
   test('is refused while that one runs, which continues', async () => {
@@ -227,7 +227,7 @@ describe('on a database elsewhere', () => {
     const from = Date.now();
     await run.stop();
     await other.end();
-    expect(Date.now() - from).toBeLessThan(2_000);
+    expect(Date.now() - from).toBeLessThan(5_000);
   });
 
   test('a request that is under way at SIGTERM is answered, and the service ends right after it', async () => {
@@ -244,7 +244,7 @@ describe('on a database elsewhere', () => {
     const [response] = await once(post, 'response');
     expect(response.statusCode).toBe(201);
     expect(await stopped).toBe(0);
-    expect(Date.now() - from).toBeLessThan(3_000);
+    expect(Date.now() - from).toBeLessThan(4_500);
   });
 });
 

@@ -5,12 +5,19 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Config } from '../src/config.js';
 import { codeSamples } from '../src/platform/docs/openapi/code-samples.js';
-import { inWorkingOrder, operations } from './support/contract.js';
+import {
+  exampleOf,
+  inWorkingOrder,
+  MadeIds,
+  operations,
+  type Placed,
+  successOf,
+} from './support/contract.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
 
-const ORDER = inWorkingOrder(operations).map(({ operation }) => operation.operationId);
+const ORDER = inWorkingOrder(operations);
 
 const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
   curl: (source) => ['bash', ['-c', source]],
@@ -33,7 +40,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('The code samples', () => {
   test('exist for every operation, in each language', () => {
-    for (const id of ORDER) expect(samplesOf(id).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
+    for (const one of ORDER) expect(samplesOf(one).map(({ label }) => label)).toEqual(Object.keys(LANGUAGES));
   });
 
   test.concurrent.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
@@ -94,40 +101,24 @@ test.each(Object.entries(SENT).filter(([label]) => label !== 'Python' || hasPyth
 
 /** Runs each sample of a language in its own process, with what earlier ones have returned. */
 async function runAll(service: Service, label: string): Promise<void> {
-  const [email, password] = ['EMAIL', 'PASSWORD'].map((name) =>
-    exampleOf('createAccount', name.toLowerCase()),
-  );
-  const env: Record<string, string> = { EMAIL: email!, PASSWORD: password!, API_KEY: '', CURL_HOME: folder };
-  let messageId = '';
-  for (const id of ORDER) {
-    const { source } = samplesOf(id).find((sample) => sample.label === label)!;
+  const signUp = operations.find(({ operation }) => operation.operationId === 'createAccount')!;
+  const { email, password } = exampleOf(signUp) as { email: string; password: string };
+  const env: Record<string, string> = { EMAIL: email, PASSWORD: password, API_KEY: '', CURL_HOME: folder };
+  const made = new MadeIds();
+  for (const one of ORDER) {
+    const { source } = samplesOf(one).find((sample) => sample.label === label)!;
     expect(source).toMatch(/http:\/\/localhost:3000\/v\d+\//);
-    const here = source
-      .replaceAll('http://localhost:3000', service.url)
-      // The only id that does not count up from 1.
-      .replace(/(?<=\/messages\/)[\da-f-]+/, messageId);
+    const here = made.fill(source.replaceAll('http://localhost:3000', service.url));
     const [command, args] = LANGUAGES[label]!(here);
     const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env } });
     const status = label === 'curl' ? stdout.split('\n').at(-1) : stdout.trim().split(' ')[0];
-    expect(`${id} ${status}`).toBe(`${id} ${successOf(id)}`);
+    const { operationId } = one.operation;
+    expect(`${operationId} ${status}`).toBe(`${operationId} ${successOf(one).status}`);
     env.API_KEY ||= /petstore_\w+/.exec(stdout)?.[0] ?? '';
-    if (id === 'submitMessage') messageId = /[\da-f]{8}-[\da-f-]{27}/.exec(stdout)![0];
+    made.learn(one, stdout);
   }
 }
 
-function operationOf(id: string) {
-  return operations.find(({ operation }) => operation.operationId === id)!.operation;
-}
-
-function samplesOf(id: string): { label: string; source: string }[] {
-  return operationOf(id)['x-codeSamples'] as { label: string; source: string }[];
-}
-
-function successOf(id: string): string {
-  return Object.keys(operationOf(id).responses)[0]!;
-}
-
-function exampleOf(id: string, property: string): string {
-  const { example } = operationOf(id).requestBody!.content['application/json']!;
-  return (example as Record<string, string>)[property]!;
+function samplesOf({ operation }: Placed): { label: string; source: string }[] {
+  return operation['x-codeSamples'] as { label: string; source: string }[];
 }

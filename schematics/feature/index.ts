@@ -40,7 +40,9 @@ export function feature({ name, singular, owned = false }: Options): Rule {
     const folders = ['./files', owned ? './files-owned' : './files-shared'];
     return chain([
       ...folders.map((folder) => mergeWith(apply(url(folder), [applyTemplates(names), refuseHiding(names)]))),
-      insertBefore(MODULES, /^\]\);$/m, `  import('./${names.files}/${names.files}.module.js'),\n`),
+      importModule(names),
+      // After the features, which a blank line divides from the platform.
+      insertBefore(MODULES, /^\n(?= {4}\w+,$)/m, `    ${names.Names}Module,\n`),
       insertBefore(
         CODES,
         /^ {2}route_not_found:/m,
@@ -115,11 +117,12 @@ function timeOfMigration(tree: Tree): string {
   return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
 }
 
-function refuseTaken(tree: Tree, { files, table, code, name, names }: Names): void {
+function refuseTaken(tree: Tree, { files, table, code, name, names, Names }: Names): void {
   const refuse = (why: string) => {
     throw new SchematicsException(`"${files}" cannot be added: ${why}.`);
   };
   if (tree.getDir(`src/${files}`).subfiles.length > 0) refuse(`src/${files} is there`);
+  if (tree.readText(MODULES).includes(`{ ${Names}Module }`)) refuse(`${Names}Module is there`);
   if (tree.readText(CODES).includes(`  ${code}_not_found:`)) refuse(`the code ${code}_not_found is there`);
   tree.getDir('src').visit((path) => {
     if (!path.endsWith('.entity.ts')) return;
@@ -154,11 +157,21 @@ function refuseHiding({ Name, files }: Names): Rule {
   };
 }
 
-function insertBefore(path: string, place: RegExp, line: string): Rule {
+/** Imports the module of a feature where its path has its place among the others. */
+function importModule({ Names, files }: Names): Rule {
+  return (tree) => {
+    const path = `./${files}/${files}.module.js`;
+    const imports = [...tree.readText(MODULES).matchAll(/^import .* from '(\..*)';\n/gm)];
+    const next = imports.find(([, other]) => other! > path);
+    return insertBefore(MODULES, next?.[0] ?? /^\n/m, `import { ${Names}Module } from '${path}';\n`);
+  };
+}
+
+function insertBefore(path: string, place: RegExp | string, line: string): Rule {
   return (tree) => {
     const text = tree.readText(path);
-    const at = text.search(place);
-    if (at < 0) throw new Error(`${path} has no line like ${place.source}`);
+    const at = typeof place === 'string' ? text.indexOf(place) : text.search(place);
+    if (at < 0) throw new Error(`${path} has no line like ${String(place)}`);
     tree.overwrite(path, text.slice(0, at) + line + text.slice(at));
   };
 }

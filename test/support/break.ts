@@ -192,8 +192,8 @@ function bodyBreaks(one: Placed): Arbitrary<Break>[] {
 }
 
 function parameterBreaks(one: Placed): Arbitrary<Break>[] {
-  const paths = parameters(one, 'path').map(({ name }) =>
-    fc.constantFrom('x', 'undefined', '1%00', '0-0-0', ...NO_INTEGERS).map((value) => ({
+  const paths = parameters(one, 'path').map(({ name, schema }) =>
+    fc.constantFrom(...noSegments(name, schema)).map((value) => ({
       what: `${name} = ${value}`,
       code: INVALID,
       apply: (parts: Parts) => ({ ...parts, params: { ...parts.params, [name]: value } }),
@@ -207,6 +207,13 @@ function parameterBreaks(one: Placed): Arbitrary<Break>[] {
     })),
   );
   return [...paths, ...keys, ...parameters(one, 'query').map(queryBreak)];
+}
+
+/** Texts that a schema does not allow as a segment of a path. */
+function noSegments(name: string, schema: Schema): string[] {
+  if (schema.type === 'integer' || schema.format === 'uuid')
+    return ['x', 'undefined', '1%00', '0-0-0', ...NO_INTEGERS];
+  return noQueryValues(name, schema).filter((value) => value !== '');
 }
 
 /** Texts that a schema does not allow in a query. */

@@ -1,21 +1,10 @@
 import { execFile } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { ROOT } from './npm.js';
 
-const CODES = 'src/platform/api/api-error.ts';
-const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'data', 'coverage', '.git', '.env']);
+const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'coverage', '.git', '.env']);
 
 /** The exit code of a command, and everything it wrote. */
 export interface Ended {
@@ -29,7 +18,8 @@ export class Checkout {
 
   static copy(): Checkout {
     const checkout = new Checkout(mkdtempSync(join(tmpdir(), 'petstore-checkout-')));
-    cpSync(ROOT, checkout.path, { recursive: true, filter: (from) => !LEFT_OUT.has(basename(from)) });
+    const isCopied = (from: string) => !LEFT_OUT.has(basename(from)) && from !== join(ROOT, 'data');
+    cpSync(ROOT, checkout.path, { recursive: true, filter: isCopied });
     symlinkSync(join(ROOT, 'node_modules'), join(checkout.path, 'node_modules'));
     return checkout;
   }
@@ -38,13 +28,16 @@ export class Checkout {
     return readFileSync(join(this.path, path), 'utf8');
   }
 
-  exists(path: string): boolean {
-    return existsSync(join(this.path, path));
-  }
-
   write(path: string, text: string): void {
     mkdirSync(dirname(join(this.path, path)), { recursive: true });
     writeFileSync(join(this.path, path), text);
+  }
+
+  /** Writes a text before another one, which must be in the file. */
+  insert(path: string, before: string, text: string): void {
+    const parts = this.read(path).split(before);
+    if (parts.length === 1) throw new Error(`${path} has no ${before}`);
+    this.write(path, [parts[0], text, before, parts.slice(1).join(before)].join(''));
   }
 
   /** Copies a folder of this checkout over the copy, or over a folder in it. */
@@ -54,59 +47,6 @@ export class Checkout {
 
   removeFile(path: string): void {
     rmSync(join(this.path, path));
-  }
-
-  /** Takes features away, with those that import from them, as if they had never been added. */
-  dropFeatures(...folders: string[]): void {
-    const gone = this.withDependents(folders);
-    const prefixes = [...gone].flatMap((folder) =>
-      globSync(`src/${folder}/*.entity.ts`, { cwd: this.path }).map((file) =>
-        basename(file, '.entity.ts').replaceAll('-', '_'),
-      ),
-    );
-    for (const folder of gone) {
-      const table = new RegExp(`\\b${folder.replaceAll('-', '_')}\\b`);
-      const migrations = globSync('src/migrations/*.ts', { cwd: this.path });
-      const tests = globSync(`test/${folder}{,-v*}.test.ts`, { cwd: this.path });
-      for (const file of [...migrations.filter((one) => table.test(this.read(one))), ...tests])
-        this.removeFile(file);
-      rmSync(join(this.path, 'src', folder), { recursive: true, force: true });
-      this.edit('src/app.module.ts', (text) =>
-        text.replace(`  import('./${folder}/${folder}.module.js'),\n`, ''),
-      );
-      const request = new RegExp(`\\{\\{base\\}\\}/${folder}\\b`);
-      this.edit('examples/petstore.http', (text) =>
-        text
-          .split(/^(?=### )/m)
-          .filter((block) => !request.test(block))
-          .join(''),
-      );
-    }
-    const rest = globSync('src/*/**/*.ts', { cwd: this.path }).filter((file) => file !== CODES);
-    const used = rest.map((file) => this.read(file)).join('\n');
-    this.edit(CODES, (text) =>
-      text.replace(/^ {2}(\w+): \{[^}]*\},\n/gm, (line, code: string) =>
-        prefixes.some((prefix) => code.startsWith(`${prefix}_`)) && !used.includes(code) ? '' : line,
-      ),
-    );
-  }
-
-  edit(path: string, change: (text: string) => string): void {
-    this.write(path, change(this.read(path)));
-  }
-
-  /** Folders of `src`, and those whose files import from one of them. */
-  private withDependents(folders: string[]): Set<string> {
-    const found = new Set(folders);
-    const files = globSync('src/*/**/*.ts', { cwd: this.path });
-    for (let size = 0; size < found.size;) {
-      size = found.size;
-      for (const file of files) {
-        const imported = this.read(file).matchAll(/from '\.\.\/([^/']+)\//g);
-        if ([...imported].some(([, folder]) => found.has(folder!))) found.add(file.split('/')[1]!);
-      }
-    }
-    return found;
   }
 
   /** Runs a Node program in the copy, without the environment of this process. */

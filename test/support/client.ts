@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Exchange, holdAgainstDocument } from './contract.js';
+import { type Exchange, holdAgainstDocument, type Placed } from './contract.js';
 import type { Service } from './service.js';
 
 /** The log is written ten times a second. */
 const LOGGED_WITHIN_MS = 500;
+/** A response that pauses for longer is over. */
+const PAUSE_MS = 2_000;
 
 export interface CallOptions {
   /** API key, sent as bearer. */
@@ -72,13 +74,13 @@ async function loggedFor(service: Service, { headers }: Answer): Promise<string 
 }
 
 /**
- * Sends bytes over a socket, and reads the response until it is complete, the server closes, or `waitMs` have passed
- * since the last byte.
+ * Sends bytes over a socket, and reads the response until it is complete, the server closes, or nothing has come for
+ * a while.
  */
 export async function send(
   service: Service,
   bytes: string | Buffer,
-  { method = 'GET', path = '/', waitMs = 500 } = {},
+  { method = 'GET', path = '/' } = {},
 ): Promise<Answer> {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
@@ -91,7 +93,7 @@ export async function send(
       chunks.push(chunk);
       clearTimeout(timer);
       if (isWhole(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
-      else timer = setTimeout(() => socket.destroy(), waitMs);
+      else timer = setTimeout(() => socket.destroy(), PAUSE_MS);
     });
     socket.on('close', () => {
       clearTimeout(timer);
@@ -142,6 +144,13 @@ export async function createKey(service: Service, account?: Credentials): Promis
   return body.key;
 }
 
+/** Those of some credentials that an operation requires. */
+export function credentialsFor({ operation }: Placed, { account, key }: CallOptions): CallOptions {
+  const scheme = Object.keys(operation.security[0] ?? {})[0];
+  if (scheme === 'basicAuth') return { account };
+  return scheme ? { key } : {};
+}
+
 /** Expects exactly the Error shape with this status and code, and returns its message. */
 export function expectError(answer: Answer, status: number, code: string): string {
   expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/);
@@ -150,6 +159,17 @@ export function expectError(answer: Answer, status: number, code: string): strin
   expect(answer.status).toBe(status);
   expect(answer.headers.get('x-request-id')).toBeTruthy();
   return answer.body.message;
+}
+
+/** Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key. */
+export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
+  const revoked = Date.now();
+  let begun = revoked;
+  for (let all = await send(); all.some(({ status }) => status !== 401); all = await send()) {
+    expect(new Set(all.map(({ status }) => status)).difference(new Set([200, 401]))).toEqual(new Set());
+    expect(begun - revoked).toBeLessThan(1_000);
+    begun = Date.now();
+  }
 }
 
 /** A timestamp as every answer writes it: ISO 8601, UTC, with milliseconds and `Z`. */

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
@@ -19,15 +19,22 @@ export interface Operation {
   deprecated?: boolean;
   security: Record<string, string[]>[];
   servers?: { url: string }[];
-  parameters?: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[];
+  parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: object; example: unknown }> };
   responses: Record<string, Response>;
   [extension: `x-${string}`]: unknown;
 }
 
+interface Parameter {
+  name: string;
+  in: string;
+  required: boolean;
+  schema: Record<string, unknown>;
+}
+
 interface Response {
   headers?: Record<string, { $ref: string }>;
-  content?: Record<string, { schema: object }>;
+  content?: Record<string, { schema: object; example?: unknown; examples?: Record<string, unknown> }>;
 }
 
 /** An operation and its place: its path is relative to `/v1`, or begins with a later version. */
@@ -67,6 +74,51 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
 /** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
+/** The address of an operation in the service, its parameters being their examples unless `value` gives others. */
+export function addressOf(
+  { path, operation }: Placed,
+  value: (parameter: Parameter) => unknown = ({ schema }) => schema.example,
+): string {
+  const byName = new Map(operation.parameters?.map((one) => [one.name, one]));
+  return pathFrom(
+    path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(value(byName.get(name)!)))),
+  );
+}
+
+export const exampleOf = ({ operation }: Placed) =>
+  operation.requestBody?.content['application/json']!.example;
+
+/** The status of an operation's success, and the example of its body. */
+export function successOf({ operation }: Placed): { status: number; example?: unknown } {
+  const [status, { content }] = Object.entries(operation.responses).find(([code]) => code < '300')!;
+  return { status: Number(status), example: content?.['application/json']?.example };
+}
+
+/** The codes of the errors that an operation documents. */
+export const codesOf = ({ operation }: Placed): string[] =>
+  Object.values(operation.responses).flatMap(({ content }) =>
+    // A code that comes with two statuses has the second one in the name of its example.
+    Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
+  );
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
+
+/** The ids that no example can foresee, put in place of those of the examples. All others count up from 1. */
+export class MadeIds {
+  private readonly made = new Map<string, string>();
+
+  /** Takes the id of what an operation has made from its answer. */
+  learn(one: Placed, answered: string): void {
+    const [foreseen] = UUID.exec(JSON.stringify(successOf(one).example) ?? '') ?? [];
+    const [id] = UUID.exec(answered) ?? [];
+    if (one.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
+  }
+
+  fill(text: string): string {
+    return text.replaceAll(new RegExp(UUID, 'g'), (id) => this.made.get(id) ?? id);
+  }
+}
+
 /** The operation that a request is for, if any. HEAD is the GET without its body. */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
@@ -94,7 +146,6 @@ export function holdAgainstDocument(exchange: Exchange): void {
     return;
   }
   const { operationId, responses } = found.operation;
-  remember(operationId, status);
   // A method that an address does not have is no operation; neither is 405 nor OPTIONS one of its answers.
   const response = responses[status];
   if (!response) throw new Error(`${where}, which ${operationId} does not document`);
@@ -105,21 +156,6 @@ export function holdAgainstDocument(exchange: Exchange): void {
   const media = response.content?.['application/json'];
   if (media && method !== 'HEAD') expectValid(validatorOf(media.schema), text, where);
   else if (text) throw new Error(`${where}, which documents no body`);
-}
-
-/** The pairs of operation and status that the tests have seen so far, such as `listPets 200`. */
-export function seen(): Set<string> {
-  const file = process.env.TEST_EXCHANGES!;
-  return new Set(existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []);
-}
-
-const known = new Set<string>();
-
-function remember(operationId: string, status: number): void {
-  const pair = `${operationId} ${status}`;
-  if (known.has(pair)) return;
-  known.add(pair);
-  appendFileSync(process.env.TEST_EXCHANGES!, `${pair}\n`);
 }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: true });

@@ -144,7 +144,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
   return fc
     .record({
       method: fc.constantFrom(one.method, one.method, one.method === 'GET' ? 'HEAD' : one.method),
-      params: fc.record(mapValues(schemasOf('path'), valueOf)),
+      params: fc.record(mapValues(schemasOf('path'), segment)),
       query: fc
         .tuple(fc.record(query, { requiredKeys: [] }), extraQuery)
         .chain(([known, more]) => shuffled([...Object.entries(known), ...more])),
@@ -162,6 +162,11 @@ function told(parts: Parts): Parts {
   const lines = () =>
     [`${parts.method} ${pathOf(parts)}`, JSON.stringify(parts.headers), bodyOf(parts)].join('\n');
   return Object.assign(parts, { [fc.toStringMethod]: lines });
+}
+
+/** Values of a schema that make a segment of a path. */
+function segment(schema: Schema): Arbitrary<string> {
+  return valueOf(schema).filter((value) => !['', '.', '..'].includes(value));
 }
 
 /** Values of a header: visible ASCII, as its pattern says. */

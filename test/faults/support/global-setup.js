@@ -8,5 +8,4 @@ export default function setUp() {
   // PostgreSQL runs as `nobody` if the tests run as root.
   chmodSync(folder, 0o755);
   process.env.FAULTS_FOLDER = folder;
-  process.env.TEST_EXCHANGES = join(folder, 'exchanges.txt');
 }

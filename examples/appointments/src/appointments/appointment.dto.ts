@@ -1,7 +1,7 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, IntegerField, TextField, TimestampField } from '../common/fields.js';
-import { PageQuery } from '../common/paging.js';
-import { Int64Param } from '../common/params.js';
+import { EnumField, Int64Field, IntegerField, TextField, TimestampField } from '../platform/api/fields.js';
+import { PageQuery } from '../platform/api/paging.js';
+import { Int64Param } from '../platform/api/params.js';
 import { AppointmentStatus } from './appointment.entity.js';
 
 const PET_ID = { description: 'Identifier of the animal that the appointment is for.', example: 1 };

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
-import { IdColumn } from '../database/columns.js';
+import { IdColumn } from '../platform/data/columns.js';
 import { Pet } from '../pets/pet.entity.js';
 
 export enum AppointmentStatus {

@@ -1,8 +1,8 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { AccountId } from '../platform/api/caller.js';
-import { Operation, Stability, Tag } from '../common/operation.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
-import { Idempotent } from '../idempotency/idempotent.decorator.js';
+import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import {
   AppointmentChangeDto,
   AppointmentDto,

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { ApiError } from '../common/api-error.js';
-import { type Page, paginate } from '../common/paging.js';
-import { Transactions } from '../database/transactions.js';
-import { violation } from '../database/violations.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { Page } from '../platform/api/paging.js';
+import { paginate } from '../platform/data/paginate.js';
+import { Transactions } from '../platform/data/transactions.js';
+import { violation } from '../platform/data/violations.js';
 import type { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
 import { Appointment, AppointmentStatus } from './appointment.entity.js';
 

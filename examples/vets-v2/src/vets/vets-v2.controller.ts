@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
-import { Operation, Tag } from '../common/operation.js';
-import { PageQuery } from '../common/paging.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
+import { Operation, Tag } from '../platform/api/operation.js';
+import { PageQuery } from '../platform/api/paging.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { NewVetV2Dto, toVetV2, VetV2Dto } from './vet-v2.dto.js';
 import { VetsService } from './vets.service.js';
 

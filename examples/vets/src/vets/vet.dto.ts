@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField } from '../common/fields.js';
-import { Int64Param } from '../common/params.js';
+import { Int64Field, TextField } from '../platform/api/fields.js';
+import { Int64Param } from '../platform/api/params.js';
 
 const NAME = { description: 'Name of the vet, stored as sent.', example: 'Ada', max: 255, blank: false };
 

@@ -1,5 +1,5 @@
 import { Check, Column, Entity } from 'typeorm';
-import { IdColumn } from '../database/columns.js';
+import { IdColumn } from '../platform/data/columns.js';
 
 /** One of the vets, which all accounts share. */
 @Entity('vets')

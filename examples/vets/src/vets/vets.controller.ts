@@ -1,8 +1,8 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Stability, Tag } from '../common/operation.js';
-import { PageQuery } from '../common/paging.js';
-import { Reply, type ReplyHeaders } from '../common/reply.js';
-import { Idempotent } from '../idempotency/idempotent.decorator.js';
+import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { PageQuery } from '../platform/api/paging.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { NewVetDto, VetDto, VetParams } from './vet.dto.js';
 import { VetsService } from './vets.service.js';
 

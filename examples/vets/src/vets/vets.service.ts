@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { ApiError } from '../common/api-error.js';
-import { type Page, type PageQuery, paginate } from '../common/paging.js';
-import { Transactions } from '../database/transactions.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { Page, PageQuery } from '../platform/api/paging.js';
+import { paginate } from '../platform/data/paginate.js';
+import { Transactions } from '../platform/data/transactions.js';
 import type { NewVetDto } from './vet.dto.js';
 import { Vet } from './vet.entity.js';
 
