@@ -128,7 +128,7 @@ describe('docs/extending.md', () => {
   test('gives each account rows of its own with --owned', () => {
     expect(generated[1]).toMatchObject({ code: 0 });
     expect(checkout.read('src/medical-histories/medical-histories.service.ts')).toContain(
-      'findOneBy({ id, accountId })',
+      'getRow({ id, accountId }',
     );
     expect(checkout.read('test/medical-histories.test.ts')).toContain('do not exist for another account');
   });
@@ -148,7 +148,6 @@ describe('docs/extending.md', () => {
         ['tags'],
         '"tags" cannot be added: its class would hide the Tag that src/tags/tags.controller.ts imports.',
       ],
-      [['transactions'], '"transactions" cannot be added: every service has the property transactions.'],
       [['news'], 'One and many "news" are the same word: add --singular and another one.'],
       [[], USAGE],
       [['vets', '--force'], USAGE],

@@ -117,7 +117,7 @@ function timeOfMigration(tree: Tree): string {
   return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
 }
 
-function refuseTaken(tree: Tree, { files, table, code, name, names, Names }: Names): void {
+function refuseTaken(tree: Tree, { files, table, code, name, Names }: Names): void {
   const refuse = (why: string) => {
     throw new SchematicsException(`"${files}" cannot be added: ${why}.`);
   };
@@ -131,7 +131,6 @@ function refuseTaken(tree: Tree, { files, table, code, name, names, Names }: Nam
   });
   if (tree.exists(`test/${files}.test.ts`)) refuse(`test/${files}.test.ts is there`);
   if (['id', 'name', 'accountId'].includes(name)) refuse(`a feature has a column ${name}`);
-  if (names === 'transactions') refuse('every service has the property transactions');
   if (!isIdentifier(name)) refuse(`"${name}" is a word of JavaScript`);
 }
 

@@ -42,7 +42,7 @@ export class ApiKeysService {
   }
 
   /**
-   * Deletes a key. This process refuses it at once, the other workers of its cluster as soon as they are notified, and
+   * Deletes a key. This process refuses it at once, the other workers of this service as soon as they are notified, and
    * every other instance within a second.
    * @throws ApiError `api_key_not_found`
    */

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DataModule } from '../platform/data/data.module.js';
 import { Config } from '../config.js';
 import { DeliveryMetrics } from './delivery/delivery-metrics.js';
-import { DeliveryWorker } from './delivery/delivery-worker.js';
+import { MessageDelivery } from './delivery/message-delivery.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
@@ -16,7 +16,7 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
   providers: [
     MessagesService,
     Outbox,
-    DeliveryWorker,
+    MessageDelivery,
     DeliveryMetrics,
     { provide: Transport, inject: [Config], useFactory: webhook },
   ],

@@ -30,7 +30,7 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
  */
 export async function reachDatabase(config: Config): Promise<OpenDatabase> {
   const folder = new DataFolder(config.DATA_DIR);
-  if (!config.DATABASE_URL && !existsSync(folder.cluster)) {
+  if (!config.DATABASE_URL && !existsSync(folder.dataDirectory)) {
     throw new OperatorError(
       `There is no database in ${folder.path}. Set DATABASE_URL or DATA_DIR to what the service uses.`,
     );

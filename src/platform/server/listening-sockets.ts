@@ -32,7 +32,7 @@ export class ListeningSockets {
   }
 
   /**
-   * Listens on a claimed port, beside the other workers of a cluster. On Linux each worker binds the port itself, and
+   * Listens on a claimed port, beside the other workers of a service. On Linux each worker binds the port itself, and
    * the kernel spreads the connections; elsewhere the workers accept on a socket that the primary has opened.
    */
   async share(port: number, host?: string): Promise<void> {

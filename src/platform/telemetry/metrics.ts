@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
-import { clusterMetrics, offerMetrics } from './cluster-metrics.js';
+import { workersMetrics, offerMetrics } from './workers-metrics.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -51,7 +51,7 @@ export class Metrics {
    * hide the others.
    */
   text(): Promise<string> {
-    return cluster.isWorker ? clusterMetrics() : this.registry.metrics();
+    return cluster.isWorker ? workersMetrics() : this.registry.metrics();
   }
 
   private add(type: 'counter' | 'gauge', name: string, help: string, read: Read, options: Options): void {

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, type Relation } from 'typeorm';
+import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
 import { IdColumn } from '../platform/data/columns.js';
 import { Pet } from '../pets/pet.entity.js';
@@ -22,18 +22,12 @@ export class Appointment {
   id!: string;
 
   @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'appointments_account_id_fkey' })
   accountId!: string;
 
-  @ManyToOne(() => Account, { nullable: false })
-  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'appointments_account_id_fkey' })
-  account?: Relation<Account>;
-
   @Column('bigint', { name: 'pet_id' })
+  @ForeignKey(() => Pet, { name: 'appointments_pet_id_fkey' })
   petId!: string;
-
-  @ManyToOne(() => Pet, { nullable: false })
-  @JoinColumn({ name: 'pet_id', foreignKeyConstraintName: 'appointments_pet_id_fkey' })
-  pet?: Relation<Pet>;
 
   @Column({ type: 'timestamptz', name: 'starts_at', precision: 3 })
   startsAt!: Date;

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Appointment } from './appointment.entity.js';
 import { AppointmentsController } from './appointments.controller.js';
 import { AppointmentsService } from './appointments.service.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Appointment])],
+  imports: [DataModule.forFeature([Appointment])],
   controllers: [AppointmentsController],
   providers: [AppointmentsService],
 })

@@ -12,8 +12,8 @@ export class VetsV2Controller {
 
   @Get()
   @Operation({ id: 'listVetsV2', summary: 'List vets by their full names', returns: [VetV2Dto] })
-  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetV2Dto>> {
-    return reply.page(await this.vets.list(query)).map(toVetV2);
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetV2Dto[]> {
+    return reply.page(await this.vets.list(query)).items.map(toVetV2);
   }
 
   @Post()

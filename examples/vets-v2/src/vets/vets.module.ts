@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 import { VetsV2Controller } from './vets-v2.controller.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Vet])],
+  imports: [DataModule.forFeature([Vet])],
   controllers: [VetsController, VetsV2Controller],
   providers: [VetsService],
 })

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import { PageQuery } from '../platform/api/paging.js';
+import { type Page, PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { NewVetDto, VetDto, VetParams } from './vet.dto.js';

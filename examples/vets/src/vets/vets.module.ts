@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataModule } from '../platform/data/data.module.js';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Vet])],
+  imports: [DataModule.forFeature([Vet])],
   controllers: [VetsController],
   providers: [VetsService],
 })

@@ -8,7 +8,7 @@ import { answerWorkers, relayBroadcasts } from '../../process/worker-channel.js'
 import type { Config } from '../../../config.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { cannotListen } from '../../server/cannot-listen.js';
-import { collectMetrics } from '../../telemetry/cluster-metrics.js';
+import { collectMetrics } from '../../telemetry/workers-metrics.js';
 import type { Serving } from './worker.js';
 
 /** A worker that has served for this many milliseconds has started well; what ends it later is another matter. */

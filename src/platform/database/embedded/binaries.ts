@@ -32,7 +32,7 @@ export async function loadBinaries(): Promise<Binaries> {
  * @throws OperatorError with its last output if it fails
  */
 export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
-  const { file, args, options } = unprivileged(program, programArgs, folder.cluster);
+  const { file, args, options } = unprivileged(program, programArgs, folder.dataDirectory);
   const log = openSync(folder.log, 'w');
   const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);

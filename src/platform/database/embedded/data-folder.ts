@@ -13,15 +13,15 @@ export class FolderInUse extends OperatorError {}
 /** The folder of the embedded PostgreSQL, with the lock that reserves it for one service at a time. */
 export class DataFolder {
   readonly path: string;
-  /** The cluster itself. */
-  readonly cluster: string;
+  /** PostgreSQL's own data directory. */
+  readonly dataDirectory: string;
   /** PostgreSQL's log; its last lines show why it did not start. */
   readonly log: string;
   private lock?: DatabaseSync;
 
   constructor(path: string) {
     this.path = resolve(path);
-    this.cluster = join(this.path, 'postgres');
+    this.dataDirectory = join(this.path, 'postgres');
     this.log = join(this.path, 'postgres.log');
   }
 
@@ -45,7 +45,7 @@ export class DataFolder {
     this.lock = undefined;
   }
 
-  /** The password of the cluster's only user; created once, readable only by its owner. */
+  /** The password of the server's only user; created once, readable only by its owner. */
   password(): string {
     const file = join(this.path, 'password');
     if (!existsSync(file)) {

@@ -7,7 +7,7 @@ import { Client, type DatabaseError } from 'pg';
 import { claimPort } from '../../process/claim-port.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { type Binaries, loadBinaries } from './binaries.js';
-import { prepareCluster, USER } from './cluster.js';
+import { prepareDataDirectory, USER } from './data-directory.js';
 import { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
 
@@ -43,7 +43,7 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Starts the server on 127.0.0.1 only, with a new cluster if the folder holds none.
+   * Starts the server on 127.0.0.1 only, with a new data directory if the folder holds none.
    * @returns it, and the URL of its database
    * @throws OperatorError if the folder is in use, or PostgreSQL does not start
    */
@@ -71,7 +71,7 @@ export class EmbeddedPostgres {
 
   private async open(): Promise<string> {
     const password = this.folder.password();
-    await prepareCluster(this.folder, this.binaries);
+    await prepareDataDirectory(this.folder, this.binaries);
     // However this process ends, its server ends too, as long as handlers still run.
     process.on('exit', this.kill);
     for (let tries = 1; ; tries++) {
@@ -96,8 +96,12 @@ export class EmbeddedPostgres {
 
   /** Starts the server in its own process group: Ctrl-C in a terminal is meant for the service, which then stops it. */
   private serve(port: number): void {
-    const args = ['-D', this.folder.cluster, '-p', String(port), '-h', '127.0.0.1', '-k', ''];
-    const { file, args: all, options } = unprivileged(this.binaries.postgres, args, this.folder.cluster);
+    const args = ['-D', this.folder.dataDirectory, '-p', String(port), '-h', '127.0.0.1', '-k', ''];
+    const {
+      file,
+      args: all,
+      options,
+    } = unprivileged(this.binaries.postgres, args, this.folder.dataDirectory);
     const log = openSync(this.folder.log, 'w');
     this.server = spawn(file, all, { ...options, detached: true, stdio: ['ignore', log, log] });
     this.server.on('error', () => {});
@@ -134,7 +138,7 @@ export class EmbeddedPostgres {
 /** URL of the database of the server that another process runs on a folder. */
 export function runningUrl(folder: DataFolder): string {
   // The port is the fourth line of the file.
-  const [, , , port] = readFileSync(join(folder.cluster, 'postmaster.pid'), 'utf8').split('\n');
+  const [, , , port] = readFileSync(join(folder.dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
   return databaseUrl(folder.password(), Number(port));
 }
 

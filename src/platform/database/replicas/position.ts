@@ -18,7 +18,7 @@ const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 /** The timeline is in the server's control file: reading it costs as much as a page of rows. */
 const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
 
-const CLUSTER = 'SELECT system_identifier, current_database() FROM pg_control_system()';
+const SYSTEM = 'SELECT system_identifier, current_database() FROM pg_control_system()';
 
 /** The position of a primary. A server that has replayed up to there shows all that was acknowledged before the call. */
 export async function currentPosition(primary: Pool, prepares: boolean): Promise<WalPosition> {
@@ -42,8 +42,8 @@ export async function replayedTimeline(replica: PoolClient): Promise<number> {
 }
 
 /** The same text for a primary and its replicas, and no others. */
-export async function clusterOf(connection: Pool | PoolClient): Promise<string> {
-  return (await first(connection, CLUSTER)).join(' ');
+export async function systemOf(connection: Pool | PoolClient): Promise<string> {
+  return (await first(connection, SYSTEM)).join(' ');
 }
 
 /** @param name under which the connection is to keep the statement */

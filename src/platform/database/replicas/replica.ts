@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { TIMEOUTS } from '../timeouts.js';
-import { clusterOf, replayedBytes, replayedTimeline, type WalPosition } from './position.js';
+import { systemOf, replayedBytes, replayedTimeline, type WalPosition } from './position.js';
 
 /** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;
@@ -15,7 +15,7 @@ export interface Primary {
   /** Whether connections keep the statements that they have parsed. */
   prepares: boolean;
   position(): Promise<WalPosition>;
-  cluster(): Promise<string>;
+  system(): Promise<string>;
 }
 
 /** The replica is there, but not as far as it should be. */
@@ -96,7 +96,7 @@ export class Replica {
   private async timelineOf(client: PoolClient): Promise<number> {
     const known = this.timelines.get(client);
     if (known !== undefined) return known;
-    const [own, primary] = await Promise.all([clusterOf(client), this.primary.cluster()]);
+    const [own, primary] = await Promise.all([systemOf(client), this.primary.system()]);
     if (own !== primary) throw new Error('it holds another database');
     const timeline = await replayedTimeline(client);
     this.timelines.set(client, timeline);

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { Batcher } from '../batcher.js';
-import { clusterOf, currentPosition, type WalPosition } from './position.js';
+import { systemOf, currentPosition, type WalPosition } from './position.js';
 import { type Primary, Replica } from './replica.js';
 
 /**
@@ -25,7 +25,7 @@ export class Replicas {
   ) {
     this.positions = new Batcher(() => currentPosition(primary, prepares));
     const position = () => this.positions.add(undefined);
-    const model: Primary = { prepares, position, cluster: () => clusterOf(primary) };
+    const model: Primary = { prepares, position, system: () => systemOf(primary) };
     this.replicas = pools.map((options) => new Replica(options, model));
   }
 

@@ -13,19 +13,19 @@ import { type Binaries, run } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
 import { NOBODY } from './run-as.js';
 
-/** The only user of an embedded cluster. */
+/** The only user of an embedded server. */
 export const USER = 'petstore';
 
-/** Prefix of an unfinished cluster, so that one left behind by a killed start is never taken for a complete one. */
+/** Prefix of an unfinished data directory, so that one left behind by a killed start is never taken for a complete one. */
 const UNFINISHED = 'postgres.new-';
 
 /**
- * Makes the cluster of a data folder ready to be served: creates it if there is none, and stops a server that a killed
+ * Makes the data directory of a folder ready to be served: creates it if there is none, and stops a server that a killed
  * service may have left running on it.
  * @throws OperatorError if PostgreSQL cannot create one
  */
-export async function prepareCluster(folder: DataFolder, binaries: Binaries): Promise<void> {
-  if (existsSync(join(folder.cluster, 'PG_VERSION'))) await stopOrphan(folder, binaries);
+export async function prepareDataDirectory(folder: DataFolder, binaries: Binaries): Promise<void> {
+  if (existsSync(join(folder.dataDirectory, 'PG_VERSION'))) await stopOrphan(folder, binaries);
   else await initialise(folder, binaries);
 }
 
@@ -49,27 +49,27 @@ async function initialise(folder: DataFolder, binaries: Binaries): Promise<void>
     '--builtin-locale=C.UTF-8',
     '--locale=C',
   ]);
-  renameSync(unfinished, folder.cluster);
+  renameSync(unfinished, folder.dataDirectory);
 }
 
 /** The folder is ours now, so a server that still runs on it has no owner. */
 async function stopOrphan(folder: DataFolder, binaries: Binaries): Promise<void> {
-  const pidFile = join(folder.cluster, 'postmaster.pid');
+  const pidFile = join(folder.dataDirectory, 'postmaster.pid');
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   // If another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
-  if (!isServer(pid, folder.cluster)) return rmSync(pidFile, { force: true });
-  await run(binaries.pg_ctl, folder, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']).catch(() => {
+  if (!isServer(pid, folder.dataDirectory)) return rmSync(pidFile, { force: true });
+  await run(binaries.pg_ctl, folder, ['stop', '-D', folder.dataDirectory, '-m', 'fast', '-w']).catch(() => {
     // It has ended meanwhile; if not, the next server reports it.
   });
 }
 
-/** Whether a process is a server on the cluster, as far as the platform can tell. */
-function isServer(pid: number, cluster: string): boolean {
+/** Whether a process is a server on the directory, as far as the platform can tell. */
+function isServer(pid: number, directory: string): boolean {
   if (process.platform !== 'linux') return true;
   try {
     const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-    return realpathSync(args[args.indexOf('-D') + 1]!) === realpathSync(cluster);
+    return realpathSync(args[args.indexOf('-D') + 1]!) === realpathSync(directory);
   } catch {
     return false;
   }

@@ -31,8 +31,8 @@ const HAND_BACK_MS = 2_000;
 
 /** Delivers queued messages while the service runs, if there is a transport. */
 @Injectable()
-export class DeliveryWorker implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
-  private readonly logger = new Logger(DeliveryWorker.name);
+export class MessageDelivery implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+  private readonly logger = new Logger(MessageDelivery.name);
   private readonly failures = new ThrottledWarning(this.logger, 'The message queue met an error and goes on');
   private database?: JobsDatabase;
   private boss?: PgBoss;

@@ -18,6 +18,6 @@ export function offerMetrics(registry: Registry): void {
  * In a worker: the metrics of all of them. Any worker may answer a scrape, and all are one target to Prometheus.
  * @throws Error if one does not answer within 5 seconds
  */
-export function clusterMetrics(): Promise<string> {
+export function workersMetrics(): Promise<string> {
   return askPrimary<string>('metrics');
 }
