@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { call, createAccount, createKey, expectError, expectRevoked, TIMESTAMP } from './support/client.js';
-import { endRuns, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
+import { endRuns, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
 /** The commands that operators paste, tested exactly as documented. */
@@ -16,26 +15,18 @@ afterEach(endRuns);
 afterAll(removeFolders);
 
 /** Runs a built program to its end, on the database of the service. */
-async function run(
+const run = (
   args: string[],
   {
     input = '',
     env = {},
     main = 'admin/main',
-  }: { input?: string; env?: NodeJS.ProcessEnv; main?: string } = {},
-) {
-  const child = spawn(process.execPath, [`dist/src/platform/commands/${main}.js`, ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl, ...env },
+  }: { input?: string; env?: Record<string, string>; main?: string } = {},
+) =>
+  runNode([`dist/src/platform/commands/${main}.js`, ...args], {
+    input,
+    env: { DATABASE_URL: service.databaseUrl, ...env },
   });
-  child.stdin.end(input);
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit') as Promise<[number | null]>,
-  ]);
-  return { code, stdout, stderr };
-}
 
 /** Runs it with `--json`, and returns what it has printed. */
 async function json(args: string[], input = '') {

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { call, createKey, expectError } from './support/client.js';
 import { readMetrics, valueOf } from './support/metrics.js';
-import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
+import { endRuns, eventually, newFolder, nodeStart, removeFolders, runNode } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
-const run = promisify(execFile);
 /** Tries are at most a second apart. */
 const QUICK = { MESSAGES_RETRY_MAX_SECONDS: '1' };
 
@@ -65,18 +62,8 @@ const countMessages = async (databaseUrl: string) =>
   (await query<{ count: number }>(databaseUrl, 'SELECT count(*)::int FROM messages'))[0]!.count;
 
 /** Runs the operator's program on the database of a service. */
-async function operate(env: Record<string, string>, ...args: string[]) {
-  const program = ['dist/src/platform/commands/messages.js', ...args];
-  const options = { cwd: ROOT, env: { PATH: process.env.PATH, ...env } };
-  return run(process.execPath, program, options).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    ({ code, stdout, stderr }) => ({
-      code: code as number,
-      stdout: stdout as string,
-      stderr: stderr as string,
-    }),
-  );
-}
+const operate = (env: Record<string, string>, ...args: string[]) =>
+  runNode(['dist/src/platform/commands/messages.js', ...args], { env });
 
 describe('A message', () => {
   test('arrives once, byte for byte, and is then delivered, visible only to its own account', async () => {

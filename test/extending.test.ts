@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Checkout, type Ended } from './support/checkout.js';
+import { Checkout } from './support/checkout.js';
 import { ROOT } from './support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
@@ -29,7 +29,7 @@ if (!isFree)
   console.warn('The examples are not added to a copy of this checkout, which has some of their names.');
 
 let checkout: Checkout;
-const generated: Ended[] = [];
+const generated: { code: number; output: string }[] = [];
 /** The files that a feature adds lines to, before and after. */
 let before: string[];
 let after: string[];

@@ -1,14 +1,7 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { ROOT } from './support/npm.js';
+import { ROOT, runNode } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 let service: Service;
 
@@ -17,14 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function node(args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) {
-  const options = { cwd: ROOT, env: { PATH: process.env.PATH, ...env } };
-  return new Promise<Ended>((resolve) => {
-    execFile(process.execPath, args, options, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
-    );
-  });
-}
+const node = (args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) =>
+  runNode(args, { env });
 
 const typeorm = (args: string[], env?: Record<string, string>) =>
   node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { call, createKey } from './support/client.js';
-import { endRuns, newFolder, nodeStart, removeFolders, ROOT } from './support/npm.js';
+import { endRuns, newFolder, nodeStart, removeFolders, runNode } from './support/npm.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -12,16 +9,8 @@ afterEach(endRuns);
 afterAll(removeFolders);
 
 /** Runs the built program to its end, on the database of the service unless `env` names another. */
-async function seed(args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) {
-  const child = spawn(process.execPath, ['dist/src/platform/commands/seed/main.js', ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exit = once(child, 'exit') as Promise<[number | null]>;
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exit]);
-  return { code, stdout, stderr };
-}
+const seed = (args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) =>
+  runNode(['dist/src/platform/commands/seed/main.js', ...args], { env });
 
 interface Counts {
   all: number;

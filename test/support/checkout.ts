@@ -1,16 +1,9 @@
-import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { ROOT } from './npm.js';
+import { ROOT, runNode } from './npm.js';
 
 const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'coverage', '.git', '.env']);
-
-/** The exit code of a command, and everything it wrote. */
-export interface Ended {
-  code: number;
-  output: string;
-}
 
 /** A copy of this checkout's sources, with the same packages, to change and build. */
 export class Checkout {
@@ -49,18 +42,14 @@ export class Checkout {
     rmSync(join(this.path, path));
   }
 
-  /** Runs a Node program in the copy, without the environment of this process. */
-  node(...args: string[]): Promise<Ended> {
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME };
-    return new Promise((resolve) => {
-      execFile(process.execPath, args, { cwd: this.path, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code ?? 1) : 0, output: stdout + stderr }),
-      );
-    });
+  /** Runs a program of Node in the copy. */
+  async node(...args: string[]): Promise<{ code: number; output: string }> {
+    const { code, stdout, stderr } = await runNode(args, { cwd: this.path });
+    return { code, output: stdout + stderr };
   }
 
   /** Whether every import in `src` goes in the right direction. */
-  depcruise(): Promise<Ended> {
+  depcruise(): Promise<{ code: number; output: string }> {
     const program = 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs';
     return this.node(program, 'src', '--output-type', 'err', '--config', '.dependency-cruiser.js');
   }

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,6 +36,29 @@ export class Told {
     const { status } = await fetch(`${this.api}/pets`, { method: 'POST', headers, body });
     expect(status).toBe(201);
   }
+}
+
+/** The exit code of a program, and what it wrote. */
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a program of Node to its end, with no more of the environment of this process than it needs. */
+export function runNode(
+  args: string[],
+  { env = {}, input = '', cwd = ROOT }: { env?: Environment; input?: string; cwd?: string } = {},
+): Promise<Ended> {
+  const all = { PATH: process.env.PATH, HOME: process.env.HOME, ...env };
+  return new Promise((resolve) => {
+    const options = { cwd, env: all, maxBuffer: 2 ** 26 };
+    const { stdin } = execFile(process.execPath, args, options, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
+    );
+    // Some end without reading it.
+    stdin!.on('error', () => {}).end(input);
+  });
 }
 
 /** A start of the service, in a process group of its own as in a terminal. */
