@@ -16,7 +16,7 @@ import type { Clock } from './platform/process/clock.js';
 import { EnvironmentModule } from './platform/process/environment.module.js';
 import { BodyGuard } from './platform/server/body.guard.js';
 import { ErrorFilter } from './platform/server/error.filter.js';
-import { HealthModule } from './platform/server/health/health.module.js';
+import { HealthModule } from './platform/server/health.module.js';
 import { ObservabilityModule } from './platform/server/observability.module.js';
 import type { Log } from './platform/telemetry/log.js';
 import { StoreModule } from './store/store.module.js';

@@ -4,7 +4,7 @@ import { Checkout } from './support/checkout.js';
 import { ROOT } from './support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['contract', 'migrations', 'samples', 'clients', 'plans', 'fuzz'];
+const OTHERS = ['contract', 'house', 'migrations', 'samples', 'clients', 'plans', 'fuzz'];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const filesOf = (folder: string) =>

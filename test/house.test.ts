@@ -206,9 +206,9 @@ test.each(globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.md']))(
   '%s names no file that does not exist',
   (page) => {
     const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
-    const named = [...text.matchAll(/`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|md|json|ya?ml|js|conf))`/g)].map(
-      ([, name]) => name!,
-    );
+    const named = [
+      ...text.matchAll(/`((?:[\w.-]+\/)*(?:[\w.-]+\.(?:ts|md|json|ya?ml|js|conf)|[\w.-]+\/))`/g),
+    ].map(([, name]) => name!);
     const places = ['', 'src/', 'test/', 'docs/', 'deploy/'];
     // A name followed by a colon heads the listing of a file that the reader creates.
     const isMade = (name: string) => text.includes(`\`${name}\`:\n`);

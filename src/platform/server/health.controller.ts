@@ -1,10 +1,10 @@
 import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { ApiError } from '../../api/api-error.js';
-import type { HttpAdapter } from '../http-adapter.js';
-import { Public } from '../../api/operation.js';
-import { SchemaCheck } from '../../database/schema-check.js';
+import { ApiError } from '../api/api-error.js';
+import type { HttpAdapter } from './http-adapter.js';
+import { Public } from '../api/operation.js';
+import { SchemaCheck } from '../database/schema-check.js';
 
 /** For orchestrators: `live` tells whether the event loop runs, `ready` whether the service can serve. */
 @ApiExcludeController()
