@@ -10,6 +10,7 @@ import { IdempotencyModule } from './platform/access/idempotency/idempotency.mod
 import { LimitsModule } from './platform/access/limits/limits.module.js';
 import { ValidationPipe } from './platform/api/validation.pipe.js';
 import { DataModule } from './platform/data/data.module.js';
+import { poolOptions } from './platform/database/connection-options.js';
 import { DatabaseModule } from './platform/database/database.module.js';
 import { SiteModule } from './platform/docs/site/site.module.js';
 import type { Clock } from './platform/process/clock.js';
@@ -35,7 +36,7 @@ import { StoreModule } from './store/store.module.js';
     IdempotencyModule,
     LimitsModule,
     DataModule,
-    DatabaseModule,
+    DatabaseModule.with(poolOptions),
   ],
   // What every request passes through, in this order.
   providers: [

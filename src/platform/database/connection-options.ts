@@ -31,6 +31,18 @@ export function poolOptions(config: Config): ConnectionOptions {
   };
 }
 
+/** The options of a command, which nobody waits for as for a request: it is patient with a server that is busy. */
+export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
+  return {
+    type: 'postgres',
+    url: DATABASE_URL,
+    applicationName: 'petstore-command',
+    connectTimeoutMS: TIMEOUTS.start,
+    extra: { max: 1 },
+    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
+  };
+}
+
 /** TypeORM's options for work that needs its own session, past a pooler, and may take long: migrations. */
 export function sessionOptions(config: Config): PostgresDataSourceOptions {
   return {

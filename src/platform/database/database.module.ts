@@ -1,10 +1,9 @@
-import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
 import { MetricsModule } from '../telemetry/metrics.module.js';
-import { poolOptions } from './connection-options.js';
-import { Connections } from './connections.js';
+import { type ConnectionOptions, Connections } from './connections.js';
 import { DatabaseMetrics } from './database-metrics.js';
 import { warnOfMissingTimeouts } from './missing-timeouts.js';
 import { SchemaCheck } from './schema-check.js';
@@ -12,13 +11,7 @@ import { SchemaCheck } from './schema-check.js';
 /** Connects TypeORM; each feature registers its own entities. */
 @Global()
 @Module({
-  imports: [
-    MetricsModule,
-    TypeOrmModule.forRootAsync({
-      inject: [Config],
-      useFactory: (config: Config) => ({ ...poolOptions(config), autoLoadEntities: true, retryAttempts: 0 }),
-    }),
-  ],
+  imports: [MetricsModule],
   providers: [
     { provide: Connections, inject: [DataSource], useFactory: connect },
     DatabaseMetrics,
@@ -28,6 +21,15 @@ import { SchemaCheck } from './schema-check.js';
 })
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}
+
+  /** @param optionsOf those of requests, or of a command */
+  static with(optionsOf: (config: Config) => ConnectionOptions): DynamicModule {
+    const typeOrm = TypeOrmModule.forRootAsync({
+      inject: [Config],
+      useFactory: (config: Config) => ({ ...optionsOf(config), autoLoadEntities: true, retryAttempts: 0 }),
+    });
+    return { module: DatabaseModule, imports: [typeOrm] };
+  }
 
   onApplicationShutdown(): Promise<void> {
     return this.connections.close();

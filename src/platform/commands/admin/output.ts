@@ -17,10 +17,13 @@ export async function everyPage<Row extends { id: string }>(
   list: (page: PageQuery) => Promise<Page<Row>>,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (let page = await list({ limit: 100 }); ; page = await list({ limit: 100, cursor: rows.at(-1)!.id })) {
+  let cursor: string | undefined;
+  do {
+    const page = await list({ limit: 100, cursor });
     rows.push(...page.items);
-    if (!page.next) return rows;
-  }
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return rows;
 }
 
 /** Writes one row or a list to standard output: a table for people, or JSON for programs. */
