@@ -277,7 +277,7 @@ test.each(written)(
         expect(items.map((held) => one(held).text)).toEqual(texts);
         expect(list(items).text).toBe(`[${texts.join(',')}]`);
         const rows = items as { id: string }[];
-        const page = () => new Page({ rows, hasMore: false }, (row) => ({ ...(row as { id: string }) }));
+        const page = () => new Page({ rows }, (row) => ({ ...(row as { id: string }) }));
         expect(list(page())).toEqual(list(items));
         // Shared, unless its items were taken.
         expect(list(page())).toBe(list(page()));

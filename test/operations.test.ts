@@ -1,10 +1,13 @@
 import {
   Body,
+  ConflictException,
   Controller,
   Delete,
   Get,
   Injectable,
+  NotFoundException,
   Param,
+  ParseIntPipe,
   Patch,
   Post,
   UseInterceptors,
@@ -164,6 +167,39 @@ class ThingsV2Controller {
   }
 }
 
+/** Exceptions, pipes and empty answers as Nest's documentation has them. */
+@Public()
+@Controller('usual')
+class UsualController {
+  @Get('conflict')
+  conflict(): never {
+    throw new ConflictException('There is one already.');
+  }
+
+  @Get('none/:id')
+  none(): never {
+    throw new NotFoundException('There is no such thing.');
+  }
+
+  @Get('number/:id')
+  number(@Param('id', ParseIntPipe) id: number): { id: number } {
+    return { id };
+  }
+
+  @Get('nothing')
+  @Operation({ id: 'getNothing', summary: 'Nothing', returns: NoteDto })
+  nothing(): null {
+    return null;
+  }
+
+  @Post('open')
+  @Idempotent()
+  @Operation({ id: 'postOpen', summary: 'Open to anyone', returns: NoteDto })
+  open(@Body() { text }: NewNoteDto): Note {
+    return { id: '1', text, secret: 'secret' };
+  }
+}
+
 let service: Service;
 let extended: Extended;
 let key: string;
@@ -172,7 +208,13 @@ let accountId: number;
 beforeAll(async () => {
   service = await startService();
   await query(service.databaseUrl, 'CREATE TABLE notes (id bigserial PRIMARY KEY, text text NOT NULL)');
-  extended = await startExtended(service.databaseUrl, NotesController, ThingsController, ThingsV2Controller);
+  extended = await startExtended(
+    service.databaseUrl,
+    NotesController,
+    ThingsController,
+    ThingsV2Controller,
+    UsualController,
+  );
   const account = await createAccount(service);
   [key, accountId] = [await createKey(service, account), account.id];
 });
@@ -288,5 +330,31 @@ describe('Two versions of an operation', () => {
     const closed = await fetch(`${extended.url}/v1/things`);
     const open = await fetch(`${extended.url}/v2/things`);
     expect([closed.status, open.status]).toEqual([401, 200]);
+  });
+});
+
+describe("What a team writes as Nest's documentation has it", () => {
+  test.each([
+    ['conflict', 409, 'conflict', 'There is one already.'],
+    ['none/1', 404, 'not_found', 'There is no such thing.'],
+    ['number/x', 400, 'bad_request', 'Validation failed (numeric string is expected)'],
+  ])('is answered by its own status in the Error shape: %s', async (path, status, code, message) => {
+    const answer = await send('GET', `/v1/usual/${path}`);
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([status, { code, message, status }]);
+  });
+
+  test('may return nothing', async () => {
+    expect(await send('GET', '/v1/usual/nothing')).toMatchObject({ status: 200, text: '' });
+    expect(await send('GET', '/v1/usual/number/7')).toMatchObject({ status: 200, text: '{"id":7}' });
+  });
+
+  test('and opens to anyone takes no notice of a key for retries', async () => {
+    const answer = await send(
+      'POST',
+      '/v1/usual/open',
+      { text: 'a' },
+      { 'Idempotency-Key': 'one', Authorization: '' },
+    );
+    expect([answer.status, answer.text]).toEqual([200, '{"id":1,"text":"a"}']);
   });
 });

@@ -1,13 +1,15 @@
 import 'reflect-metadata';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import type { DataSource, ObjectLiteral, Repository } from 'typeorm';
+import { type DataSource, type EntityManager, In, type ObjectLiteral, type Repository } from 'typeorm';
+import { ApiError } from '../src/platform/api/api-error.js';
 import type { Page } from '../src/platform/api/paging.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
-import { whyNotPrepared } from '../src/platform/data/shape.js';
+import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { call, createAccount, createKey } from './support/client.js';
-import { connect } from './support/database.js';
+import { connect, type Sent } from './support/database.js';
 import * as kinds from './support/kinds.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
@@ -28,6 +30,7 @@ interface Kind {
 }
 
 const parent = { id: '1' };
+let nextId = 0;
 const KINDS: Kind[] = [
   { entity: kinds.Identity, values: (i) => ({ state: i % 2 ? 'open' : null }) },
   { entity: kinds.Serial },
@@ -65,6 +68,8 @@ const KINDS: Kind[] = [
     values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
   },
   { entity: kinds.Related, values: () => ({ parentId: '1' }) },
+  { entity: kinds.Initialized },
+  { entity: kinds.Signed, values: () => ({ id: String(nextId++ - 400) }) },
   { entity: kinds.Versioned, reason: 'the column version is a version' },
   { entity: kinds.Embedded, values: (i) => ({ address: { city: `c${i}` } }), reason: 'address is embedded' },
   { entity: kinds.Eager, values: () => ({ parent }), reason: 'the relation parent is eager' },
@@ -82,13 +87,18 @@ const KINDS: Kind[] = [
 let database: DataSource;
 let databaseUrl: string;
 let transactions: Transactions;
+let sent: Sent[];
 
 beforeAll(async () => {
   databaseUrl = await createDatabase();
   await query(databaseUrl, 'CREATE SCHEMA other');
   // A table of that name on the search path must not be written instead.
   const entities = Object.values(kinds).filter((one) => one !== kinds.Audit);
-  ({ database } = await connect(databaseUrl, { entities, subscribers: [kinds.Audit], synchronize: true }));
+  ({ database, sent } = await connect(databaseUrl, {
+    entities,
+    subscribers: [kinds.Audit],
+    synchronize: true,
+  }));
   transactions = Transactions.of(database);
   await database.getRepository(kinds.Identity).insert({ label: 'parent', state: null });
 }, 60_000);
@@ -351,6 +361,179 @@ test('A property with a relation is written as TypeORM writes it', async () => {
   const rows = new FastRepository(kinds.Related, database.manager);
   const { id } = await rows.addRow({ label: 'by relation', parent: { id: '1' } as kinds.Identity });
   expect(await rows.findRow({ id })).toMatchObject({ parentId: '1' });
+});
+
+describe('What one caller does', () => {
+  const types = () => new FastRepository(kinds.Types, database.manager);
+  const identity = () => new FastRepository(kinds.Identity, database.manager);
+  const made = KINDS.find(({ entity }) => entity === kinds.Types)!.values!;
+  const add = () => types().addRow({ label: 'shared', ...made(1) });
+
+  test('to a value of its row is seen by no other', async () => {
+    const { id } = await add();
+    const [one, other] = await Promise.all([types().findRow({ id }), types().findRow({ id })]);
+    const pages = await Promise.all([
+      types().page({ id: [id] }, { limit: 1 }),
+      types().page({ id: [id] }, { limit: 1 }),
+    ]);
+    const [first, second] = pages.map(({ items }) => items[0]!);
+    for (const row of [one!, first!]) {
+      (row.json as { i: number }).i = 99;
+      row.local.setFullYear(1999);
+      row.bytes[0] = 7;
+    }
+    const stored = await database.getRepository(kinds.Types).findOneByOrFail({ id });
+    expect(other).toStrictEqual(stored);
+    expect(second).toStrictEqual(stored);
+  });
+
+  test('to a value of the row that it changes is saved', async () => {
+    const { id } = await add();
+    await types().changeRow({ id }, 'pet_not_found', (row) => {
+      (row.json as { i: number }).i = 99;
+      row.local.setUTCFullYear(1999);
+      row.bytes[0] = 7;
+    });
+    const stored = await database.getRepository(kinds.Types).findOneByOrFail({ id });
+    expect([(stored.json as { i: number }).i, stored.local.getUTCFullYear(), stored.bytes[0]]).toEqual([
+      99, 1999, 7,
+    ]);
+  });
+
+  test('wrong in a filter is its own failure', async () => {
+    const rows = new FastRepository(kinds.Clashing, database.manager);
+    const ask = (n: number) => rows.page({ n }, { limit: 5 });
+    const [good, bad, other] = await Promise.allSettled([ask(1), ask(3e9), ask(0)]);
+    expect([good.status, bad.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+
+  test('wrong in a batch of writes is its own failure', async () => {
+    const write = transactions.batched(async (labels: string[]) => {
+      const rows = await identity().addRows(labels.map((label) => ({ label, state: null })));
+      if (labels.includes('bad')) throw new ApiError('pet_not_found');
+      return rows.map(({ label }) => label);
+    });
+    const settled = await Promise.allSettled(['batch 1', 'bad', 'batch 2'].map(write));
+    expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.code))).toEqual([
+      'batch 1',
+      'pet_not_found',
+      'batch 2',
+    ]);
+    const stored = await database
+      .getRepository(kinds.Identity)
+      .findBy({ label: In(['batch 1', 'bad', 'batch 2']) });
+    expect(stored.map(({ label }) => label).toSorted()).toEqual(['batch 1', 'batch 2']);
+  });
+
+  test('in a context of its own does not reach the batch of others', async () => {
+    const tenants = new AsyncLocalStorage<string>();
+    const seen = new Set<string | undefined>();
+    const write = transactions.batched(async (items: string[]) => {
+      seen.add(tenants.getStore());
+      return items;
+    });
+    await Promise.all(['a', 'b'].map((tenant) => tenants.run(tenant, () => write(tenant))));
+    expect([...seen]).toEqual([undefined]);
+  });
+});
+
+test('Rows that are not there are looked for together, too', async () => {
+  sent.length = 0;
+  const missing = Array.from({ length: MANY }, (_, i) => String(10 ** 12 + i));
+  const rows = new FastRepository(kinds.Identity, database.manager);
+  expect(await Promise.all(missing.map((id) => rows.findRow({ id })))).toEqual(missing.map(() => null));
+  expect(sent.length).toBe(1);
+});
+
+test.each([
+  [kinds.Composite, 'its key is not one column `id`'],
+  [kinds.Named, 'its key is not one column `id`'],
+])('A list of %p is refused, as its rows cannot be put in the order of their ids', async (entity, reason) => {
+  const rows = new FastRepository<{ id: string }>(entity, database.manager);
+  await expect(rows.page({}, { limit: 1 })).rejects.toThrow(reason);
+});
+
+describe('Rows that are updated', () => {
+  test('do not include those that were soft-deleted', async () => {
+    const rows = new FastRepository(kinds.SoftDeleted, database.manager);
+    const { id } = await rows.addRow({ label: 'gone' });
+    await rows.softDelete({ id });
+    expect(await rows.updateRows({ id }, { label: 'back' })).toEqual([]);
+  });
+
+  test('are found by a list of values as by one', async () => {
+    const rows = new FastRepository(kinds.Transformed, database.manager);
+    await rows.addRows([{ label: 'list a' }, { label: 'list b' }]);
+    const updated = await rows.updateRows({ label: ['list a', 'list b'] }, { label: 'list c' });
+    expect(updated.map(({ label }) => label)).toEqual(['list c', 'list c']);
+  });
+
+  test('are never all, for want of a value, whoever serves them', async () => {
+    const rows = new FastRepository(kinds.Versioned, database.manager);
+    await expect(rows.updateRows({}, { label: 'all' })).rejects.toThrow('No value to look for');
+  });
+});
+
+test('A row that a subscriber refuses after its insert is not stored', async () => {
+  const rows = new FastRepository(kinds.Uuid, database.manager);
+  const afterInsert = () => {
+    throw new RangeError('refused');
+  };
+  database.subscribers.push({ listenTo: () => kinds.Uuid, afterInsert });
+  await expect(rows.addRow({ label: 'refused' })).rejects.toThrow('refused');
+  database.subscribers.pop();
+  expect(await rows.findRow({ label: 'refused' })).toBeNull();
+});
+
+test('Rows that a trigger leaves out make their batch fail, and nobody gets the row of another', async () => {
+  await database.query(`CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN IF NEW.label = 'skipped' THEN RETURN NULL; END IF; RETURN NEW; END $$`);
+  await database.query('CREATE TRIGGER skip BEFORE INSERT ON serial FOR EACH ROW EXECUTE FUNCTION skip()');
+  const rows = new FastRepository(kinds.Serial, database.manager);
+  const labels = ['skipped', 'kept 1', 'kept 2'];
+  const settled = await Promise.allSettled(labels.map((label) => rows.addRow({ label })));
+  expect(settled.map((one) => (one.status === 'fulfilled' ? one.value.label : 'failed'))).toEqual([
+    'failed',
+    'kept 1',
+    'kept 2',
+  ]);
+  await database.query('DROP TRIGGER skip ON serial');
+});
+
+describe('A transaction', () => {
+  const rows = () => new FastRepository(kinds.Identity, database.manager);
+  const stored = (label: string) => database.getRepository(kinds.Identity).countBy({ label });
+
+  test('is undone whole by an error of a part, even if it goes on', async () => {
+    const outer = transactions.run(async () => {
+      await rows().addRow({ label: 'outer', state: null });
+      await transactions.run(() => Promise.reject(new RangeError('part'))).catch(() => {});
+    });
+    await expect(outer).rejects.toThrow('part');
+    expect(await stored('outer')).toBe(0);
+  });
+
+  test('of a query runner is joined by what a change calls', async () => {
+    const { id } = await rows().addRow({ label: 'change', state: null });
+    const undone = database.transaction(async (own) => {
+      await own
+        .withRepository(rows())
+        .changeRow({ id }, 'pet_not_found', () => rows().addRow({ label: 'within', state: null }));
+      throw new RangeError('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    expect(await stored('within')).toBe(0);
+  });
+
+  test('is begun for a change on a query runner without one', async () => {
+    const { id } = await rows().addRow({ label: 'runner', state: null });
+    const runners = [database.createQueryRunner(), database.createQueryRunner()];
+    const change = (own: EntityManager) =>
+      own.withRepository(rows()).changeRow({ id }, 'pet_not_found', (row) => (row.label += '+'));
+    await Promise.all(runners.map(({ manager }) => change(manager)));
+    await Promise.all(runners.map((runner) => runner.release()));
+    expect((await rows().findRow({ id }))!.label).toBe('runner++');
+  });
 });
 
 describe('A service with a subscriber to every entity', () => {

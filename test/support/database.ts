@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
+import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { Config } from '../../src/config.js';
-import { poolOptions } from '../../src/platform/database/connection-options.js';
-import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
+import { commandOptions } from '../../src/platform/database/connection-options.js';
 import { ROOT } from './npm.js';
 
 /** A statement as it was sent to PostgreSQL. */
@@ -32,17 +32,25 @@ export async function connect(
   databaseUrl: string,
   more: Partial<PostgresDataSourceOptions> = {},
 ): Promise<Connected> {
-  const options = poolOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
+  // Patient: what is slow on a busy machine is not wrong.
+  const options = commandOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
-  const extra: object = { ...options.extra, Client: recording(sent) };
+  const extra: object = { max: 10, Client: recording(sent) };
+  const connectTimeoutMS = 30_000;
   const entities = more.entities ?? (await loadEntities());
-  const database = await new DataSource({ ...options, ...more, extra, entities }).initialize();
+  const database = await new DataSource({
+    ...options,
+    ...more,
+    connectTimeoutMS,
+    extra,
+    entities,
+  }).initialize();
   return { database, sent };
 }
 
-/** The service's client, which also records what it is given. */
-function recording(sent: Sent[]): typeof DeadlineClient {
-  return class extends DeadlineClient {
+/** A client that records what it is given. */
+function recording(sent: Sent[]): typeof Client {
+  return class extends Client {
     override query(...args: unknown[]): never {
       const [query, values = []] = args as [string | { text: string; values?: unknown[] }, unknown[]?];
       if (typeof query === 'string') sent.push({ text: query, values: Array.isArray(values) ? values : [] });

@@ -330,3 +330,36 @@ export class Audit implements EntitySubscriberInterface<Audited> {
     Audit.told.push(entity.label);
   }
 }
+
+/** One whose class gives a property a value. */
+@Entity()
+export class Initialized {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+
+  @Column('text')
+  label!: string;
+
+  @Column('text')
+  state = 'new';
+}
+
+/** One whose keys are given, and may be below zero. */
+@Entity()
+export class Signed {
+  @PrimaryColumn('bigint')
+  id!: string;
+
+  @Column('text')
+  label!: string;
+}
+
+/** One whose key has another name. */
+@Entity()
+export class Named {
+  @PrimaryColumn('bigint')
+  no!: string;
+
+  @Column('text')
+  label!: string;
+}

@@ -14,11 +14,6 @@ export function int64FromJson(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String((value as number) + 0) : undefined;
 }
 
-/** Compares ids, which are positive, by their numeric value. */
-export function compareDigits(a: string, b: string): number {
-  return a.length - b.length || (a < b ? -1 : 1);
-}
-
 function inRange(text: string): boolean {
   if (text.length < 19) return true;
   const value = BigInt(text);

@@ -45,9 +45,10 @@ export class PageQuery {
 }
 
 /** The rows of a page as they were read; several requests may share them. */
-interface Slice {
+export interface Slice {
   readonly rows: readonly unknown[];
-  readonly hasMore: boolean;
+  /** The id of the last row, if more rows follow. */
+  readonly last?: string;
 }
 
 /** One page of a list. */
@@ -77,7 +78,7 @@ export class Page<T extends { id: string }> {
 
   /** The cursor of the next page, if there is one. */
   get next(): string | undefined {
-    const { rows, hasMore } = this.slice;
-    return hasMore ? encodeCursor(this.read(rows.at(-1)).id) : undefined;
+    const { last } = this.slice;
+    return last === undefined ? undefined : encodeCursor(last);
   }
 }

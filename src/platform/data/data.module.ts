@@ -10,7 +10,7 @@ import {
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral } from 'typeorm';
 import { FastRepository } from './fast-repository.js';
-import { whyNotPrepared } from './shape.js';
+import { whyNotPrepared } from './why-not-prepared.js';
 import { Transactions } from './transactions.js';
 
 const served = new WeakMap<DataSource, Set<Type>>();

@@ -1,17 +1,19 @@
 import { type EntityManager, type EntityMetadata, type ObjectLiteral, Repository } from 'typeorm';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
 import { decodeCursor, Page, type PageQuery } from '../api/paging.js';
-import { isKeyText } from './keys.js';
+import { isKeyText, whyNoPages } from './keys.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Filter, Rows, Values, Where, Which } from './rows.js';
-import { Shape, whyNotPrepared } from './shape.js';
+import { Shape } from './shape.js';
 import { Transactions } from './transactions.js';
 import { TypeOrmRows } from './typeorm-rows.js';
+import { requireValues } from './values.js';
+import { whyNotPrepared } from './why-not-prepared.js';
 
-/** The rows of an entity, and how many subscribers there were when it was decided how they are read and written. */
+/** The rows of an entity, and the subscribers that there were when it was decided how they are read and written. */
 interface Chosen {
   rows: Rows;
-  subscribers: number;
+  subscribers: readonly unknown[];
 }
 
 const chosen = new WeakMap<EntityMetadata, Chosen>();
@@ -25,7 +27,8 @@ const chosen = new WeakMap<EntityMetadata, Chosen>();
  */
 export class FastRepository<Entity extends ObjectLiteral> extends Repository<Entity> {
   /** The row with these values, or null. Of several, any one. */
-  findRow(where: Where<Entity>): Promise<Entity | null> {
+  async findRow(where: Where<Entity>): Promise<Entity | null> {
+    requireValues(where);
     return this.rows.find(this.current, where) as Promise<Entity | null>;
   }
 
@@ -47,7 +50,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /** Sets properties of all rows with these values; returns the rows, in no order. */
-  updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
+  async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
+    requireValues(which);
     return this.rows.update(this.current, which, values) as Promise<Entity[]>;
   }
 
@@ -57,6 +61,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    * @throws ApiError with the code `missing` where no row has these values, and whatever `work` throws
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
+    requireValues(where);
     const row = await this.inTransaction((transaction) =>
       this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown),
     );
@@ -67,8 +72,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /**
    * One page of the rows that match a filter, in ascending order of ids. A page starts after an id, not at an offset:
    * each costs the same at any depth, and rows that are added or change meanwhile neither repeat an item nor hide one.
-   * That takes an index on the properties of the filter, in their order, and the id.
-   * @throws ApiError `invalid_cursor`
+   * That takes an index on the properties of the filter, in their order, and the id: a number or a UUID.
+   * @throws ApiError `invalid_cursor`; TypeError for an entity whose ids cannot be put in order
    */
   async page<Row extends Entity & { id: string }>(
     this: FastRepository<Row>,
@@ -76,6 +81,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     { limit, cursor }: PageQuery,
   ): Promise<Page<Row>> {
     const { rows } = this;
+    const reason = whyNoPages(this.metadata);
+    if (reason) throw new TypeError(`${this.metadata.name} has no pages: ${reason}`);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, (text) => this.isKey(text));
     const slice = await rows.page(this.current, filter, { limit, after });
     return new Page(slice, (row) => rows.read(row) as Row);
@@ -91,19 +98,23 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   private inTransaction<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    if (this.manager.queryRunner) return work(this.manager);
-    return Transactions.of(this.manager.dataSource).run(work);
+    const transactions = Transactions.of(this.manager.dataSource);
+    return this.manager.queryRunner ? transactions.in(this.manager, work) : transactions.run(work);
   }
 
   private get rows(): Rows {
     const { metadata } = this;
     const known = chosen.get(metadata);
     // A subscriber may come at any time.
-    const subscribers = metadata.dataSource.subscribers.length;
-    if (known?.subscribers === subscribers) return known.rows;
+    const { subscribers } = metadata.dataSource;
+    if (known && isSame(known.subscribers, subscribers)) return known.rows;
     const plain = new TypeOrmRows(metadata);
     const rows = whyNotPrepared(metadata) ? plain : new PreparedRows(new Shape(metadata), plain);
-    chosen.set(metadata, { rows, subscribers });
+    chosen.set(metadata, { rows, subscribers: [...subscribers] });
     return rows;
   }
+}
+
+function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((one, i) => one === others[i]);
 }

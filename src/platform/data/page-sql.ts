@@ -26,11 +26,6 @@ interface Values {
   unseen: (place: number, column: ShapeColumn) => string;
 }
 
-/** Whether pages in the order of a key can be read by these statements. */
-export function isPageKey({ type, isArray }: ShapeColumn): boolean {
-  return !isArray && type in KEY_BOUNDS;
-}
-
 /** One page in the order of its key. Its values are those of `equal`, then the list of keys, then the key before it. */
 export function selectPage(shape: Shape, page: PageShape): string {
   return pageSql(shape, page, {

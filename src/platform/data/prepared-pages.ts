@@ -1,10 +1,11 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import { compareDigits } from '../api/int64.js';
-import { Batcher } from '../database/batcher.js';
+import type { Slice } from '../api/paging.js';
+import { compareKeys } from './keys.js';
 import { type PageShape, selectPage, selectPages } from './page-sql.js';
-import type { Place, Slice } from './rows.js';
+import type { Place } from './rows.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import type { Statements } from './statements.js';
+import { made, Together } from './together.js';
 
 /** A page that a request wants. */
 interface Wanted {
@@ -14,8 +15,6 @@ interface Wanted {
   limit: number;
 }
 
-type Slices = ReadonlyMap<string, Slice>;
-
 /** The number of rows is fixed in a statement's SQL, so sizes are rounded up: ten statements, not a hundred. */
 const STEP = 10;
 
@@ -24,15 +23,16 @@ const STEP = 10;
  * statement, equal ones once.
  */
 export class PreparedPages {
-  private readonly batchers = new Map<string, Batcher<Wanted, Slices>>();
+  private readonly batches = new Map<string, Together<Wanted, Slice>>();
+  private readonly key: ShapeColumn;
   private readonly position: number;
 
   constructor(
     private readonly shape: Shape,
-    private readonly key: ShapeColumn,
     private readonly statements: Statements,
   ) {
-    this.position = shape.selected.indexOf(key);
+    this.key = shape.keys[0]!;
+    this.position = shape.selected.indexOf(this.key);
   }
 
   async read(manager: EntityManager, filter: ObjectLiteral, { limit, after }: Place): Promise<Slice> {
@@ -40,15 +40,15 @@ export class PreparedPages {
     const shapeName = nameOf(page);
     if (manager.queryRunner) {
       const statement = this.statements.once(shapeName, () => selectPage(this.shape, page));
-      return cut(await this.statements.run(manager, statement, values), limit);
+      return this.cut(await this.statements.run(manager, statement, values), limit);
     }
-    let batcher = this.batchers.get(shapeName);
-    if (!batcher) {
-      batcher = new Batcher((wanted) => this.readAll(page, wanted), this.statements.connections.reads);
-      this.batchers.set(shapeName, batcher);
+    let batch = this.batches.get(shapeName);
+    if (!batch) {
+      const read = async (wanted: Wanted[]) => made(await this.readAll(page, wanted));
+      batch = new Together(this.statements.connections.reads, read);
+      this.batches.set(shapeName, batch);
     }
-    const name = JSON.stringify([limit, values.map(textOf)]);
-    return (await batcher.add({ name, values, limit })).get(name)!;
+    return batch.add({ name: JSON.stringify([limit, values.map(textOf)]), values, limit });
   }
 
   private describe(
@@ -72,10 +72,17 @@ export class PreparedPages {
     return { page: { key, equal, nulls, isAmong, isFirst: after === undefined, size }, values };
   }
 
-  private async readAll(page: PageShape, wanted: Wanted[]): Promise<Slices> {
+  private async readAll(page: PageShape, wanted: Wanted[]): Promise<Slice[]> {
     const distinct = [...new Map(wanted.map((one) => [one.name, one])).values()];
     const rows = await this.readRows(page, distinct);
-    return new Map(distinct.map(({ name, limit }, i) => [name, cut(rows[i]!, limit)]));
+    const slices = new Map(distinct.map(({ name, limit }, i) => [name, this.cut(rows[i]!, limit)]));
+    return wanted.map(({ name }) => slices.get(name)!);
+  }
+
+  /** The first rows, of which one more was read than wanted. */
+  private cut(all: readonly Row[], limit: number): Slice {
+    const rows = all.slice(0, limit);
+    return { rows, last: all.length > limit ? String(rows.at(-1)![this.position]) : undefined };
   }
 
   private async readRows(page: PageShape, distinct: Wanted[]): Promise<Row[][]> {
@@ -96,7 +103,7 @@ export class PreparedPages {
     const found: Row[][] = distinct.map(() => []);
     for (const row of await statements.runList(several, lists)) found[Number(row.at(-1)) - 1]!.push(row);
     // Joined rows come in this order, but PostgreSQL does not guarantee it.
-    return found.map((rows) => rows.toSorted((a, b) => compare(a[this.position], b[this.position])));
+    return found.map((rows) => rows.toSorted((a, b) => compareKeys(a[this.position], b[this.position])));
   }
 }
 
@@ -108,16 +115,4 @@ function nameOf({ equal, nulls, isAmong, isFirst, size }: PageShape): string {
 /** A value as text that no other value of its column has. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
-}
-
-/** The first rows, of which one more was read than wanted. */
-function cut(rows: readonly Row[], limit: number): Slice {
-  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
-}
-
-/** Compares two keys: numbers, texts of digits, or UUIDs, whose order is that of their text. */
-function compare(a: unknown, b: unknown): number {
-  if (typeof a === 'number') return a - (b as number);
-  const [one, other] = [a as string, b as string];
-  return one.includes('-') && one.length === 36 ? (one < other ? -1 : 1) : compareDigits(one, other);
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import { isPageKey } from './page-sql.js';
 import { PreparedInserts } from './prepared-inserts.js';
 import { PreparedPages } from './prepared-pages.js';
-import type { Place, Rows, Slice } from './rows.js';
+import type { Slice } from '../api/paging.js';
+import type { Place, Rows } from './rows.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import { SharedReads } from './shared-reads.js';
 import { selectOne, update } from './sql.js';
@@ -18,7 +18,7 @@ export class PreparedRows implements Rows {
   private readonly statements: Statements;
   private readonly reads: SharedReads;
   private readonly inserts: PreparedInserts;
-  private readonly pages?: PreparedPages;
+  private readonly pages: PreparedPages;
 
   /** @param plain does what goes by more than the columns of the table */
   constructor(
@@ -28,35 +28,31 @@ export class PreparedRows implements Rows {
     this.statements = new Statements(shape);
     this.reads = new SharedReads(shape, this.statements);
     this.inserts = new PreparedInserts(shape, this.statements);
-    const [key, ...more] = shape.keys;
-    if (more.length === 0 && isPageKey(key!)) this.pages = new PreparedPages(shape, key!, this.statements);
+    this.pages = new PreparedPages(shape, this.statements);
   }
 
   async find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null> {
-    const row = (await this.reads.tryShare(manager, where)) ?? (await this.selectOne(manager, where, false));
+    const shared = this.reads.tryShare(manager, where);
+    const row = shared ? await shared : await this.selectOne(manager, where, false);
     return row ? this.shape.hydrate(row) : null;
   }
 
   async add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral> {
-    const given = this.given(values);
+    const all = this.shape.withInitial(values);
+    const given = this.given(all);
     if (!given) return this.plain.add(manager, values);
-    return this.shape.hydrate(await this.inserts.one(manager, given, written(given, values)));
+    return this.shape.hydrate(await this.inserts.one(manager, given, written(given, all)));
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {
-    const [first] = values;
-    if (!first) return [];
-    const given = this.given(first);
-    const name = given && namesOf(given);
-    const areAlike = values.every((one) => name && namesOf(this.given(one) ?? []) === name);
-    if (!given || !areAlike || given.some(({ isArray }) => isArray))
+    const all = values.map((one) => this.shape.withInitial(one));
+    const [given] = all.map((one) => this.given(one));
+    const areAlike = all.every((one) => namesOf(this.given(one) ?? []) === namesOf(given ?? []));
+    // SQL has no type for a list of lists.
+    if (!given?.length || !areAlike || given.some(({ isArray }) => isArray))
       return this.plain.addAll(manager, values);
-    const rows = await this.inserts.all(
-      manager,
-      given,
-      values.map((one) => written(given, one)),
-    );
-    return rows.map((row) => this.shape.hydrate(row));
+    const rows = all.map((one) => written(given, one));
+    return (await this.inserts.all(manager, given, rows)).map((row) => this.shape.hydrate(row));
   }
 
   async update(
@@ -71,7 +67,12 @@ export class PreparedRows implements Rows {
     const among = new Set(by.filter(({ property, isArray }) => !isArray && Array.isArray(which[property])));
     const name = `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`;
     const statement = statements.once(name, () => update(shape, set, by, among));
-    const sought = by.map((column) => (among.has(column) ? which[column.property] : write(column, which)));
+    const sought = by.map((column) => {
+      const value: unknown = which[column.property];
+      return among.has(column)
+        ? (value as unknown[]).map((one) => convert(column, one))
+        : convert(column, value);
+    });
     const rows = await statements.run(manager, statement, [...written(set, values), ...sought]);
     return rows.map((row) => shape.hydrate(row));
   }
@@ -95,11 +96,11 @@ export class PreparedRows implements Rows {
   }
 
   page(manager: EntityManager, filter: ObjectLiteral, place: Place): Promise<Slice> {
-    return this.pages ? this.pages.read(manager, filter, place) : this.plain.page(manager, filter, place);
+    return this.pages.read(manager, filter, place);
   }
 
   read(row: unknown): ObjectLiteral {
-    return this.pages ? this.shape.hydrate(row as Row) : this.plain.read(row);
+    return this.shape.hydrate(row as Row);
   }
 
   private async selectOne(
@@ -115,24 +116,21 @@ export class PreparedRows implements Rows {
 
   /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */
   private given(values: ObjectLiteral): ShapeColumn[] | undefined {
-    const names = Object.keys(values).filter((name) => values[name] !== undefined);
-    if (names.some((name) => this.shape.entity.findRelationWithPropertyPath(name))) return undefined;
-    return names.filter((name) => this.shape.has(name)).map((name) => this.shape.column(name));
+    const { columns, entity } = this.shape;
+    const isSet = (name: string) => values[name] !== undefined;
+    if (Object.keys(values).some((name) => isSet(name) && entity.findRelationWithPropertyPath(name)))
+      return undefined;
+    return columns.filter(({ property }) => isSet(property));
   }
 
-  /** @throws TypeError where a value is missing, or all are: that would find any row */
   private sought(where: ObjectLiteral): ShapeColumn[] {
-    const names = Object.keys(where);
-    const missing = names.find((name) => where[name] === undefined || where[name] === null);
-    if (missing !== undefined || names.length === 0)
-      throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
-    return names.map((name) => this.shape.column(name));
+    return Object.keys(where).map((name) => this.shape.column(name));
   }
 }
 
-function write({ property, write: convert }: ShapeColumn, values: ObjectLiteral): unknown {
-  return convert ? convert(values[property]) : values[property];
+function convert({ write }: ShapeColumn, value: unknown): unknown {
+  return write ? write(value) : value;
 }
 
 const written = (columns: readonly ShapeColumn[], values: ObjectLiteral): Row =>
-  columns.map((column) => write(column, values));
+  columns.map((column) => convert(column, values[column.property]));

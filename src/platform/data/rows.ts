@@ -1,4 +1,5 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
+import type { Slice } from '../api/paging.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 
@@ -33,12 +34,6 @@ export type Values<Entity> = { readonly [Key in keyof Entity]?: Entity[Key] };
 export interface Place {
   readonly limit: number;
   readonly after?: string;
-}
-
-/** The rows of one page as they were read: several requests may share them. */
-export interface Slice {
-  readonly rows: readonly unknown[];
-  readonly hasMore: boolean;
 }
 
 /** What `FastRepository` does, on the connection of a manager. */

@@ -1,5 +1,7 @@
 import type { EntityMetadata, ObjectLiteral } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
+import { quoted, tableOf } from './sql-names.js';
+import { own, withoutUndefined } from './values.js';
 
 /** The values of a row, in the order of some columns. */
 export type Row = unknown[];
@@ -21,53 +23,18 @@ export interface ShapeColumn {
 }
 
 /** Types whose values TypeORM hands on unchanged. */
-const UNCHANGED = new Set([
+export const UNCHANGED = new Set([
   ...['bigint', 'integer', 'smallint', 'numeric', 'real', 'double precision'],
   ...['text', 'character varying', 'character', 'uuid', 'bytea', 'boolean', 'inet', 'cidr'],
   ...['timestamptz', 'timestamp with time zone'],
 ]);
 /** Types whose values TypeORM converts, without any SQL of its own around the column. */
-const CONVERTED = new Set([
+export const CONVERTED = new Set([
   ...['date', 'time', 'time without time zone', 'timestamp', 'timestamp without time zone'],
   ...['json', 'jsonb'],
 ]);
 /** In a cast, `character` would be a single one. */
 const CAST: Record<string, string> = { character: 'bpchar' };
-
-/**
- * Why prepared statements cannot do for an entity what TypeORM does; undefined if they can. What is left then are the
- * columns of one table, and values that `shapeOf` converts as TypeORM does.
- */
-export function whyNotPrepared(entity: EntityMetadata): string | undefined {
-  const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
-  if (typeof entity.target !== 'function') return 'it is not a class';
-  if (embeddeds.length > 0) return `${embeddeds[0]!.propertyName} is embedded`;
-  if (eagerRelations.length > 0) return `the relation ${eagerRelations[0]!.propertyName} is eager`;
-  if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
-  if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
-  if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
-  const subscriber = entity.dataSource.subscribers.find((one) => isTold(one.listenTo?.(), entity));
-  if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
-  const wrong = entity.columns.map(whyNotColumn).find((reason) => reason !== undefined);
-  return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
-}
-
-function isTold(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
-  if (listened === undefined || listened === target) return true;
-  return (
-    typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
-  );
-}
-
-function whyNotColumn(column: ColumnMetadata): string | undefined {
-  const { propertyName: name, entityMetadata } = column;
-  const type = entityMetadata.dataSource.driver.normalizeType(column);
-  if (column.isVirtual) return `the relation ${name} has no column of its own`;
-  if (column.isVirtualProperty || column.generatedType) return `the column ${name} is computed`;
-  if (column.isVersion) return `the column ${name} is a version`;
-  if (!column.isInsert || !column.isUpdate) return `the column ${name} is not always written`;
-  return UNCHANGED.has(type) || CONVERTED.has(type) ? undefined : `the column ${name} is of type ${type}`;
-}
 
 /** The columns of an entity's table. */
 export class Shape {
@@ -84,14 +51,11 @@ export class Shape {
   readonly updated?: ShapeColumn;
   private readonly byProperty: ReadonlyMap<string, ShapeColumn>;
   private readonly create: new () => ObjectLiteral;
+  private readonly hasInitial: boolean;
 
   constructor(readonly entity: EntityMetadata) {
-    const { driver } = entity.dataSource;
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
-    this.table = entity.tablePath
-      .split('.')
-      .map((part) => driver.escape(part))
-      .join('.');
+    this.table = tableOf(entity);
     this.columns = [...all.values()];
     this.selected = entity.columns.filter(({ isSelect }) => isSelect).map((column) => all.get(column)!);
     this.keys = entity.primaryColumns.map((column) => all.get(column)!);
@@ -99,6 +63,7 @@ export class Shape {
     if (entity.deleteDateColumn) this.living = `${all.get(entity.deleteDateColumn)!.sql} IS NULL`;
     if (entity.updateDateColumn) this.updated = all.get(entity.updateDateColumn);
     this.create = entity.target as new () => ObjectLiteral;
+    this.hasInitial = Object.values(new this.create()).some((value) => value !== undefined);
   }
 
   /** @throws TypeError for a property that is no column */
@@ -112,13 +77,18 @@ export class Shape {
     return this.byProperty.has(property);
   }
 
+  /** Values of a new row with those that the class gives its properties, as TypeORM's `create` has them. */
+  withInitial(values: ObjectLiteral): ObjectLiteral {
+    return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
+  }
+
   /** A row that was read as an instance of its entity. */
   hydrate(row: readonly unknown[]): ObjectLiteral {
     const item = new this.create();
     const { selected } = this;
     for (let i = 0; i < selected.length; i++) {
       const { property, read } = selected[i]!;
-      item[property] = read ? read(row[i]) : row[i];
+      item[property] = own(read ? read(row[i]) : row[i]);
     }
     return item;
   }
@@ -130,7 +100,7 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
   const isUnchanged = UNCHANGED.has(type) && !column.transformer;
   return {
     property: column.propertyName,
-    sql: driver.escape(column.databaseName),
+    sql: quoted(column.databaseName, column.entityMetadata),
     type: CAST[type] ?? type,
     isArray: column.isArray,
     ...(isUnchanged

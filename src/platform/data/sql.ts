@@ -1,4 +1,6 @@
+import type { ForeignKeyMetadata } from 'typeorm/metadata/ForeignKeyMetadata.js';
 import type { Shape, ShapeColumn } from './shape.js';
+import { quoted, tableOf } from './sql-names.js';
 
 /** The SQL of prepared statements. Values stand in it in the order in which a function names them. */
 
@@ -28,6 +30,22 @@ export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string 
   return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n RETURNING ${names(shape.selected)}`;
 }
 
+/** The places of those values, in lists of one for each of some references, that refer to no row; and which reference. */
+export function selectMissing(
+  columns: readonly ShapeColumn[],
+  references: readonly ForeignKeyMetadata[],
+): string {
+  const lists = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
+  const items = columns.map((_column, i) => `v${i + 1}`).join(', ');
+  const cases = references.map(({ referencedColumns, referencedEntityMetadata }, i) => {
+    const [column] = referencedColumns;
+    const found = `SELECT FROM ${tableOf(referencedEntityMetadata)} WHERE ${quoted(column!.databaseName, referencedEntityMetadata)} = v${i + 1}`;
+    return `WHEN v${i + 1} IS NOT NULL AND NOT EXISTS (${found}) THEN ${i}`;
+  });
+  const looked = `SELECT n, CASE ${cases.join(' ')} END AS which FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n)`;
+  return `SELECT n, which FROM (${looked}) AS looked WHERE which IS NOT NULL`;
+}
+
 /** Sets columns of the rows with the values of others, each a single one or, if it is in `among`, one of a list. */
 export function update(
   shape: Shape,
@@ -41,6 +59,7 @@ export function update(
     const place = `$${set.length + i + 1}`;
     return `${column.sql} = ${among.has(column) ? `ANY(${place})` : place}`;
   });
+  if (shape.living) conditions.push(shape.living);
   return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 

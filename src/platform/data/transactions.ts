@@ -1,7 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
-import { BatchedWrites } from './batched-writes.js';
+import { Together, made } from './together.js';
+
+/** A transaction, and whether it has to be undone. */
+interface Open {
+  manager: EntityManager;
+  failure?: { error: unknown };
+}
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -10,7 +16,7 @@ const known = new WeakMap<DataSource, Transactions>();
  * else is called works on a connection of its own, as TypeORM documents.
  */
 export class Transactions {
-  private readonly open = new AsyncLocalStorage<EntityManager>();
+  private readonly open = new AsyncLocalStorage<Open>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -23,14 +29,33 @@ export class Transactions {
 
   /** TypeORM's manager of the open transaction, else that of no transaction. */
   get manager(): EntityManager {
-    return this.open.getStore() ?? this.database.manager;
+    return this.open.getStore()?.manager ?? this.database.manager;
   }
 
-  /** Runs `work` in the open transaction, or else in a new one. An error undoes all of it. */
-  run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` in the open transaction, or else in a new one. An error undoes all of it, and all of the transaction that
+   * it was part of, even if that goes on after the error.
+   */
+  async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const open = this.open.getStore();
-    if (open) return work(open);
-    return this.database.transaction((transaction) => this.open.run(transaction, () => work(transaction)));
+    if (!open) return this.in(this.database.manager, work);
+    try {
+      return await work(open.manager);
+    } catch (error) {
+      open.failure ??= { error };
+      throw error;
+    }
+  }
+
+  /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
+  in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
+    const begun = async (own: EntityManager) => {
+      const open: Open = { manager: own };
+      const result = await this.open.run(open, () => work(own));
+      if (open.failure) throw open.failure.error;
+      return result;
+    };
+    return manager.queryRunner?.isTransactionActive ? begun(manager) : manager.transaction(begun);
   }
 
   /**
@@ -39,9 +64,8 @@ export class Transactions {
    * @param write makes all of them or none, and returns their results in the same order
    */
   batched<Item, Result>(write: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
-    const batch = new BatchedWrites<Item, Result>(Connections.of(this.database).writes, (items) =>
-      // The batch belongs to nobody's transaction.
-      this.open.exit(() => this.run(() => write(items))),
+    const batch = new Together<Item, Result>(Connections.of(this.database).writes, async (items) =>
+      made(await this.run(() => write(items))),
     );
     return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }

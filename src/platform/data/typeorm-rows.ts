@@ -7,7 +7,8 @@ import {
   MoreThan,
   type ObjectLiteral,
 } from 'typeorm';
-import type { Place, Rows, Slice } from './rows.js';
+import type { Slice } from '../api/paging.js';
+import type { Place, Rows } from './rows.js';
 
 /** The rows of an entity by TypeORM's own methods, for entities that are more than the columns of a table. */
 export class TypeOrmRows implements Rows {
@@ -17,11 +18,13 @@ export class TypeOrmRows implements Rows {
     return manager.findOneBy(this.entity.target, where);
   }
 
-  async add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral> {
+  add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral> {
     const { target } = this.entity;
-    const item = manager.create(target, { ...values }) as ObjectLiteral;
-    await manager.insert(target, item);
-    return manager.findOneByOrFail(target, this.entity.getEntityIdMap(item)!);
+    return inTransaction(manager, async (transaction) => {
+      const item = transaction.create(target, { ...values }) as ObjectLiteral;
+      await transaction.insert(target, item);
+      return transaction.findOneByOrFail(target, this.entity.getEntityIdMap(item)!);
+    });
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {
@@ -59,17 +62,15 @@ export class TypeOrmRows implements Rows {
   }
 
   async page(manager: EntityManager, filter: ObjectLiteral, { limit, after }: Place): Promise<Slice> {
-    const key = this.key;
-    const { [key]: id, ...rest } = filter;
+    const { id, ...rest } = filter as { id?: unknown };
     const given = Object.entries(rest).filter(([, value]) => value !== undefined);
     const equal = Object.fromEntries(given.map(([name, value]) => [name, value === null ? IsNull() : value]));
-    const among = id === undefined ? [] : [In(Array.isArray(id) ? id : [id])];
+    const among = id === undefined ? [] : [In([id].flat())];
     const bounds = [...among, ...(after === undefined ? [] : [MoreThan(after)])];
-    const where =
-      bounds.length > 0 ? { ...equal, [key]: bounds.length > 1 ? And(...bounds) : bounds[0] } : equal;
-    const order = { [key]: 'ASC' as const };
-    const rows = await manager.find(this.entity.target, { where, order, take: limit + 1 });
-    return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+    const where = bounds.length > 0 ? { ...equal, id: And(...bounds) } : equal;
+    const all = await manager.find(this.entity.target, { where, order: { id: 'ASC' }, take: limit + 1 });
+    const rows = all.slice(0, limit);
+    return { rows, last: all.length > limit ? String(rows.at(-1)!.id) : undefined };
   }
 
   read(row: unknown): ObjectLiteral {
@@ -80,18 +81,11 @@ export class TypeOrmRows implements Rows {
   private get lock() {
     return { mode: 'pessimistic_write' as const, tables: [this.entity.tableNameWithoutPrefix] };
   }
-
-  /** @throws TypeError for a table without a single key, by which its rows could be put in order */
-  private get key(): string {
-    const [key, ...more] = this.entity.primaryColumns;
-    if (!key || more.length > 0) throw new TypeError(`${this.entity.name} has no single key to page by`);
-    return key.propertyName;
-  }
 }
 
 function inTransaction<T>(
   manager: EntityManager,
   work: (transaction: EntityManager) => Promise<T>,
 ): Promise<T> {
-  return manager.queryRunner ? work(manager) : manager.transaction(work);
+  return manager.queryRunner?.isTransactionActive ? work(manager) : manager.transaction(work);
 }

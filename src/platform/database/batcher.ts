@@ -1,9 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type SharedSpan, tracing } from '../telemetry/tracing/tracing.js';
 
 /** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;
 /** A statement with more than this many would run long, and lock what it touches as long. */
 const MAX_BATCH = 100;
+
+/** Runs a function in the context that this module was loaded in: that of no request. */
+const outside = AsyncLocalStorage.snapshot();
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   items: Item[];
@@ -62,7 +66,9 @@ export class Batcher<Item, Answer> {
     this.underWay++;
     this.counts.sent++;
     const { items, span } = batch;
-    const sent = span ? span.run(() => this.send(items)) : this.send(items);
+    const send = () => this.send(items);
+    // It belongs to none of those whom it answers.
+    const sent = outside(() => (span ? span.run(send) : send()));
     sent.then(batch.resolve, batch.reject).finally(this.next);
   };
 

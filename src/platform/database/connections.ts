@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, PoolConfig } from 'pg';
+import { DatabaseError, Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
@@ -18,6 +18,11 @@ export interface Statement {
   readonly name: string;
   readonly text: string;
 }
+
+/** SQLSTATEs after which the server closes the connection: it stops, or has waited too long for a transaction. */
+const ENDED = /^(?:08|57P|25P03)/;
+
+const rowMode = 'array';
 
 const known = new WeakMap<DataSource, Connections>();
 
@@ -56,12 +61,27 @@ export class Connections {
     { name, text }: Statement,
     values: readonly unknown[],
   ): Promise<unknown[][]> {
-    const query = { name: this.prepares ? name : undefined, text, values: values as unknown[] };
-    return (await connection.query<unknown[]>({ ...query, rowMode: 'array' })).rows;
+    const query = { name: this.prepares ? name : undefined, text, values: values as unknown[], rowMode };
+    if (!(connection instanceof Pool)) return (await connection.query<unknown[]>(query)).rows;
+    // `Pool.query` would close the connection at any error, also one that is an ordinary answer.
+    const client = await connection.connect();
+    try {
+      const { rows } = await client.query<unknown[]>(query);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(isAnswer(error) ? undefined : (error as Error));
+      throw error;
+    }
   }
 
   /** Closes those to replicas; TypeORM closes its own. */
   async close(): Promise<void> {
     await this.replicas?.close();
   }
+}
+
+/** Whether the server has refused a statement, and goes on with the next one. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof DatabaseError && !ENDED.test(error.code ?? '');
 }

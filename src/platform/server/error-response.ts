@@ -17,6 +17,8 @@ export function writeError(response: ServerResponse, error: ApiError): void {
     response.destroy();
     return;
   }
+  // What it named was undone.
+  response.removeHeader('Location');
   const { headers, body } = asResponse(error);
   response.writeHead(error.status, headers).end(body);
 }

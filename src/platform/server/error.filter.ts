@@ -1,7 +1,16 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Logger, NotFoundException } from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Logger,
+  NotFoundException,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
-import { ApiError } from '../api/api-error.js';
+import { ApiError, type ErrorCode } from '../api/api-error.js';
+import type { RoutedRequest } from '../api/caller.js';
 import { writeError } from './error-response.js';
 import { requestIdOf } from './request-id.js';
 import { allowedMethods } from './router.js';
@@ -13,9 +22,11 @@ export class ErrorFilter implements ExceptionFilter {
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<Request>();
+    const request = http.getRequest<Request & Partial<RoutedRequest>>();
     const response = http.getResponse<Response>();
-    if (exception instanceof NotFoundException) return answerUnrouted(request, response);
+    // Of what an operation throws, not found means what it says.
+    if (exception instanceof NotFoundException && !request.operation)
+      return answerUnrouted(request, response);
     const error = toApiError(exception);
     if (error.status >= 500) this.report(error, response);
     writeError(response, error);
@@ -40,8 +51,18 @@ function loggable(cause: Error): string {
 /** Any thrown value as the failure that is sent to the client. */
 function toApiError(exception: unknown): ApiError {
   if (exception instanceof ApiError) return exception;
+  if (exception instanceof HttpException) return fromNest(exception);
   const code = isUnavailable(exception) ? 'service_unavailable' : 'internal_error';
   return new ApiError(code, undefined, { cause: exception });
+}
+
+/** An exception of Nest's, which a team may throw as Nest documents: its code is what HTTP calls its status. */
+function fromNest(exception: HttpException): ApiError {
+  const status = exception.getStatus();
+  if (status >= 500) return new ApiError('internal_error', undefined, { cause: exception });
+  const phrase = STATUS_CODES[status] ?? 'Bad Request';
+  const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
+  return new ApiError(code, exception.message, { status, cause: exception });
 }
 
 /** No handler took the request: its path is unknown, or known only with other methods. */

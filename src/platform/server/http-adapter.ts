@@ -80,7 +80,7 @@ export class HttpAdapter extends ExpressAdapter {
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
     const { operation } = response.req as Partial<RoutedRequest>;
-    const serialize = status < 300 ? operation?.serialize : undefined;
+    const serialize = status < 300 && body ? operation?.serialize : undefined;
     const json = body instanceof JsonText ? body : serialize?.(body as object);
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;

@@ -33,7 +33,9 @@ class IdempotencyGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): true {
     const [request, response] = context.getArgs<[IdempotentRequest, Response]>();
-    if (request.headers[HEADER.toLowerCase()] === undefined) return true;
+    // Keys are an account's own, and an open operation has none.
+    if (request.headers[HEADER.toLowerCase()] === undefined || request.operation.access === 'public')
+      return true;
     const [key = '', ...others] = request.headersDistinct[HEADER.toLowerCase()] ?? [];
     if (others.length > 0 || !VISIBLE.test(key)) {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);

@@ -36,8 +36,8 @@ export function give({ answer, isReplayed }: GivenAnswer, response: Response): J
 
 /** @throws Error for what is not sent as JSON, and so could not be given again as it was */
 function textOf({ id, serialize }: OperationFacts, value: unknown): string {
-  if (serialize) return serialize(value as object).text;
   if (value === undefined || value === null) return '';
+  if (serialize) return serialize(value).text;
   if (typeof value === 'object') return JSON.stringify(value);
   throw new Error(`${id} is idempotent, and returns a ${typeof value} instead of an object`);
 }
