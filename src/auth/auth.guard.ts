@@ -9,7 +9,7 @@ import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects, requesterOf } from './limit-subjects.js';
 
 const BEARER = /^bearer +(?=\S)/i;
 
@@ -57,15 +57,17 @@ export class AuthGuard implements CanActivate {
   }
 
   /**
-   * Failed log-ins are counted. Several of a burst may be checked before the limit is reached; those that fail then are
-   * answered 429 as well.
+   * Failed log-ins are counted by address, which covers each account tried from there, and by account. Only an address
+   * that has used up its own is refused unheard: whoever guesses must not shut the owner of the account out. Several of a
+   * burst may be checked before the limit is reached; those that fail then are answered 429 as well.
    */
   private async checkPassword(request: AuthenticatedRequest, response: Response): Promise<true> {
     const credentials = parseBasic(request.headers.authorization ?? '');
     if (!credentials || hasTwoAuthorizations(request)) throw unauthorized('invalid_credentials');
     const subjects = limitSubjects('log-in', request, credentials.name);
-    await this.authLimiter.check(subjects, response);
-    const accountId = await this.accounts.findIdByPassword(credentials.name, credentials.pass);
+    await this.authLimiter.check(subjects[0], response);
+    const { name, pass } = credentials;
+    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
     if (accountId) return admit(request, accountId);
     await this.authLimiter.take(subjects, response);
     throw unauthorized('invalid_credentials');
