@@ -71,11 +71,12 @@ function watchNpm(gone: () => void): void {
   setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
-function announce(service: RunningService, { ROLE, WORKERS }: Config): void {
+function announce(service: RunningService, config: Config): void {
+  const { ROLE, WORKERS } = config;
   const { url, metricsUrl, dataPath, demoKey, messages } = service;
   const api = [
     ['API', `${url}/v1`],
-    ['Swagger UI', `${url}/docs`],
+    ['Swagger UI', `${url}/docs${fragmentFor(service, config)}`],
   ];
   const rows = [
     ...(ROLE !== 'worker' ? api : [['Health', `${url}/health/ready`]]),
@@ -87,4 +88,12 @@ function announce(service: RunningService, { ROLE, WORKERS }: Config): void {
   ];
   const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
   console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));
+}
+
+/**
+ * Hands the demo key to the page: no proxy and no log on the way sees the fragment of an address. Not where the document
+ * names other addresses, as the page would send the key there.
+ */
+function fragmentFor({ demoKey }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
+  return demoKey && !BASE_URL && !STAGING_URL && !API_URL ? `#key=${demoKey}` : '';
 }

@@ -200,6 +200,15 @@ describe('HTTP Basic', () => {
     expect(answer.headers.get('www-authenticate')).toBe('Basic realm="petstore", charset="UTF-8"');
   });
 
+  test('knows an email by its ASCII letters alone, which no other letter stands for', async () => {
+    // PostgreSQL has `i` as the lower case of the first, and `k` as that of the Kelvin sign.
+    const email = `iris.k${newEmail()}`;
+    expect((await signUp({ email, password: PASSWORD })).status).toBe(201);
+    expect((await logInAs(email.replace('iris.k', 'IRIS.K'), PASSWORD)).status).toBe(200);
+    for (const alike of ['\u0130ris.k', 'iris.\u212a', '\u0131ris.k', 'iri\u017f.k'])
+      expectError(await logInAs(email.replace('iris.k', alike), PASSWORD), 401, 'invalid_credentials');
+  });
+
   test('refuses two Authorization headers, even with the same credentials', async () => {
     const good = `Authorization: ${basic(`${account.email}:${PASSWORD}`)}\r\n`;
     const end = 'Host: x\r\nConnection: close\r\n\r\n';

@@ -231,3 +231,54 @@ describe('DELETE /api-keys/{keyId}', () => {
     },
   );
 });
+
+describe('DELETE /api-keys/current', () => {
+  let other: Service;
+  beforeAll(async () => {
+    other = await startService({ DATABASE_URL: service.databaseUrl });
+  });
+  afterAll(() => other.stop());
+
+  const revokeItself = (key: string, at = service) => call(at, 'DELETE', '/v1/api-keys/current', { key });
+
+  test('answers 204, and every instance refuses the key within a second', async () => {
+    const { body } = await create({ name: 'Stolen' });
+    expect((await use(body.key, other)).status).toBe(200);
+    const { status, text } = await revokeItself(body.key);
+    expect([status, text]).toEqual([204, '']);
+    expectError(await use(body.key), 401, 'invalid_api_key');
+    await expectRevoked(async () => [await use(body.key, other)]);
+    expectError(await revokeItself(body.key, other), 401, 'invalid_api_key');
+    expect((await list(account)).body).not.toContainEqual(expect.objectContaining({ id: body.id }));
+  });
+
+  test('refuses a key that another instance has revoked, although this one does not know yet', async () => {
+    const { body } = await create({ name: 'Twice' });
+    expect((await use(body.key, other)).status).toBe(200);
+    await revokeItself(body.key);
+    const again = await revokeItself(body.key, other);
+    expectError(again, 401, 'invalid_api_key');
+    expect(again.headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"');
+  });
+
+  test('leaves the other keys of the account', async () => {
+    const [one, another] = [await createKey(service, account), await createKey(service, account)];
+    await revokeItself(one);
+    expect((await use(another)).status).toBe(200);
+  });
+
+  test('takes a key and no password', async () => {
+    for (const options of [{}, { account }]) {
+      const answer = await call(service, 'DELETE', '/v1/api-keys/current', options);
+      expectError(answer, 401, 'missing_api_key');
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="petstore"');
+    }
+    expectError(await revokeItself('nonsense'), 401, 'invalid_api_key');
+  });
+
+  test('has no other method', async () => {
+    const answer = await call(service, 'GET', '/v1/api-keys/current', { account });
+    expectError(answer, 405, 'method_not_allowed');
+    expect(answer.headers.get('allow')).toContain('DELETE');
+  });
+});

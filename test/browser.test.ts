@@ -11,6 +11,7 @@ import {
   type Page,
   type Response,
 } from 'playwright-core';
+import { call } from './support/client.js';
 import { document, operations } from './support/contract.js';
 import { eventually } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
@@ -46,6 +47,8 @@ let service: Service;
 /** On a database of its own, so without one. */
 let hosted: Service;
 let browser: Browser;
+/** Of `service`. */
+let demoKey: string;
 /** A page that is only looked at; what changes a page has one of its own. */
 let first: Visit;
 
@@ -56,6 +59,7 @@ let first: Visit;
       startService({ DATABASE_URL: '', DATA_DIR: folder }),
       startService(),
     ]);
+    demoKey = /Demo key +(\S+)/.exec(service.output())![1]!;
     browser = await chromium.launch({ executablePath, args: ARGS.map((name) => `--${name}`) });
     first = await visit();
   }, SLOW);
@@ -155,14 +159,16 @@ let first: Visit;
     'answers the examples as they stand, with the demo key, and enters the ids of what is made',
     async () => {
       const { page, troubles } = await visit();
-      expect(await nextStep(page).textContent()).toBe('A demo key is filled in. Next: Add an animal');
+      expect(await nextStep(page).textContent()).toBe(
+        'The key of your link is filled in. Next: Add an animal',
+      );
       const pet = { id: 1, name: 'Luna', categoryId: 2, status: 'available' };
       expect(await hintsOf(page, 'getPet')).toEqual([
         expect.stringMatching(/Do this first.*: Add an animal\./),
       ]);
       await nextStep(page).getByText('Add an animal').click();
       expect(await execute(page, 'createPet', { isOpen: true })).toEqual({ status: 201, body: pet });
-      expect(await nextStep(page).textContent()).toBe('A demo key is filled in.');
+      expect(await nextStep(page).textContent()).toBe('The key of your link is filled in.');
       expect(await hintsOf(page, 'getPet', { isOpen: true })).toEqual([]);
       expect(await execute(page, 'listPets')).toEqual({ status: 200, body: [pet] });
       expect(await execute(page, 'createPet', { isOpen: true })).toMatchObject({ body: { id: 2 } });
@@ -195,6 +201,94 @@ let first: Visit;
     SLOW,
   );
 
+  test(
+    'takes a key from its address, keeps it in its tab alone, and leaves no trace of it',
+    async () => {
+      const { page, troubles } = await visit();
+      const seen = () => page.evaluate<string>('location.href + JSON.stringify(history.state)');
+      expect(await seen()).not.toContain(demoKey);
+      expect(page.url()).toBe(`${service.url}/docs`);
+      await page.reload();
+      await page.locator('.next-step.ready').waitFor();
+      expect(await page.evaluate('JSON.stringify(sessionStorage)')).toContain(demoKey);
+      expect(await page.evaluate('JSON.stringify(localStorage) + document.cookie')).not.toContain(demoKey);
+      await page.goto('about:blank');
+      await page.goBack();
+      await page.locator('.next-step.ready').waitFor();
+      expect(await seen()).not.toContain(demoKey);
+      expect(troubles).toEqual([]);
+      const other = await page.context().newPage();
+      await other.goto(`${service.url}/docs`);
+      await other.getByRole('button', { name: 'Get a key' }).waitFor();
+      await other.evaluate(`location.hash = '#key=${demoKey}'`);
+      await other.locator('.next-step.ready').waitFor();
+      expect(other.url()).toBe(`${service.url}/docs`);
+    },
+    SLOW,
+  );
+
+  test(
+    'drops a key of a link that is none, and says so',
+    async () => {
+      const { page } = await visit({ on: hosted });
+      await page.evaluate("location.hash = '#key=<b>x</b>'");
+      await eventually(() => page.url() === `${hosted.url}/docs`);
+      expect(await nextStep(page).textContent()).toBe('You need an API key.');
+      await page.evaluate("location.hash = '#key=nonsense'");
+      await page.locator('.next-step.ready').waitFor();
+      expect(await execute(page, 'listPets')).toMatchObject({ status: 401 });
+      expect(await nextStep(page).textContent()).toMatch(
+        /^The service refused the key.*You need an API key\.$/,
+      );
+    },
+    SLOW,
+  );
+
+  test(
+    'gives a visitor without a key an account and a key with one click, and remembers both in its tab',
+    async () => {
+      const { page, troubles } = await visit({ on: hosted, viewport: { width: 390, height: 850 } });
+      await expectNoFault(page);
+      await page.getByRole('button', { name: 'Get a key' }).click();
+      await page.locator('.next-step.ready').waitFor();
+      await expectNoFault(page);
+      expect(await nextStep(page).textContent()).toBe('Your API key is filled in. Next: Add an animal');
+      await eventually(() => page.locator('.next-step a').evaluate(isFocused));
+      expect(await execute(page, 'listPets')).toMatchObject({ status: 200 });
+      const told = () => page.locator('.key-help code').allTextContents();
+      const [email, password] = await told();
+      expect(email).toMatch(/^visitor\.\w{8}@petstore\.invalid$/);
+      const account = { email: email!, password: password! };
+      expect((await call(hosted, 'GET', '/v1/api-keys', { account })).body).toHaveLength(1);
+      await page.reload();
+      await page.locator('.next-step.ready').waitFor();
+      expect(await told()).toEqual([email, password]);
+      expect(await execute(page, 'listApiKeys')).toMatchObject({ status: 200 });
+      expect((await pressed(page, 'revokeCurrentApiKey')).status()).toBe(204);
+      await page.getByText('Your account is filled in. Next: Create an API key').waitFor();
+      expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('petstore_');
+      expect(troubles).toEqual([]);
+    },
+    SLOW,
+  );
+
+  test(
+    'says why it could not get a key, and can try again',
+    async () => {
+      const limited = await startService({ AUTH_LIMIT_PER_MINUTE: '1', DATABASE_URL: hosted.databaseUrl });
+      const body = { email: 'first@example.com', password: 'correct horse battery' };
+      await call(limited, 'POST', '/v1/accounts', { body });
+      const { page } = await visit({ on: limited });
+      const button = page.getByRole('button', { name: 'Get a key' });
+      await button.click();
+      await nextStep(page).getByText('Too many requests').waitFor();
+      await limited.stop();
+      await button.click();
+      await nextStep(page).getByText('is the service still running?').waitFor();
+    },
+    SLOW,
+  );
+
   test('shows the Error where no key is given', async () => {
     const { page } = await visit({ on: hosted });
     expect(await execute(page, 'listPets')).toEqual({
@@ -208,8 +302,8 @@ let first: Visit;
     async () => {
       const { page, troubles } = await visit({ on: hosted });
       const step = nextStep(page);
-      expect(await step.textContent()).toBe('You need an API key. Next: Create an account');
-      await step.getByText('Create an account').click();
+      expect(await step.textContent()).toBe('You need an API key.');
+      await page.locator('.key-help').getByText('Create an account').click();
       expect(await execute(page, 'createAccount', { isOpen: true })).toMatchObject({ status: 201 });
       // The page sends the new email and password, then the new key, without being told.
       expect(await step.textContent()).toBe('Your account is filled in. Next: Create an API key');
@@ -278,8 +372,7 @@ let first: Visit;
       const { page } = await visit({ on: hosted });
       await execute(page, 'createAccount');
       await execute(page, 'createApiKey');
-      await panelOf(page, 'revokeApiKey').locator('.opblock-summary-control').click();
-      expect((await pressExecute(page, 'revokeApiKey')).status()).toBe(204);
+      expect((await pressed(page, 'revokeApiKey')).status()).toBe(204);
       expect(await execute(page, 'listPets')).toMatchObject({ status: 401 });
       expect(await nextStep(page).textContent()).toMatch(
         /^The service refused the key.*Next: Create an API key$/,
@@ -596,14 +689,12 @@ async function visit({
     if (['error', 'warning'].includes(line.type())) troubles.push(`console: ${line.text()}`);
   });
   page.on('pageerror', (error) => troubles.push(`thrown: ${error.message}`));
-  const help = page.waitForResponse((response) => response.url().endsWith('/demo-key'));
-  await page.goto(`${on.url}/docs`);
+  await page.goto(`${on.url}/docs${on === service ? `#key=${demoKey}` : ''}`);
   await page
     .locator('.opblock')
     .nth(operations.length - 1)
     .waitFor();
-  await help;
-  // With a demo key, only when that is in use.
+  // With a key, only when that is in use.
   if (on === service) await page.locator('.next-step.ready').waitFor();
   return { page, troubles };
 }
@@ -652,6 +743,12 @@ async function execute(page: Page, operationId: string, { isOpen, fields = {}, b
   // The answer to an earlier request stays until this one is shown.
   await panel.locator('.live-responses-table .headerline', { hasText: requestId! }).waitFor();
   return readAnswer(page, operationId);
+}
+
+/** Opens an operation and presses Execute. */
+async function pressed(page: Page, operationId: string): Promise<Response> {
+  await panelOf(page, operationId).locator('.opblock-summary-control').click();
+  return pressExecute(page, operationId);
 }
 
 async function pressExecute(page: Page, operationId: string): Promise<Response> {

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { breaks } from './support/break.js';
+import { breaks, isBreakable } from './support/break.js';
 import {
   call,
   type CallOptions,
@@ -35,6 +35,8 @@ let service: Service;
 let key: string;
 /** Owns keys that may be revoked, but not the key of the other operations. */
 let account: Credentials;
+/** Revokes itself. */
+let spareKey: string;
 const cursors = new Map<string, string>();
 const counts = { valid: 0, broken: 0, garbage: 0 };
 
@@ -42,6 +44,7 @@ beforeAll(async () => {
   service = await startService();
   key = await createKey(service);
   account = await createAccount(service);
+  spareKey = await createKey(service, account);
   for (let i = 0; i < 2; i++) {
     const pet = await call(service, 'POST', '/v1/pets', {
       key,
@@ -66,7 +69,8 @@ afterAll(async () => {
   await service.stop();
 });
 
-const credentials = (one: Placed) => credentialsFor(one, { key, account });
+const credentials = (one: Placed) =>
+  credentialsFor(one, { key: one.path.endsWith('/current') ? spareKey : key, account });
 
 function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
   return call(service, parts.method, pathOf(parts), {
@@ -106,7 +110,7 @@ describe('What the document calls valid', () => {
 });
 
 describe('What is wrong in one place', () => {
-  test.each(all)(
+  test.each(all.filter(([, one]) => isBreakable(one)))(
     'is refused by %s as documented',
     async (_id, one) => {
       const cases = fc.tuple(validParts(one, cursors.get(one.path)), breaks(one));
@@ -141,7 +145,7 @@ describe('What is wrong in one place', () => {
   test(
     'is refused for its credentials before anything else',
     async () => {
-      const closed = operations.filter(({ operation }) => operation.security.length > 0);
+      const closed = operations.filter((one) => one.operation.security.length > 0 && isBreakable(one));
       const wrong = ['Bearer x', 'Basic x', 'Basic Og==', 'Bearer', 'Digest x', ''].map((Authorization) => ({
         Authorization,
       }));

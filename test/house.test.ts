@@ -45,7 +45,6 @@ describe('Every route', () => {
       'GET /',
       'GET /assets/:version/:name',
       'GET /docs',
-      'GET /docs/demo-key',
       'GET /favicon.ico',
       'GET /health/live',
       'GET /health/ready',

@@ -61,20 +61,31 @@ describe('Sign-ups and log-ins', () => {
     expectError(await call(service, 'POST', '/v1/accounts', { body: {} }), 400, 'validation_failed');
   });
 
-  test('that fail are limited per account, from whatever address; those that succeed are not', async () => {
+  test('that fail are limited per address, whose right passwords are then refused too', async () => {
+    const account = await createAccount(service);
+    expect(statuses(await times(8, () => logIn(service, account)))).toEqual(Array(8).fill(200));
+    expect(statuses(await times(3, () => logIn(service, wrong(account))))).toEqual([401, 401, 401]);
+    expectLimited(await logIn(service, wrong(account)), '"auth";q=3;w=60');
+    expectLimited(await logIn(service, account), '"auth";q=3;w=60');
+  });
+
+  test('that fail are limited per account, from whatever address, but its owner is let in from another', async () => {
     const proxied = await startService({
       AUTH_LIMIT_PER_MINUTE: '3',
       TRUST_PROXY: '1',
       DATABASE_URL: service.databaseUrl,
     });
-    const from = (ip: string, account: Credentials) =>
-      call(proxied, 'GET', '/v1/api-keys', { account, headers: { 'X-Forwarded-For': ip } });
+    const from = (ip: string, as: Credentials, method = 'GET', path = '/v1/api-keys') =>
+      call(proxied, method, path, { account: as, headers: { 'X-Forwarded-For': ip } });
     const account = await createAccount(proxied);
-    expect(statuses(await times(8, () => logIn(proxied, account)))).toEqual(Array(8).fill(200));
+    await createKey(proxied, account);
     for (const ip of ['192.0.2.1', '192.0.2.2', '2001:db8::1'])
       expect((await from(ip, wrong(account))).status).toBe(401);
     expectLimited(await from('192.0.2.4', wrong(account)), '"auth";q=3;w=60');
-    expectLimited(await from('192.0.2.5', account), '"auth";q=3;w=60');
+    expectLimited(await from('192.0.2.5', wrong({ email: account.email.toUpperCase() })), '"auth";q=3;w=60');
+    const { status, body } = await from('192.0.2.6', account);
+    expect(status).toBe(200);
+    expect((await from('192.0.2.6', account, 'DELETE', `/v1/api-keys/${body[0].id}`)).status).toBe(204);
     await proxied.stop();
   });
 

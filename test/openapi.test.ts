@@ -86,13 +86,14 @@ describe('The OpenAPI document', () => {
         'listPets GET /pets',
         'placeOrder POST /store/orders',
         'revokeApiKey DELETE /api-keys/{keyId}',
+        'revokeCurrentApiKey DELETE /api-keys/current',
         'submitMessage POST /messages',
         'updateOrder PATCH /store/orders/{orderId}',
       ]),
     );
   });
 
-  test('requires a bearer key everywhere except for accounts (nothing) and keys (Basic)', () => {
+  test('requires a bearer key everywhere except for accounts (nothing) and keys (Basic, unless it revokes itself)', () => {
     const { securitySchemes } = document.components;
     expect(securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
     expect(securitySchemes.basicAuth).toMatchObject({ type: 'http', scheme: 'basic' });
@@ -100,8 +101,8 @@ describe('The OpenAPI document', () => {
       path,
       operation: { security },
     } of operations) {
-      const expected =
-        path === '/accounts' ? [] : [{ [path.startsWith('/api-keys') ? 'basicAuth' : 'bearerAuth']: [] }];
+      const isBasic = path.startsWith('/api-keys') && path !== '/api-keys/current';
+      const expected = path === '/accounts' ? [] : [{ [isBasic ? 'basicAuth' : 'bearerAuth']: [] }];
       expect(security).toEqual(expected);
     }
   });

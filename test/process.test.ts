@@ -24,7 +24,7 @@ describe('a start on an empty folder', () => {
     const run = npmStart({ DATA_DIR });
     const told = await run.ready();
     const { api, docs, key } = told;
-    const table = `API         ${api}\n  Swagger UI  ${docs}\n  Data        ${DATA_DIR}\n  Demo key    ${key}\n`;
+    const table = `API         ${api}\n  Swagger UI  ${api.replace(/v1$/, 'docs')}#key=${key}\n  Data        ${DATA_DIR}\n  Demo key    ${key}\n`;
     expect(run.stdout).toContain(`\n  Pet store is running\n\n  ${table}`);
     expect(api).toMatch(/^http:\/\/localhost:\d+\/v1$/);
     expect((await told.listPets()).status).toBe(200);

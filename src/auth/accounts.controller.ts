@@ -4,7 +4,7 @@ import { Operation, Public, Tag } from '../platform/api/operation.js';
 import { AuthLimiter } from '../platform/access/limits/limiters.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects, requesterOf } from './limit-subjects.js';
 
 @Tag(...ACCOUNTS_TAG)
 @Controller('accounts')
@@ -30,6 +30,6 @@ export class AccountsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
     await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
-    return this.accounts.create(body);
+    return this.accounts.create(body, requesterOf(request));
   }
 }

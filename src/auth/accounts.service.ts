@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Page, PageQuery } from '../platform/api/paging.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
-import { isPlainText } from '../platform/api/text.js';
 import { violation } from '../platform/data/violations.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
+import { normalEmail } from './email.js';
+import type { Requester } from './fair-queue.js';
 import { hashPassword, verifyPassword } from './password.js';
 
 @Injectable()
@@ -17,8 +18,8 @@ export class AccountsService {
   }
 
   /** @throws ApiError `account_exists` */
-  async create({ email, password }: NewAccountDto): Promise<Account> {
-    const passwordHash = await hashPassword(password);
+  async create({ email, password }: NewAccountDto, requester?: Requester): Promise<Account> {
+    const passwordHash = await hashPassword(password, requester);
     return this.accounts
       .addRow({ email, passwordHash })
       .catch(violation('accounts_email_key', 'account_exists'));
@@ -30,20 +31,20 @@ export class AccountsService {
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
-  async findIdByPassword(email: string, password: string): Promise<string | null> {
-    const account = isPlainText(email)
-      ? await this.byEmail(email).addSelect('account.passwordHash').getOne()
-      : null;
-    const matches = await verifyPassword(password, account?.passwordHash);
+  async findIdByPassword(email: string, password: string, requester: Requester): Promise<string | null> {
+    const account = await this.byEmail(email)?.addSelect('account.passwordHash').getOne();
+    const matches = await verifyPassword(password, account?.passwordHash, requester);
     return account && matches ? account.id : null;
   }
 
   /** The id of the account with this email, or null. */
   async findIdByEmail(email: string): Promise<string | null> {
-    return (await this.byEmail(email).getOne())?.id ?? null;
+    return (await this.byEmail(email)?.getOne())?.id ?? null;
   }
 
+  /** Null if no account can have this email. Both sides of the comparison go through the function of the index. */
   private byEmail(email: string) {
+    if (normalEmail(email) === null) return null;
     return this.accounts
       .createQueryBuilder('account')
       .where('lower(account.email) = lower(:email)', { email });

@@ -1,9 +1,9 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
+import { KeyAccess, Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
 import { type Page, PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
-import { AccountId } from '../platform/api/caller.js';
+import { AccountId, KeyId } from '../platform/api/caller.js';
 import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKeysService } from './api-keys.service.js';
 
@@ -33,6 +33,20 @@ export class ApiKeysController {
   })
   create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
     return this.apiKeys.create(accountId, body);
+  }
+
+  // Before the route of any id.
+  @Delete('current')
+  @KeyAccess()
+  @Operation({
+    id: 'revokeCurrentApiKey',
+    summary: 'Revoke the API key of this request',
+    description:
+      'For a key in the wrong hands: it needs no password, and is refused everywhere within a second.',
+    status: 204,
+  })
+  revokeCurrent(@AccountId() accountId: string, @KeyId() keyId: string): Promise<void> {
+    return this.apiKeys.revokeCurrent(accountId, keyId);
   }
 
   @Delete(':keyId')

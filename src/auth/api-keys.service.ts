@@ -9,6 +9,7 @@ import type { NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
 import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
+import { unauthorized } from './unauthorized.js';
 
 /** The event that is broadcast to the other workers of this service. */
 const REVOKED = 'key revoked';
@@ -47,10 +48,15 @@ export class ApiKeysService {
    * @throws ApiError `api_key_not_found`
    */
   async revoke(accountId: string, id: string): Promise<void> {
-    const { affected } = await this.apiKeys.delete({ id, accountId });
-    this.cache.clear();
-    broadcast(REVOKED);
-    if (!affected) throw new ApiError('api_key_not_found');
+    if (!(await this.remove(accountId, id))) throw new ApiError('api_key_not_found');
+  }
+
+  /**
+   * Deletes the key of a request, as `revoke` does.
+   * @throws ApiError `invalid_api_key` if it has been revoked elsewhere within the last second
+   */
+  async revokeCurrent(accountId: string, id: string): Promise<void> {
+    if (!(await this.remove(accountId, id))) throw unauthorized('invalid_api_key');
   }
 
   /** The owner of a valid key if that is known without a query, else undefined. */
@@ -61,6 +67,14 @@ export class ApiKeysService {
   /** The owner of a valid key; null if it is unknown, mistyped, expired or revoked. */
   async findOwner(key: string): Promise<KeyOwner | null> {
     return isSecretKey(key) ? this.cache.get(key) : null;
+  }
+
+  /** Whether the key was there. */
+  private async remove(accountId: string, id: string): Promise<boolean> {
+    const { affected } = await this.apiKeys.delete({ id, accountId });
+    this.cache.clear();
+    broadcast(REVOKED);
+    return affected === 1;
   }
 
   private async lookUp(key: string): Promise<KeyOwner | null> {

@@ -1,7 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
-import { ApiError } from '../platform/api/api-error.js';
 import type { AuthenticatedRequest } from '../platform/api/caller.js';
 import { operationOf } from '../platform/api/operation-facts.js';
 import { timesSent } from '../platform/api/raw-headers.js';
@@ -9,9 +8,12 @@ import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { unauthorized } from './unauthorized.js';
 
 const BEARER = /^bearer +(?=\S)/i;
+
+type Caller = Pick<AuthenticatedRequest, 'accountId' | 'keyId'>;
 
 /** Closes every operation that is not marked `@Public()`. Runs before anything else in a request is looked at. */
 @Injectable()
@@ -41,7 +43,7 @@ export class AuthGuard implements CanActivate {
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const key = header.slice(scheme.length);
     const known = this.keyLimiter.isOn ? undefined : this.apiKeys.peekOwner(key);
-    if (known) return admit(request, known.accountId);
+    if (known) return admit(request, known);
     return this.checkByPassport(request, response, key);
   }
 
@@ -53,41 +55,34 @@ export class AuthGuard implements CanActivate {
     const owner = await this.bearer.findOwner(`Bearer ${key}`);
     if (!owner) throw unauthorized('invalid_api_key');
     await this.keyLimiter.take([owner.keyId], response);
-    return admit(request, owner.accountId);
+    return admit(request, owner);
   }
 
   /**
-   * Failed log-ins are counted. Several of a burst may be checked before the limit is reached; those that fail then are
-   * answered 429 as well.
+   * Failed log-ins are counted by address, which covers each account tried from there, and by account. Only an address
+   * that has used up its own is refused unheard: whoever guesses must not shut the owner of the account out. Several of a
+   * burst may be checked before the limit is reached; those that fail then are answered 429 as well.
    */
   private async checkPassword(request: AuthenticatedRequest, response: Response): Promise<true> {
     const credentials = parseBasic(request.headers.authorization ?? '');
     if (!credentials || hasTwoAuthorizations(request)) throw unauthorized('invalid_credentials');
     const subjects = limitSubjects('log-in', request, credentials.name);
-    await this.authLimiter.check(subjects, response);
-    const accountId = await this.accounts.findIdByPassword(credentials.name, credentials.pass);
-    if (accountId) return admit(request, accountId);
+    await this.authLimiter.check(subjects[0], response);
+    const { name, pass } = credentials;
+    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
+    if (accountId) return admit(request, { accountId });
     await this.authLimiter.take(subjects, response);
     throw unauthorized('invalid_credentials');
   }
 }
 
-function admit(request: AuthenticatedRequest, accountId: string): true {
+function admit(request: AuthenticatedRequest, { accountId, keyId }: Caller): true {
   request.accountId = accountId;
+  request.keyId = keyId;
   return true;
 }
 
 /** Of two `Authorization` headers, it is not ours to guess which was meant. */
 function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
-}
-
-/** RFC 9110, 11.6.1: a 401 names the scheme to use. RFC 6750, 3.1: `invalid_token` for a key that is not valid. */
-function unauthorized(code: 'missing_api_key' | 'invalid_api_key' | 'invalid_credentials'): ApiError {
-  const challenges = {
-    missing_api_key: 'Bearer realm="petstore"',
-    invalid_api_key: 'Bearer realm="petstore", error="invalid_token"',
-    invalid_credentials: 'Basic realm="petstore", charset="UTF-8"',
-  };
-  return new ApiError(code, undefined, { headers: { 'WWW-Authenticate': challenges[code] } });
 }

@@ -7,12 +7,11 @@ import { ApiKey } from './api-key.entity.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
-import { DemoKeyController } from './demo-key.controller.js';
 import { DemoKey } from './demo-key.js';
 
 @Module({
   imports: [DataModule.forFeature([Account, ApiKey])],
-  controllers: [AccountsController, ApiKeysController, DemoKeyController],
+  controllers: [AccountsController, ApiKeysController],
   providers: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
   exports: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
 })

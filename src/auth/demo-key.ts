@@ -1,20 +1,16 @@
-import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Injectable } from '@nestjs/common';
-import { askPrimary } from '../platform/process/worker-channel.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 
 /** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps with a service on its embedded database. */
+/** The key for first steps with a service on its embedded database. Only the terminal of the start shows it. */
 @Injectable()
 export class DemoKey {
-  private value?: string;
-
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
@@ -27,15 +23,10 @@ export class DemoKey {
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');
     const earlier = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    if (await this.apiKeys.findOwner(earlier)) return (this.value = earlier);
-    this.value = await this.create();
-    writeFileSync(file, this.value, { mode: 0o600 });
-    return this.value;
-  }
-
-  /** The key, if this service has one. */
-  async find(): Promise<string | undefined> {
-    return cluster.isWorker ? askPrimary<string | undefined>('demo-key') : this.value;
+    if (await this.apiKeys.findOwner(earlier)) return earlier;
+    const key = await this.create();
+    writeFileSync(file, key, { mode: 0o600 });
+    return key;
   }
 
   /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */

@@ -109,7 +109,14 @@ const NO_OBJECT = ['[]', '[{}]', 'null', '1', '"{}"', 'true', '18446744073709551
 /** Every way to break a request for an operation, each in only one place. */
 export function breaks(one: Placed): Arbitrary<Break> {
   const told = (found: Break) => Object.assign(found, { [fc.toStringMethod]: () => found.what });
-  return fc.oneof(...fieldBreaks(one), ...bodyBreaks(one), ...parameterBreaks(one)).map(told);
+  return fc.oneof(...allBreaks(one)).map(told);
+}
+
+/** Whether an operation takes anything that can be wrong. */
+export const isBreakable = (one: Placed) => allBreaks(one).length > 0;
+
+function allBreaks(one: Placed): Arbitrary<Break>[] {
+  return [...fieldBreaks(one), ...bodyBreaks(one), ...parameterBreaks(one)];
 }
 
 function fieldBreaks(one: Placed): Arbitrary<Break>[] {

@@ -10,10 +10,18 @@ export interface RoutedRequest extends Request {
 /** A request past the guard, with its account. */
 export interface AuthenticatedRequest extends RoutedRequest {
   accountId: string;
+  /** Of the API key, if it came with one. */
+  keyId?: string;
 }
 
 /** Gives a controller method the id of the calling account. */
 export const AccountId = createParamDecorator(
   (_data: unknown, context: ExecutionContext) =>
     context.switchToHttp().getRequest<AuthenticatedRequest>().accountId,
+);
+
+/** Gives a controller method the id of the API key that the request came with. */
+export const KeyId = createParamDecorator(
+  (_data: unknown, context: ExecutionContext) =>
+    context.switchToHttp().getRequest<AuthenticatedRequest>().keyId,
 );

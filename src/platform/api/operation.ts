@@ -52,3 +52,6 @@ export const Public = () => access('public');
 
 /** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
 export const PasswordAccess = () => access('basic');
+
+/** Opens an operation to an API key, as every unmarked one is, in a controller that is opened otherwise. */
+export const KeyAccess = () => access('bearer');

@@ -43,17 +43,19 @@ export class Limiter {
   }
 
   /**
-   * Counts one more for every subject, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * Counts one more for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers) by
+   * that with the fewest left. Whoever is refused for one subject is not counted for those after it.
    * @throws ApiError `rate_limited` if a subject had none left
    */
   async take(subjects: string[], response: Response): Promise<void> {
     if (!this.isOn) return;
-    const states = await Promise.all(
-      subjects.map((subject) => this.ask((counts) => consume(counts, subject))),
-    );
-    const tightest = states.reduce((a, b) => (b.consumedPoints > a.consumedPoints ? b : a));
-    this.tell(tightest, response);
-    if (tightest.consumedPoints > this.perMinute) this.refuse(tightest, response);
+    let most = -1;
+    for (const subject of subjects) {
+      const state = await this.ask((counts) => consume(counts, subject));
+      if (state.consumedPoints > this.perMinute) this.refuse(state, response);
+      if (state.consumedPoints > most) this.tell(state, response);
+      most = Math.max(most, state.consumedPoints);
+    }
   }
 
   private async ask<Answer>(question: (counts: RateLimiterAbstract) => Promise<Answer>): Promise<Answer> {
@@ -79,16 +81,13 @@ export class Limiter {
   }
 
   /**
-   * Checks, without counting, that no subject has used up its requests.
+   * Checks, without counting, that a subject has not used up its requests.
    * @throws ApiError `rate_limited`
    */
-  async check(subjects: string[], response: Response): Promise<void> {
+  async check(subject: string, response: Response): Promise<void> {
     if (!this.isOn) return;
-    const states = await Promise.all(
-      subjects.map((subject) => this.ask((counts) => counts.get(hashed(subject)))),
-    );
-    const full = states.find((state) => state && state.consumedPoints >= this.perMinute);
-    if (full) this.refuse(full, response);
+    const state = await this.ask((counts) => counts.get(hashed(subject)));
+    if (state && state.consumedPoints >= this.perMinute) this.refuse(state, response);
   }
 }
 

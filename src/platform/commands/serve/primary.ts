@@ -1,4 +1,3 @@
-import { answerWorkers } from '../../process/worker-channel.js';
 import type { Config } from '../../../config.js';
 import type { OpenDatabase } from '../../database/open.js';
 import { startOnDatabase } from '../../database/start.js';
@@ -16,7 +15,6 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
   await takeOverLog(config);
   return startOnDatabase(config, installQueue, async (database) => {
     const demoKey = await openDemoKey(database);
-    answerWorkers({ 'demo-key': async () => demoKey });
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();

@@ -32,7 +32,7 @@ JavaScript holds them too.
 **This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
 `.trim();
 
-const BASIC = 'Email (as the username) and password of an account, only for the operations on API keys.';
+const BASIC = 'Email (as the username) and password of an account, only for managing API keys.';
 const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 

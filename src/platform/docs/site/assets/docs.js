@@ -3,15 +3,19 @@ import { answers } from './answers.js';
 import { authorizationDialog } from './authorization-dialog.js';
 import { badges } from './badges.js';
 import { codeSamples } from './code-samples.js';
-import { fillInKey, followCredentials, rememberKey } from './credentials.js';
+import { fillInCredentials, followCredentials, rememberKey } from './credentials.js';
 import { errorResponses } from './error-responses.js';
 import { errorTable } from './error-table.js';
 import { hints } from './hints.js';
 import { keyHelp } from './key-help.js';
+import { takeLinkedKey } from './linked-key.js';
 import { fillInMade } from './made-ids.js';
 import { followAddress, navigation, openAddress } from './navigation.js';
 import { outline } from './outline.js';
 import { visit } from './visit.js';
+
+// Before anything else looks at the address.
+takeLinkedKey();
 
 // Swagger UI has a dark theme of its own, for which it waits to be asked.
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -62,7 +66,7 @@ const ui = SwaggerUIBundle({
     return response;
   },
   onComplete() {
-    void fillInKey(ui);
+    fillInCredentials(ui);
     void openAddress(ui);
     followAddress(ui);
   },

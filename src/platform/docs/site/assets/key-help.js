@@ -1,4 +1,6 @@
 import { operationLink } from './navigation.js';
+import { makeKey } from './new-key.js';
+import { tab } from './tab.js';
 
 /** Says above the operations which key the page sends, or how to come by one, and keeps the next step in sight. */
 export function keyHelp(system) {
@@ -22,14 +24,31 @@ export function keyHelp(system) {
     invalid_api_key: ['The service refused the key: it was revoked, or is of another service. '],
   };
 
-  const status = ({ hasKey, isDemo, hasAccount, hasPet }) => {
+  const status = ({ hasKey, source, hasAccount, hasPet }) => {
     if (!hasKey && hasAccount) return ['Your account is filled in. Next: ', key('Create an API key')];
-    if (!hasKey) return ['You need an API key. Next: ', account('Create an account')];
-    const filledIn = `${isDemo ? 'A demo key' : 'Your API key'} is filled in.`;
+    if (!hasKey) return ['You need an API key.'];
+    const filledIn = `${source === 'link' ? 'The key of your link' : 'Your API key'} is filled in.`;
     return hasPet ? [filledIn] : [filledIn, ' Next: ', pet()];
   };
 
+  const Maker = ({ isMaking }) => {
+    const make = async () => {
+      await makeKey(system.getSystem());
+      // The button, which had the focus, is gone if all went well.
+      document.querySelector('.next-step :is(button, a)')?.focus();
+    };
+    const look = { type: 'button', className: 'make-key', onClick: make, disabled: isMaking };
+    return h('button', look, isMaking ? 'Getting a key…' : 'Get a key');
+  };
+
+  const oneClick = h(
+    'p',
+    null,
+    h('b', null, 'Get a key'),
+    ' makes a new account and a key of it, and fills both in. Or do it yourself:',
+  );
   const steps = (hasAccount) => [
+    !hasAccount && oneClick,
     h(
       'ol',
       null,
@@ -63,34 +82,45 @@ export function keyHelp(system) {
     pet(),
     ': the page enters the id of what you make wherever it is asked for. ',
   ];
-  const demo = [
+  const linked = [
     'The operations on ',
     h('i', null, 'accounts'),
     ' need an account, not a key: ',
     account('create one'),
-    ', and the page enters its email and password. Only this machine gets the demo key, for as long as the data of the service is kept.',
+    ', and the page enters its email and password. Whoever has the link has the key.',
   ];
+  const clicked = () => [
+    'This tab forgets your new account when you close it. Its email is ',
+    h('code', null, tab.account?.email),
+    ', its password ',
+    h('code', null, tab.account?.password),
+    '.',
+  ];
+  const about = (source) =>
+    source === 'link' ? linked : source === 'click' && tab.account ? clicked() : own;
   const own = ['Keep a copy of your key, as it is never shown again: this tab forgets it when you close it.'];
 
   const Help = ({ authSelectors, visitSelectors }) => {
     const authorized = authSelectors.authorized();
     const [hasKey, hasAccount] = ['bearerAuth', 'basicAuth'].map((name) => authorized.has(name));
-    const [isDemo, refusal] = [visitSelectors.isDemo(), visitSelectors.refusal()];
-    const state = status({ hasKey, isDemo, hasAccount, hasPet: visitSelectors.made('petId') });
+    const [source, refusal] = [visitSelectors.source(), visitSelectors.refusal()];
+    const [isMaking, failure] = [visitSelectors.isMaking(), visitSelectors.failure()];
+    const state = status({ hasKey, source, hasAccount, hasPet: visitSelectors.made('petId') });
     const isSolved = refusal === 'account_exists' || refusal === 'invalid_credentials' ? [] : state;
-    const look = refusal ? 'refused' : hasKey ? 'ready' : '';
+    const look = refusal || failure ? 'refused' : hasKey ? 'ready' : '';
     return h(
       React.Fragment,
       null,
       h(
         'section',
         { className: `next-step ${look}`, 'aria-label': 'Next step' },
-        h('p', { role: 'status' }, ...(refusals[refusal] ?? []), ...isSolved),
+        h('p', { role: 'status' }, ...(refusals[refusal] ?? []), failure && `${failure} `, ...isSolved),
+        !hasKey && !hasAccount && h(Maker, { isMaking }),
       ),
       h(
         'section',
         { className: 'key-help', 'aria-label': 'How to start' },
-        ...(hasKey ? [h('p', null, ...start, ...(isDemo ? demo : own))] : steps(hasAccount)),
+        ...(hasKey ? [h('p', null, ...start, ...about(source))] : steps(hasAccount)),
       ),
     );
   };

@@ -1,3 +1,6 @@
+import { fillInCredentials } from './credentials.js';
+import { takeLinkedKey } from './linked-key.js';
+
 /**
  * Lets a panel be opened without Swagger UI's own step in the history, which is for panels that the reader opens: Back
  * could not get past it.
@@ -39,7 +42,10 @@ async function appearing(id) {
 
 /** Follows the address where it changes while the page is open: by the reader, by Back, or by a link in a text. */
 export function followAddress(ui) {
-  addEventListener('hashchange', () => void openAddress(ui));
+  addEventListener('hashchange', () => {
+    if (takeLinkedKey()) fillInCredentials(ui);
+    else void openAddress(ui);
+  });
   // Swagger UI would open the links of a description in a new tab.
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href$="/docs#errors"]');

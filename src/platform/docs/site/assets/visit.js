@@ -1,7 +1,8 @@
 /**
  * What the page learns on a visit, as a part of Swagger UI's own state, so that what is shown follows it: `refusal`,
- * the code of the last error about credentials; `isDemo`, whether the key in use is the demo key; and the ids that were
- * `made` here, by the names of the path parameters that take them.
+ * the code of the last error about credentials; `source`, where the key in use comes from; `isMaking`, whether one is
+ * being made, and `failure`, why that failed; and the ids that were `made` here, by the names of the path parameters that
+ * take them.
  */
 export const visit = {
   statePlugins: {
@@ -16,7 +17,9 @@ export const visit = {
       },
       selectors: {
         refusal: (state) => state.get('refusal'),
-        isDemo: (state) => state.get('isDemo'),
+        source: (state) => state.get('source'),
+        isMaking: (state) => state.get('isMaking'),
+        failure: (state) => state.get('failure'),
         made: (state, name) => state.getIn(['made', name]),
       },
     },
