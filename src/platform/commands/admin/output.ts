@@ -17,7 +17,7 @@ export async function everyPage<Row extends { id: string }>(
   list: (page: PageQuery) => Promise<Page<Row>>,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (let page = await list({ limit: 100 }); ; page = await list({ limit: 100, cursor: rows.at(-1)!.id })) {
+  for (let page = await list({ limit: 100 }); ; page = await list({ limit: 100, cursor: page.next })) {
     rows.push(...page.items);
     if (!page.next) return rows;
   }
