@@ -18,7 +18,7 @@ try {
   stopOnSignal(starting, config);
   const service = await starting;
   if (cluster.isPrimary && !stopping.signal.aborted) announce(service, config);
-  void service.failure?.then((failure) => endAfter(failure, service));
+  void service.failure?.then((failure) => endAfter(failure, service, config));
 } catch (error) {
   if (!stopping.signal.aborted) fail(error);
 }
@@ -54,9 +54,10 @@ function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
 }
 
 /** Ends a service that cannot go on with status 1, unless it is being stopped anyway. */
-async function endAfter(failure: Error, service: RunningService): Promise<void> {
+async function endAfter(failure: Error, service: RunningService, config: Config): Promise<void> {
   if (stopping.signal.aborted) return;
   stopping.abort();
+  setTimeout(() => fail(failure), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
   await service.stop();
   fail(failure);
 }

@@ -2,11 +2,10 @@ import { Logger } from '@nestjs/common';
 import { type ClientConfig, Pool, type QueryResult } from 'pg';
 import type { Db } from 'pg-boss';
 import type { Config } from '../../config.js';
+import { JOB_CONNECTIONS } from '../../platform/database/connection-count.js';
 import { DeadlineClient } from '../../platform/database/deadline-client.js';
 import { TIMEOUTS } from '../../platform/database/timeouts.js';
 
-/** Connections per process. */
-const CONNECTIONS = 2;
 /** Milliseconds: rebuilding an index, as pg-boss does now and then, may send nothing for long. */
 const SILENCE_MS = 120_000;
 
@@ -24,7 +23,7 @@ export class JobsDatabase implements Db {
     this.pool = new Pool({
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
       application_name: 'petstore-jobs',
-      max: CONNECTIONS,
+      max: JOB_CONNECTIONS,
       connectionTimeoutMillis: TIMEOUTS.start,
       keepAlive: true,
       Client: JobsClient,

@@ -50,7 +50,12 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
-    // The role may have the time-outs of requests, for connections through a pooler.
-    extra: { options: '-c statement_timeout=0 -c lock_timeout=0' },
+    // The role may have the time-outs of requests, for connections through a pooler. The server finds out within two
+    // minutes that the machine at the other end is gone, and releases what its session holds.
+    extra: {
+      options:
+        '-c statement_timeout=0 -c lock_timeout=0 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10',
+      keepAlive: true,
+    },
   };
 }

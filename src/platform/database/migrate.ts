@@ -11,8 +11,10 @@ import {
 import type { Config } from '../../config.js';
 import { sessionOptions } from './connection-options.js';
 import { explain } from './explain.js';
+import { awaitTurn } from './migration-turn.js';
 import { loadMigrations } from './migrations.js';
 import { TIMEOUTS } from './timeouts.js';
+import { refuseUnfinishedCopy } from './unfinished-copy.js';
 import { OperatorError } from '../process/operator-error.js';
 
 /** Arbitrary; the same in every instance of this service. */
@@ -39,20 +41,20 @@ export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
  * migration twice: an advisory lock lets one do it while the others wait.
  * @returns the names of the migrations that were run
- * @throws OperatorError if the database cannot be reached, or a migration does not get a lock in time
+ * @param intoUnfinishedCopy whether it is for a copy, which no service may start on before it is complete
+ * @throws OperatorError if the database cannot be reached, its turn does not come, or a migration does not get a lock in
+ * time
  */
-export async function migrate(config: Config, install: Install): Promise<string[]> {
-  const database = new DataSource({
-    ...sessionOptions(config),
-    migrations: await loadMigrations(),
-    subscribers: [MigrationLockTimeout],
-  });
-  await database.initialize().catch((error: unknown) => {
-    throw explain(error);
-  });
+export async function migrate(
+  config: Config,
+  install: Install,
+  { intoUnfinishedCopy = false } = {},
+): Promise<string[]> {
+  const database = await connect(config);
   const session = database.createQueryRunner();
   try {
-    await session.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await awaitTurn(session, LOCK);
+    if (!intoUnfinishedCopy) await refuseUnfinishedCopy(session);
     const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
     await install((await session.connect()) as ClientBase);
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
@@ -62,6 +64,17 @@ export async function migrate(config: Config, install: Install): Promise<string[
     await session.release();
     await database.destroy();
   }
+}
+
+async function connect(config: Config): Promise<DataSource> {
+  const database = new DataSource({
+    ...sessionOptions(config),
+    migrations: await loadMigrations(),
+    subscribers: [MigrationLockTimeout],
+  });
+  return database.initialize().catch((error: unknown) => {
+    throw explain(error);
+  });
 }
 
 /** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { Config } from '../../config.js';
 import { OperatorError } from '../process/operator-error.js';
 import { DataFolder, FolderInUse } from './embedded/data-folder.js';
+import { connectionsOf } from './connection-count.js';
 import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
 
 /** The database of a configuration, ready to connect to. */
@@ -10,18 +11,21 @@ export interface OpenDatabase {
   config: Config;
   /** Folder of the embedded PostgreSQL, if this process has started one. */
   path?: string;
+  /** Resolves to the reason if that has ended and cannot be started again. */
+  failure?: Promise<Error>;
   /** Stops what was started for it. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the embedded PostgreSQL unless the configuration names another server.
+ * Starts the embedded PostgreSQL unless the configuration names another server, and keeps it running.
  * @throws OperatorError if it does not start, or a running service has its folder
  */
 export async function openDatabase(config: Config): Promise<OpenDatabase> {
   if (config.DATABASE_URL) return { config, close: async () => {} };
-  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR);
-  return { config: withDatabase(config, url), path: postgres.path, close: () => postgres.stop() };
+  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR, connectionsOf(config));
+  const failure = postgres.keepRunning(url);
+  return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
 }
 
 /**

@@ -1,6 +1,13 @@
 import type { Config } from '../../config.js';
+import { explain } from './explain.js';
 import { type Install, migrate } from './migrate.js';
 import { type OpenDatabase, openDatabase } from './open.js';
+
+/** What runs on a database until it is stopped, or fails. */
+interface Startable {
+  failure?: Promise<Error>;
+  stop(): Promise<void>;
+}
 
 /**
  * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it
@@ -8,7 +15,7 @@ import { type OpenDatabase, openDatabase } from './open.js';
  * @param install what else the database holds, as `migrate` takes it
  * @throws OperatorError whose message says in one line what is wrong
  */
-export async function startOnDatabase<Started extends { stop(): Promise<void> }>(
+export async function startOnDatabase<Started extends Startable>(
   config: Config,
   install: Install,
   start: (database: OpenDatabase) => Promise<Started>,
@@ -18,9 +25,10 @@ export async function startOnDatabase<Started extends { stop(): Promise<void> }>
     await migrate(database.config, install);
     const started = await start(database);
     const stop = () => started.stop().finally(() => database.close());
-    return { ...started, stop };
+    const failures = [started.failure, database.failure].filter((failure) => failure !== undefined);
+    return { ...started, stop, failure: Promise.race(failures) };
   } catch (error) {
     await database.close();
-    throw error;
+    throw explain(error);
   }
 }

@@ -24,6 +24,8 @@ export const TIMEOUTS = {
   idleInTransaction: 5_000,
   /** A migration gives up waiting for a lock after this, so that requests do not wait behind it for longer. */
   migrationLock: 2_000,
+  /** A process waits this long for its turn to migrate; it says so after the first, and then every so often. */
+  migrationTurn: { first: 1_000, next: 10_000, total: 600_000 },
   /** Connecting at the start, when nobody waits for an answer. */
   start: 5_000,
 };

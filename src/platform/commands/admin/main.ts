@@ -1,8 +1,13 @@
 import { commandLine } from '../command.js';
 import { addAccountsCommands } from './accounts.commands.js';
+import { addDataCommands } from './data.commands.js';
 import { addKeysCommands } from './keys.commands.js';
 
-const program = commandLine('admin', 'Manages accounts and API keys in the database of the configuration.');
+const program = commandLine(
+  'admin',
+  'Manages the database of the configuration, and the accounts and API keys in it.',
+);
 addAccountsCommands(program);
 addKeysCommands(program);
+addDataCommands(program);
 await program.parseAsync();

@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import { DemoKey } from '../../../auth/demo-key.js';
 import type { Clock } from '../../process/clock.js';
 import type { Config } from '../../../config.js';
@@ -7,16 +8,19 @@ import { takeOverLog } from '../../telemetry/nest-logger.js';
 import { type RunningService, serve } from './serve.js';
 
 /**
- * Starts the service in this process: database, schema, HTTP, in this order. If a part fails, those already started are
+ * Starts the service in this process: database, schema, demo key, HTTP, in this order. If a part fails, those already started are
  * stopped again.
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
   const log = await takeOverLog(config);
   return startOnDatabase(config, installQueue, async (database) => {
-    const { app, ...service } = await serve(database.config, log, { clock });
     const dataPath = database.path;
-    const demoKey = dataPath === undefined ? undefined : await app.get(DemoKey).open(dataPath);
+    let demoKey: string | undefined;
+    const prepare = async (app: INestApplicationContext) => {
+      if (dataPath !== undefined) demoKey = await app.get(DemoKey).open(dataPath);
+    };
+    const { app: _app, ...service } = await serve(database.config, log, { clock, prepare });
     return { ...service, dataPath, demoKey };
   });
 }

@@ -2,7 +2,7 @@ import type { Config } from '../../../config.js';
 import type { OpenDatabase } from '../../database/open.js';
 import { startOnDatabase } from '../../database/start.js';
 import { installQueue } from '../../../messages/delivery/queue.js';
-import { takeOverLog } from '../../telemetry/nest-logger.js';
+import { NestLogger, takeOverLog } from '../../telemetry/nest-logger.js';
 import type { RunningService } from './serve.js';
 import { Workers } from './workers.js';
 
@@ -12,9 +12,9 @@ import { Workers } from './workers.js';
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
-  await takeOverLog(config);
+  const log = await takeOverLog(config);
   return startOnDatabase(config, installQueue, async (database) => {
-    const demoKey = await openDemoKey(database);
+    const demoKey = await openDemoKey(database, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();
@@ -28,9 +28,9 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
 }
 
 /** What it takes to create the key is loaded only here, and only if there is a data folder. */
-async function openDemoKey({ config, path }: OpenDatabase): Promise<string | undefined> {
+async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
   const { DemoKey } = await import('../../../auth/demo-key.js');
-  return withContext(config, (app) => app.get(DemoKey).open(path));
+  return withContext(config, (app) => app.get(DemoKey).open(path), logger);
 }

@@ -35,19 +35,27 @@ interface ServeOptions {
   clock?: Clock;
   /** Returns the port, which another process has made sure is free. */
   claimed?: () => Promise<number>;
+  /** What must be complete before anybody is answered. */
+  prepare?: (app: NestExpressApplication) => Promise<void>;
 }
 
 /**
  * Serves HTTP on a migrated database.
- * @throws OperatorError if it cannot listen
+ * @throws OperatorError if it cannot listen; what `prepare` throws
  */
 export async function serve(
   config: Config,
   log: Log,
-  { clock, claimed }: ServeOptions = {},
+  { clock, claimed, prepare }: ServeOptions = {},
 ): Promise<RunningService & { app: NestExpressApplication }> {
   const app = await createApplication(config, log, clock);
-  await listen(app, config, claimed);
+  try {
+    await prepare?.(app);
+    await listen(app, config, claimed);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
   return {
     app,
     url: addressOf(app),
@@ -67,7 +75,6 @@ async function listen(
     if (claimed) await server.share(await claimed(), HOST);
     else await server.open(PORT, HOST);
   } catch (error) {
-    await app.close();
     throw cannotListen('PORT', PORT, error);
   }
 }

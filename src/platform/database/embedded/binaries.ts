@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
 import { OperatorError } from '../../process/operator-error.js';
 import type { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
@@ -33,9 +32,10 @@ export async function loadBinaries(): Promise<Binaries> {
  */
 export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
   const { file, args, options } = unprivileged(program, programArgs, folder.dataDirectory);
-  const log = openSync(folder.log, 'w');
-  const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', log, log] });
-  closeSync(log);
-  const [code] = await once(child, 'exit');
-  if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.logTail()}`);
+  folder.log.begin();
+  const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => folder.log.write(chunk));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.log.tail()}`);
 }

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { type Binaries, run } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
 import { NOBODY } from './run-as.js';
+import { requireOwnVersion } from './version.js';
 
 /** The only user of an embedded server. */
 export const USER = 'petstore';
@@ -22,11 +23,12 @@ const UNFINISHED = 'postgres.new-';
 /**
  * Makes the data directory of a folder ready to be served: creates it if there is none, and stops a server that a killed
  * service may have left running on it.
- * @throws OperatorError if PostgreSQL cannot create one
+ * @throws OperatorError if PostgreSQL cannot create one, or there is one of another major version
  */
 export async function prepareDataDirectory(folder: DataFolder, binaries: Binaries): Promise<void> {
-  if (existsSync(join(folder.dataDirectory, 'PG_VERSION'))) await stopOrphan(folder, binaries);
-  else await initialise(folder, binaries);
+  if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) return initialise(folder, binaries);
+  await requireOwnVersion(folder, binaries);
+  await stopOrphan(folder, binaries);
 }
 
 async function initialise(folder: DataFolder, binaries: Binaries): Promise<void> {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../process/operator-error.js';
+import { NOBODY } from './run-as.js';
+import { ServerLog } from './server-log.js';
 
 /** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5;
@@ -15,14 +17,14 @@ export class DataFolder {
   readonly path: string;
   /** PostgreSQL's own data directory. */
   readonly dataDirectory: string;
-  /** PostgreSQL's log; its last lines show why it did not start. */
-  readonly log: string;
+  /** What PostgreSQL says; the last lines show why it did not start. */
+  readonly log: ServerLog;
   private lock?: DatabaseSync;
 
   constructor(path: string) {
     this.path = resolve(path);
     this.dataDirectory = join(this.path, 'postgres');
-    this.log = join(this.path, 'postgres.log');
+    this.log = new ServerLog(join(this.path, 'postgres.log'));
   }
 
   /**
@@ -32,9 +34,10 @@ export class DataFolder {
    */
   take(): void {
     try {
-      makeFolder(this.path);
+      makePrivateFolder(this.path);
       this.lock = new DatabaseSync(join(this.path, 'lock'));
       this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+      this.log.open();
     } catch (error) {
       throw this.explain(error as Error);
     }
@@ -55,12 +58,6 @@ export class DataFolder {
     return readFileSync(file, 'utf8');
   }
 
-  /** The last lines that PostgreSQL wrote. */
-  logTail(): string {
-    const lines = readFileSync(this.log, 'utf8').trim().split('\n');
-    return `${lines.slice(-3).join(' ')} (${this.log})`;
-  }
-
   /** The operator's message when the folder cannot be used. */
   explain(error: Error): OperatorError {
     const instead = 'Stop it, or choose another folder with DATA_DIR.';
@@ -68,6 +65,17 @@ export class DataFolder {
       return new FolderInUse(`Another service is running on the data in ${this.path}. ${instead}`);
     return new OperatorError(`The data folder ${this.path} cannot be used: ${error.message}.`);
   }
+}
+
+/**
+ * Makes a folder that others cannot enter, unless there is one. If this process is root, `nobody` passes through it to
+ * PostgreSQL's own.
+ */
+function makePrivateFolder(path: string): void {
+  if (existsSync(path)) return makeFolder(path);
+  makeFolder(path);
+  if (process.getuid?.() === 0) chownSync(path, 0, NOBODY.gid);
+  chmodSync(path, process.getuid?.() === 0 ? 0o710 : 0o700);
 }
 
 /** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */

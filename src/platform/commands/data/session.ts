@@ -1,0 +1,39 @@
+import { Client } from 'pg';
+import { explain } from '../../database/explain.js';
+import { TIMEOUTS } from '../../database/timeouts.js';
+
+/** Both sides of a copy write values alike, and give a statement over a whole table the time that it needs. */
+const SETTINGS = [
+  'statement_timeout = 0',
+  'lock_timeout = 0',
+  'idle_in_transaction_session_timeout = 0',
+  `TimeZone = 'UTC'`,
+  `DateStyle = 'ISO, YMD'`,
+  `IntervalStyle = 'postgres'`,
+  `bytea_output = 'hex'`,
+  'extra_float_digits = 1',
+  `search_path = ''`,
+];
+
+/**
+ * A connection of its own for long work on whole tables.
+ * @throws OperatorError if the database cannot be reached
+ */
+export async function openSession(url: string): Promise<Client> {
+  const client = new Client({
+    connectionString: url,
+    application_name: 'petstore-copy',
+    connectionTimeoutMillis: TIMEOUTS.start,
+    keepAlive: true,
+  });
+  // The statement that runs reports it.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    for (const setting of SETTINGS) await client.query(`SET ${setting}`);
+    return client;
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw explain(error);
+  }
+}
