@@ -228,7 +228,7 @@ async function record(): Promise<Sent[]> {
   await orders.get('1', placed[0]!.id);
   await orders.move('1', placed[0]!.id, OrderStatus.Cancelled);
   const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
-  await new IdempotencyService(rowsOf(IdempotencyKey), transactions).once(once, async () => ({
+  await new IdempotencyService(rowsOf(IdempotencyKey), transactions, database).once(once, async () => ({
     body: '{}',
     location: null,
   }));

@@ -63,6 +63,18 @@ export function update(
   return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 
+/** Deletes some of the rows below a bound in some columns, and with one of a list of values in others; last, how many. */
+export function deleteSome(
+  shape: Shape,
+  below: readonly ShapeColumn[],
+  among: readonly ShapeColumn[],
+): string {
+  const bounds = below.map(({ sql }, i) => `${sql} < $${i + 1}`);
+  const lists = among.map(({ sql }, i) => `${sql} = ANY($${below.length + i + 1})`);
+  const old = `SELECT ${names(shape.keys)} FROM ${shape.table} WHERE ${[...bounds, ...lists].join(' AND ')} ORDER BY ${names(below)} LIMIT $${below.length + among.length + 1} FOR UPDATE SKIP LOCKED`;
+  return `DELETE FROM ${shape.table} WHERE (${names(shape.keys)}) IN (${old})`;
+}
+
 export function select(shape: Shape, conditions: readonly string[]): string {
   const all = shape.living ? [...conditions, shape.living] : conditions;
   const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';

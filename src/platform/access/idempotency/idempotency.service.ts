@@ -4,11 +4,12 @@ import {
   type OnApplicationBootstrap,
   type BeforeApplicationShutdown,
 } from '@nestjs/common';
-import { type EntityManager, LessThan } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
+import { sweep } from '../../data/sweep.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
@@ -34,10 +35,12 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   );
   private sweeper?: NodeJS.Timeout;
   private sweeping?: Promise<void>;
+  private readonly stopping = new AbortController();
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
+    private readonly database: DataSource,
   ) {}
 
   /**
@@ -95,13 +98,16 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   /** Before the connections are closed, which a sweep that is under way still needs. */
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.sweeper);
+    this.stopping.abort();
     await this.sweeping;
   }
 
   /** Deletes what has expired. Every instance may do so at any time. */
-  async sweep(): Promise<void> {
+  private async sweep(): Promise<void> {
+    // One that takes longer than the interval is still under way.
+    await this.sweeping;
     try {
-      await this.keys.delete({ createdAt: LessThan(expiry()) });
+      await sweep(this.database, IdempotencyKey, { before: { createdAt: expiry() } }, this.stopping.signal);
     } catch (error) {
       this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
     }
