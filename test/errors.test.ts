@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { connect, Socket } from 'node:net';
+import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { Overload } from '../src/platform/server/overload.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { addressOf, operations } from './support/contract.js';
 import { eventually } from './support/npm.js';
@@ -515,18 +513,4 @@ describe('A slow client', () => {
       expect(seconds).toBeLessThan(17);
     }
   });
-});
-
-test('A turn of the event loop that was too long refuses what comes in it, but for a hundred requests and probes', () => {
-  const overload = new Overload();
-  const isRefused = (url: string) => {
-    const request = Object.assign(new IncomingMessage(new Socket()), { url });
-    return overload.sheds(request, new ServerResponse(request));
-  };
-  const end = performance.now() + 500;
-  while (performance.now() < end);
-  const refused = Array.from({ length: 150 }, () => isRefused('/v1/pets'));
-  expect(refused).toEqual([...Array(100).fill(false), ...Array(50).fill(true)]);
-  expect(isRefused('/health/live')).toBe(false);
-  overload.stop();
 });
