@@ -43,17 +43,20 @@ export class Limiter {
   }
 
   /**
-   * Counts one more for every subject, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * Counts one more for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * Whoever has none left adds nothing to the counts of the subjects behind it: an address that is refused can neither
+   * use up what an account may do, nor fill the memory with accounts.
    * @throws ApiError `rate_limited` if a subject had none left
    */
   async take(subjects: string[], response: Response): Promise<void> {
     if (!this.isOn) return;
-    const states = await Promise.all(
-      subjects.map((subject) => this.ask((counts) => consume(counts, subject))),
-    );
-    const tightest = states.reduce((a, b) => (b.consumedPoints > a.consumedPoints ? b : a));
-    this.tell(tightest, response);
-    if (tightest.consumedPoints > this.perMinute) this.refuse(tightest, response);
+    let most = 0;
+    for (const subject of subjects) {
+      const state = await this.ask((counts) => consume(counts, subject));
+      if (state.consumedPoints > this.perMinute) this.refuse(state, response);
+      if (state.consumedPoints > most) this.tell(state, response);
+      most = Math.max(most, state.consumedPoints);
+    }
   }
 
   private async ask<Answer>(question: (counts: RateLimiterAbstract) => Promise<Answer>): Promise<Answer> {
