@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { connect, Socket } from 'node:net';
+import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { Overload } from '../src/platform/server/overload.js';
+import fc from 'fast-check';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { addressOf, operations } from './support/contract.js';
 import { eventually } from './support/npm.js';
@@ -420,6 +420,111 @@ describe('Responses', () => {
   });
 });
 
+describe('Location and Link', () => {
+  let proxied: Service;
+  beforeAll(async () => {
+    proxied = await startService({ TRUST_PROXY: '1', DATABASE_URL: service.databaseUrl });
+  });
+  afterAll(() => proxied.stop());
+
+  const hosts = fc.oneof(
+    fc.constantFrom(
+      'x',
+      '1.2.3.4.5',
+      '999.1.1.1',
+      'a.1',
+      '0x',
+      '0x1.0x',
+      'xn--a',
+      '[::1]',
+      'a..b',
+      '%41',
+      'a:',
+      'a:0',
+    ),
+    fc.webAuthority(),
+    fc.stringMatching(/^[\w.:%[\]-]{1,12}$/),
+  );
+  const schemes = fc.oneof(
+    fc.constantFrom(
+      'http',
+      'https',
+      'HTTPS',
+      '!',
+      '',
+      'https, http',
+      'ftp',
+      'javascript',
+      'a b',
+      '//',
+      'file',
+    ),
+    fc.stringMatching(/^[\w:/!,.+-]{1,8}$/),
+  );
+
+  test('are valid for whatever is sent as Host and X-Forwarded-…, or else nothing was done', async () => {
+    const property = fc.asyncProperty(
+      hosts,
+      schemes,
+      hosts,
+      fc.boolean(),
+      async (host, scheme, other, isOld) => {
+        const name = randomUUID();
+        const body = JSON.stringify({ name, categoryId: 1 });
+        const head = [
+          `POST /v1/pets HTTP/1.${isOld ? 0 : 1}`,
+          `Host: ${host}`,
+          `X-Forwarded-Proto: ${scheme}`,
+        ];
+        const more = [
+          `X-Forwarded-Host: ${other}`,
+          `Authorization: Bearer ${key}`,
+          'Content-Type: application/json',
+          `Content-Length: ${body.length}`,
+        ];
+        const answer = await send(proxied, `${[...head, ...more].join('\r\n')}\r\n\r\n${body}`, {
+          method: 'POST',
+          path: '/v1/pets',
+        });
+        const made = await query(service.databaseUrl, 'SELECT FROM pets WHERE name = $1', [name]);
+        expect([answer.status, made.length]).toEqual(made.length === 1 ? [201, 1] : [400, 0]);
+        if (answer.status === 201)
+          expect(answer.headers.get('location')).toMatch(/^https?:\/\/[^/]+\/v1\/pets\/\d+$/);
+      },
+    );
+    await fc.assert(property, { numRuns: 200 });
+  });
+
+  test('follow the connection for HTTP/1.0 without a host', async () => {
+    // Its sockets know an IPv4 address as ::ffff:127.0.0.1.
+    const dual = await startService({ HOST: '::', DATABASE_URL: service.databaseUrl });
+    const url = dual.url.replace(/\/\/.*:/, '//127.0.0.1:');
+    const links: (string | null)[] = [];
+    for (const host of [[], ['Host:'], ['Host: x']]) {
+      const lines = ['GET /v1/categories?limit=1 HTTP/1.0', ...host, `Authorization: Bearer ${key}`];
+      const { headers } = await send({ ...dual, url }, `${lines.join('\r\n')}\r\n\r\n`);
+      links.push(headers.get('link'));
+    }
+    await dual.stop();
+    const origins = links.map((link) => /^<(.*)\/v1\//.exec(link ?? '')?.[1]);
+    expect(origins).toEqual([url, url, 'http://x']);
+  });
+
+  test.each([
+    ['https', 'https'],
+    ['HTTPS', 'https'],
+    ['https, http', 'https'],
+    ['!', 'http'],
+    ['ftp', 'http'],
+  ])('take the scheme from X-Forwarded-Proto: %s', async (scheme, expected) => {
+    const answer = await call(proxied, 'GET', '/v1/categories?limit=1', {
+      key,
+      headers: { 'X-Forwarded-Proto': scheme },
+    });
+    expect(answer.headers.get('link')).toMatch(new RegExp(`^<${expected}://127`));
+  });
+});
+
 describe('What is not an HTTP request', () => {
   test.each([
     ['an unknown method', 'FOO /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'],
@@ -515,18 +620,4 @@ describe('A slow client', () => {
       expect(seconds).toBeLessThan(17);
     }
   });
-});
-
-test('A turn of the event loop that was too long refuses what comes in it, but for a hundred requests and probes', () => {
-  const overload = new Overload();
-  const isRefused = (url: string) => {
-    const request = Object.assign(new IncomingMessage(new Socket()), { url });
-    return overload.sheds(request, new ServerResponse(request));
-  };
-  const end = performance.now() + 500;
-  while (performance.now() < end);
-  const refused = Array.from({ length: 150 }, () => isRefused('/v1/pets'));
-  expect(refused).toEqual([...Array(100).fill(false), ...Array(50).fill(true)]);
-  expect(isRefused('/health/live')).toBe(false);
-  overload.stop();
 });

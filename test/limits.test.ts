@@ -96,6 +96,13 @@ describe('Sign-ups and log-ins', () => {
       429,
     ],
     ['an IPv4 address', ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '192.0.2.1'], 429],
+    ['an IPv4 address with ports', ['192.0.2.1:1', '192.0.2.1:2', '[::ffff:192.0.2.1]:3', '192.0.2.1'], 429],
+    [
+      'an IPv6 network with ports',
+      ['[2001:db8:1::1]:1', '[2001:db8:1::1]:2', '[2001:db8:1::2]', '2001:db8:1::3'],
+      429,
+    ],
+    ['what is no address', ['unknown', '_hidden', '1.2.3', 'x:1'], 429],
     ['different networks', ['2001:db8:1::1', '2001:db8:1:1::1', '2001:db8:2::1', '192.0.2.1'], 201],
   ])('from %s are counted together, however the address is written', async (_name, addresses, last) => {
     const proxied = await startService({
@@ -106,6 +113,22 @@ describe('Sign-ups and log-ins', () => {
     const answers: Answer[] = [];
     for (const ip of addresses) answers.push(await signUp(proxied, { 'X-Forwarded-For': ip }));
     expect(statuses(answers)).toEqual([201, 201, 201, last]);
+    await proxied.stop();
+  });
+
+  test('from an address that has none left leave the account as it was', async () => {
+    const proxied = await startService({
+      AUTH_LIMIT_PER_MINUTE: '3',
+      TRUST_PROXY: '1',
+      DATABASE_URL: service.databaseUrl,
+    });
+    const from = (ip: string, account: Credentials) =>
+      call(proxied, 'POST', '/v1/accounts', { body: account, headers: { 'X-Forwarded-For': ip } });
+    const account = { email: 'wanted@example.com', password: 'correct horse battery' };
+    await times(3, () => signUp(proxied, { 'X-Forwarded-For': '192.0.2.1' }));
+    const refused = await times(5, () => from('192.0.2.1', account));
+    expect(statuses(refused)).toEqual(Array(5).fill(429));
+    expect((await from('192.0.2.2', account)).status).toBe(201);
     await proxied.stop();
   });
 

@@ -4,10 +4,13 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from 'js-yaml';
+import { Client } from 'pg';
 import { call, createAccount, createKey, send } from './support/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';
 import { eventually, ROOT } from './support/npm.js';
+import { Proxy } from './support/proxy.js';
 import { query, type Service, startService } from './support/service.js';
 
 type Line = Record<string, unknown>;
@@ -165,7 +168,8 @@ describe('The metrics', () => {
     const metrics = await readMetrics(service);
     expect(valueOf(metrics, 'petstore_database_connections')).toBeGreaterThan(0);
     expect(valueOf(metrics, 'petstore_database_connections_max')).toBe(10);
-    expect(valueOf(metrics, 'http_server_active_requests')).toBe(1);
+    // The scrape itself is none.
+    expect(valueOf(metrics, 'http_server_active_requests')).toBe(0);
   });
 
   test('are on a port of their own if one is set, and only there', async () => {
@@ -268,16 +272,89 @@ describe('Readiness', () => {
       other.databaseUrl,
       'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
     );
-    expect((await call(other, 'GET', '/health/ready')).status).toBe(503);
+    await eventually(async () => (await call(other, 'GET', '/health/ready')).status === 503);
     expect((await call(other, 'GET', '/health/live')).status).toBe(200);
     await eventually(() => other.output().includes(`lacks ${taken!.name}`));
     await query(other.databaseUrl, 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
       taken!.timestamp,
       taken!.name,
     ]);
-    expect((await call(other, 'GET', '/health/ready')).status).toBe(200);
+    await eventually(async () => (await call(other, 'GET', '/health/ready')).status === 200);
     await other.stop();
   });
+});
+
+describe('Readiness of the database', () => {
+  let other: Service;
+  const ready = async () => (await call(other, 'GET', '/health/ready')).status;
+  beforeAll(async () => {
+    other = await startService();
+  });
+  afterAll(() => other.stop());
+
+  test('is asked for once, however many ask', async () => {
+    const locker = new Client({ connectionString: other.databaseUrl });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE migrations');
+    const asking = Promise.all(Array.from({ length: 50 }, ready));
+    let most = 0;
+    const count = `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    const isOver = () => Promise.race([asking.then(() => true), sleep(5).then(() => false)]);
+    do {
+      const [row] = await query<{ count: number }>(other.databaseUrl, count);
+      most = Math.max(most, row!.count);
+    } while (!(await isOver()));
+    await locker.end();
+    expect(new Set(await asking)).toEqual(new Set([503]));
+    expect(most).toBe(1);
+    await eventually(async () => (await ready()) === 200);
+  });
+
+  test('is false while it hangs, within the deadline', async () => {
+    const proxy = await Proxy.start(other.databaseUrl);
+    const hanging = await startService({ DATABASE_URL: proxy.url });
+    proxy.swallow();
+    const begin = performance.now();
+    const asked = Array.from({ length: 20 }, () => call(hanging, 'GET', '/health/ready'));
+    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([503]));
+    expect(performance.now() - begin).toBeLessThan(3_000);
+    proxy.pass();
+    await eventually(async () => (await call(hanging, 'GET', '/health/ready')).status === 200);
+    await hanging.stop();
+    proxy.stop();
+  });
+
+  test('is false where it cannot be written', async () => {
+    const name = new URL(other.databaseUrl).pathname.slice(1);
+    const admin = process.env.TEST_DATABASE_URL!;
+    const set = async (setting: string) => {
+      await query(admin, `ALTER DATABASE ${name} ${setting}`);
+      // Sessions keep the setting that they began with.
+      await query(admin, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+    };
+    await set('SET default_transaction_read_only = on');
+    await eventually(async () => {
+      await ready();
+      return other.output().includes('the database cannot be written');
+    });
+    expect(await ready()).toBe(503);
+    await set('RESET default_transaction_read_only');
+    await eventually(async () => (await ready()) === 200);
+  });
+});
+
+test('The backlog of messages is counted up to a bound, and told with its oldest', async () => {
+  const other = await startService();
+  await query(
+    other.databaseUrl,
+    `INSERT INTO pgboss.job (name, created_on)
+     SELECT 'messages', now() - i * interval '1 second' FROM generate_series(1, 12000) AS i`,
+  );
+  const metrics = await readMetrics(other);
+  await other.stop();
+  expect(valueOf(metrics, 'petstore_messages_queued')).toBe(10_000);
+  expect(Math.round(valueOf(metrics, 'petstore_messages_oldest_seconds') / 100)).toBe(120);
 });
 
 describe('The dashboard and the alerts', () => {

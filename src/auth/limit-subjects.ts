@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import ipaddr from 'ipaddr.js';
+import { clientNetwork } from '../platform/api/client-network.js';
 import { normalEmail } from './email.js';
 import type { Requester } from './fair-queue.js';
 
@@ -9,22 +9,15 @@ import type { Requester } from './fair-queue.js';
  */
 export function limitSubjects(
   what: 'sign-up' | 'log-in',
-  { ip = '' }: Request,
+  request: Request,
   email: string,
 ): [address: string, ...account: string[]] {
-  const from = `${what} from ${networkOf(ip)}`;
+  const from = `${what} from ${clientNetwork(request)}`;
   const normal = normalEmail(email);
   return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
 /** Whoever sends a request. Those of one address wait for each other. */
-export function requesterOf({ ip = '', socket }: Request): Requester {
-  return { lane: networkOf(ip), isGone: () => socket.destroyed };
-}
-
-/** Whoever has one IPv6 address has its whole /64 network (RFC 4291, 2.5.4). */
-function networkOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip;
-  const address = ipaddr.process(ip);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
+export function requesterOf(request: Request): Requester {
+  return { lane: clientNetwork(request), isGone: () => request.socket.destroyed };
 }

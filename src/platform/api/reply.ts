@@ -1,5 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { originOf } from './origin.js';
 import type { Page } from './paging.js';
 import { aboveVersions, versionOf } from './versions.js';
 
@@ -32,9 +33,7 @@ export class ReplyHeaders {
     const path = this.request.path.replace(/\/+$/, '');
     const baseUrl: string | undefined = this.request.app.locals.baseUrl;
     if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;
-    const { localAddress = 'localhost', localPort = 80 } = this.request.socket;
-    const host = this.request.headers.host ?? `${localAddress}:${localPort}`;
-    return new URL(`${this.request.protocol}://${host}`).origin + path;
+    return originOf(this.request) + path;
   }
 }
 

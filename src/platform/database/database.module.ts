@@ -38,6 +38,10 @@ export class DatabaseModule implements OnApplicationShutdown {
 
 async function connect(database: DataSource): Promise<Connections> {
   const connections = Connections.of(database);
-  await warnOfMissingTimeouts(connections.primary);
+  // A command asks for none.
+  const { statement_timeout: asked } = (database.options as ConnectionOptions).extra as {
+    statement_timeout?: number;
+  };
+  if (asked !== undefined) await warnOfMissingTimeouts(connections.primary);
   return connections;
 }

@@ -1,33 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { loadMigrations } from './migrations.js';
 
-/** Milliseconds for which a complete schema is trusted to stay complete. */
-const TRUST_MS = 5_000;
+/** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
+const KEPT_MS = 1_000;
 
-/** Whether the database has every migration of this build. More are fine: a newer release has prepared it. */
+/** Milliseconds after which the database counts as away, whatever it is that waits. */
+const PATIENCE_MS = 2_000;
+
+/** A standby is in recovery; a server with a full disk, or one being replaced, may be set to read only. */
+const STATE = `
+  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS "isReadOnly",
+    array(SELECT name FROM migrations) AS applied`;
+
+/** Whether the database can serve this build: it answers, can be written, and has every migration. */
 @Injectable()
 export class SchemaCheck {
   private names?: Promise<string[]>;
-  private trustedUntil = -Infinity;
+  private problem?: Promise<string | undefined>;
+  private keptUntil = -Infinity;
 
   constructor(private readonly database: DataSource) {}
 
   /**
-   * Queries the database on every call; compares the migrations at most every 5 s.
-   * @returns the names of the missing migrations
+   * Queries the database at most once a second, for all who ask meanwhile.
+   * @returns what is wrong with the database; more migrations are not: a newer release has prepared it
    * @throws what the database throws
    */
-  async findMissing(): Promise<string[]> {
-    if (performance.now() < this.trustedUntil) {
-      await this.database.query('SELECT 1');
-      return [];
-    }
-    this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));
-    const rows = await this.database.query<{ name: string }[]>('SELECT name FROM migrations');
-    const applied = new Set(rows.map(({ name }) => name));
-    const missing = (await this.names).filter((name) => !applied.has(name));
-    if (missing.length === 0) this.trustedUntil = performance.now() + TRUST_MS;
-    return missing;
+  findProblem(): Promise<string | undefined> {
+    if (this.problem && performance.now() < this.keptUntil) return this.problem;
+    // Until it has an answer, the present question is that of all.
+    this.keptUntil = Infinity;
+    this.problem = Promise.race([this.ask(), giveUp()]);
+    const keep = () => void (this.keptUntil = performance.now() + KEPT_MS);
+    this.problem.then(keep, keep);
+    return this.problem;
   }
+
+  private async ask(): Promise<string | undefined> {
+    this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));
+    const [state] = await this.database.query<[{ isReadOnly: boolean; applied: string[] }]>(STATE);
+    if (state.isReadOnly) return 'the database cannot be written';
+    const missing = (await this.names).filter((name) => !state.applied.includes(name));
+    return missing.length > 0 ? `the database lacks ${missing.join(', ')}` : undefined;
+  }
+}
+
+async function giveUp(): Promise<string> {
+  await sleep(PATIENCE_MS, undefined, { ref: false });
+  return `the database has not answered within ${PATIENCE_MS} ms`;
 }

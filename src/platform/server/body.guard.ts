@@ -1,15 +1,22 @@
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { Exchange } from './exchange.js';
+import { Holdings } from './holdings.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 // No two runs of white space can match next to each other: that would take time quadratic in their length.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
 const LIMIT_BYTES = 102_400;
+/** Bodies that may be arriving at a time: with `LIMIT_BYTES` each, 100 MB. */
+const ARRIVING = 1_000;
 // Raw bytes: body-parser limits, inflates and times them, but its text decoder would repair invalid UTF-8.
 const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+type Reject = (error: ApiError) => void;
+const arriving = new Holdings<Reject>(ARRIVING, (reject) => reject(tooMany()));
 
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
 const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
@@ -36,17 +43,32 @@ async function read(request: RawBodyRequest<Request>, response: Response): Promi
   if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
   // RFC 9110, 10.1.1: the body is asked for only now.
   if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
-  await new Promise<void>((resolve, reject) => {
-    refuseAtLimit(request, reject);
-    readBytes(request, response, (failure?: unknown) => (failure ? reject(toApiError(failure)) : resolve()));
-  });
+  await arrival(request, response);
   request.rawBody = request.body as Buffer | undefined;
   request.body = parse(request.rawBody);
   return true;
 }
 
+/** While the body is on its way, there is nothing to do, but memory to hold. */
+async function arrival(request: Request, response: Response): Promise<void> {
+  const exchange = Exchange.of(response)!;
+  let refuse!: Reject;
+  exchange.rest();
+  await new Promise<void>((resolve, reject) => {
+    arriving.add(exchange.client, (refuse = reject));
+    refuseAtLimit(request, reject);
+    readBytes(request, response, (failure?: unknown) => (failure ? reject(toApiError(failure)) : resolve()));
+  }).finally(() => arriving.delete(exchange.client, refuse));
+  if (!exchange.work()) throw tooMany();
+}
+
+/** A client that sends on is not listened to. */
+function tooMany(): ApiError {
+  return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
+}
+
 /** body-parser reports a body as too large only when all of it has arrived, however much that is. */
-function refuseAtLimit(request: Request, reject: (error: ApiError) => void): void {
+function refuseAtLimit(request: Request, reject: Reject): void {
   let size = 0;
   request.on('data', ({ length }: Buffer) => {
     size += length;

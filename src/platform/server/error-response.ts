@@ -13,6 +13,8 @@ export function asResponse(error: ApiError): { headers: Record<string, string | 
 
 /** Answers with an error; where an answer has begun, all that is left is to cut it off. */
 export function writeError(response: ServerResponse, error: ApiError): void {
+  // It was answered when its time was over.
+  if (response.writableEnded) return;
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;

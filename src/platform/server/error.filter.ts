@@ -27,6 +27,8 @@ export class ErrorFilter implements ExceptionFilter {
     // Of what an operation throws, not found means what it says.
     if (exception instanceof NotFoundException && !request.operation)
       return answerUnrouted(request, response);
+    // Answered already, when its time was over; setting a header after that fails.
+    if (response.writableEnded) return;
     const error = toApiError(exception);
     if (error.status >= 500) this.report(error, response);
     writeError(response, error);

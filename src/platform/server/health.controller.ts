@@ -22,17 +22,14 @@ export class HealthController {
   }
 
   /**
-   * @throws ApiError `service_unavailable` while the service stops, or if the database lacks a migration; or what the
+   * @throws ApiError `service_unavailable` while the service stops, or if the database cannot serve it; or what the
    * database throws, which is answered alike
    */
   @Get('ready')
   async ready() {
     if (this.host.httpAdapter.isDraining) throw new ApiError('service_unavailable');
-    const missing = await this.schema.findMissing();
-    if (missing.length > 0) {
-      const cause = new Error(`the database lacks ${missing.join(', ')}`);
-      throw new ApiError('service_unavailable', undefined, { cause });
-    }
+    const problem = await this.schema.findProblem();
+    if (problem) throw new ApiError('service_unavailable', undefined, { cause: new Error(problem) });
     return { status: 'ok' };
   }
 }

@@ -2,9 +2,11 @@ import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../api/api-error.js';
 import { timesSent } from '../api/raw-headers.js';
 
-const USUAL = /^[a-z\d][a-z\d.-]*(?::\d{1,4})?$/i;
 /** RFC 9110, 7.2: a name or an address in brackets, and a port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+
+/** The last valid one, which nearly every request names again: parsing it takes 1 µs. */
+let usual = '';
 
 /**
  * Refuses a request without one valid `Host` header. It comes first, so that nothing is done for a request whose answer
@@ -20,5 +22,8 @@ export function requireHost(request: Request, _response: Response, next: NextFun
 }
 
 function isHost(value: string): boolean {
-  return USUAL.test(value) || (HOST.test(value) && URL.canParse(`http://${value}`));
+  if (value === usual) return true;
+  if (!HOST.test(value) || !URL.canParse(`http://${value}`)) return false;
+  usual = value;
+  return true;
 }

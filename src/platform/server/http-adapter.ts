@@ -1,17 +1,14 @@
-import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
+import { Admission } from './admission.js';
 import { requireHost } from './host.js';
 import { ListeningSockets } from './listening-sockets.js';
-import { Overload } from './overload.js';
 import { parseQuery } from './query.js';
-import type { Refusal, RequestObserver } from './request-observer.js';
+import type { RequestObserver } from './request-observer.js';
 import type { RoutedRequest } from '../api/caller.js';
 import { JsonText } from '../api/serializer.js';
-import { refuse, refuseExpectation, refuseTunnel, stamp, watchForEarlyAnswer } from './refusals.js';
-import { toPath } from './request-target.js';
 import { withPrototype } from './with-prototype.js';
 
 const LIMITS = {
@@ -39,11 +36,7 @@ const IDLE_CHECK_MS = 50;
 
 /** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before routing. */
 export class HttpAdapter extends ExpressAdapter {
-  /** Whether the service is about to stop: it still answers, but asks clients and balancers to go elsewhere. */
-  isDraining = false;
-  /** Is notified of the outcome of requests. */
-  observer?: RequestObserver;
-  private readonly overload = new Overload();
+  private readonly admission: Admission;
   private sockets!: ListeningSockets;
 
   constructor() {
@@ -54,24 +47,19 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
+    this.admission = new Admission(app);
     app.use(requireHost);
   }
 
   override initHttpServer(): void {
-    const take: RequestListener = (request, response) => this.take(request, response);
     const app = this.getInstance<Express>();
-    this.httpServer = createServer(
-      {
-        ...LIMITS,
-        IncomingMessage: withPrototype(IncomingMessage, app.request),
-        ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
-      },
-      take,
-    );
+    this.httpServer = createServer({
+      ...LIMITS,
+      IncomingMessage: withPrototype(IncomingMessage, app.request),
+      ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
+    });
     this.sockets = new ListeningSockets(this.httpServer);
-    // With a listener Node does not send `100 Continue` itself: the body guard does, once the key has been checked.
-    this.httpServer.on('checkContinue', take);
-    this.refuseWhatIsNone();
+    this.admission.serve(this.httpServer);
   }
 
   /**
@@ -79,6 +67,8 @@ export class HttpAdapter extends ExpressAdapter {
    * it again. What declares nothing, and the failures of a filter, are Express's.
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
+    // It was answered when its time was over.
+    if (response.writableEnded) return response;
     const { operation } = response.req as Partial<RoutedRequest>;
     const serialize = status < 300 && body ? operation?.serialize : undefined;
     const json = body instanceof JsonText ? body : serialize?.(body as object);
@@ -89,13 +79,23 @@ export class HttpAdapter extends ExpressAdapter {
     return response.end(json.text);
   }
 
-  /** Requests under way. */
+  /** Requests that are worked on, without probes. */
   get requests(): number {
-    return this.overload.requests;
+    return this.admission.requests;
+  }
+
+  /** Whether the service is about to stop: it still answers, but asks clients and balancers to go elsewhere. */
+  get isDraining(): boolean {
+    return this.admission.isDraining;
+  }
+
+  /** Is notified of the outcome of requests. */
+  set observer(observer: RequestObserver) {
+    this.admission.observer = observer;
   }
 
   override beforeClose(): void {
-    this.isDraining = true;
+    this.admission.isDraining = true;
     super.beforeClose();
   }
 
@@ -117,33 +117,6 @@ export class HttpAdapter extends ExpressAdapter {
     await closed;
     await super.close();
     clearInterval(closer);
-    this.overload.stop();
-  }
-
-  /** Hands a request to Express, unless there are too many. While the service stops, clients are told to reconnect. */
-  private take(request: IncomingMessage, response: ServerResponse): void {
-    const from = performance.now();
-    stamp(request, response);
-    watchForEarlyAnswer(request, response);
-    request.url = toPath(request.url ?? '');
-    if (this.isDraining) response.setHeader('Connection', 'close');
-    if (this.overload.sheds(request, response)) return this.tell('overloaded');
-    response.once('close', () => {
-      this.overload.release();
-      this.observer?.closed(request, response, performance.now() - from);
-    });
-    this.getInstance()(request, response);
-  }
-
-  /** Answers what is not a request that Express can take. */
-  private refuseWhatIsNone(): void {
-    const server = this.httpServer as Server;
-    server.on('clientError', (error, socket) => this.tell(refuse(error, socket as Socket)));
-    server.on('checkExpectation', (request, response) => this.tell(refuseExpectation(request, response)));
-    server.on('connect', (_request, socket) => this.tell(refuseTunnel(socket as Socket)));
-  }
-
-  private tell(reason: Refusal | undefined): void {
-    if (reason) this.observer?.refused(reason);
+    this.admission.stop();
   }
 }

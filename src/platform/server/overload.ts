@@ -1,8 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError } from '../api/api-error.js';
-import { PROBES } from '../telemetry/probes.js';
-import { asResponse } from './error-response.js';
-
 const LIMITS = {
   /** Requests under way in this process. At a few ms each, more than these would wait longer than a client does. */
   requests: 2_000,
@@ -13,38 +8,47 @@ const LIMITS = {
 };
 const TICK_MS = 20;
 
-/** Fixed bytes, written before Express: routing, an exception and a log line would cost more than serving it. */
-const ERROR = new ApiError('service_unavailable');
-const RESPONSE = asResponse(ERROR);
-
-/** Refuses requests, at once and cheaply, while there are more than the process can serve; probes always pass. */
+/**
+ * Knows when there are more requests than the process can serve, and whose they are: only those of clients that have
+ * more than their share are refused. A request counts while it is worked on, not while its client sends its body or
+ * reads its answer.
+ */
 export class Overload {
   private readonly ticker = setInterval(() => (this.ticked = performance.now()), TICK_MS).unref();
   private ticked = performance.now();
+  private readonly byClient = new Map<string, number>();
   /** Requests under way. */
   requests = 0;
 
-  /** Answers a request with 503 if it is too much; else counts it, until `release`. */
-  sheds({ url }: IncomingMessage, response: ServerResponse): boolean {
-    if (this.isOverloaded() && !PROBES.test(url ?? '')) {
-      response.writeHead(ERROR.status, RESPONSE.headers).end(RESPONSE.body);
-      return true;
-    }
+  /** Counts a request until `release`; false if it is too much. */
+  admit(client: string): boolean {
+    const own = this.byClient.get(client) ?? 0;
+    if (this.isTooMuch(own)) return false;
     this.requests++;
-    return false;
+    this.byClient.set(client, own + 1);
+    return true;
   }
 
   /** Ends the counting of a request. */
-  release(): void {
+  release(client: string): void {
     this.requests--;
+    const own = this.byClient.get(client)! - 1;
+    if (own > 0) this.byClient.set(client, own);
+    else this.byClient.delete(client);
   }
 
   stop(): void {
     clearInterval(this.ticker);
   }
 
-  private isOverloaded(): boolean {
-    if (this.requests >= LIMITS.requests) return true;
-    return this.requests >= LIMITS.few && performance.now() - this.ticked > LIMITS.lagMs;
+  /** @param own the requests that the client has under way already */
+  private isTooMuch(own: number): boolean {
+    if (this.requests < LIMITS.few) return false;
+    const isLate = performance.now() - this.ticked > LIMITS.lagMs;
+    const limit = isLate ? LIMITS.few : LIMITS.requests;
+    if (this.requests < limit) return false;
+    const clients = this.byClient.size + (own === 0 ? 1 : 0);
+    // With as many clients as that, even fair shares add up to too much.
+    return this.requests >= 2 * LIMITS.requests || own >= limit / clients;
   }
 }

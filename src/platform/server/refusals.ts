@@ -9,35 +9,33 @@ const REFUSALS: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+  TOO_MANY_PENDING: 'service_unavailable',
 };
 
-/** Connections answered before their request was complete: another answer would be read as that to the next one. */
-const answered = new WeakSet<Socket>();
+/** Why a connection is refused that has more requests pending than it may. */
+export const TOO_MANY_PENDING = { code: 'TOO_MANY_PENDING' };
 
-/** Notes what `refuse` must know of a request. */
-export function watchForEarlyAnswer(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  answered.delete(socket);
-  response.once('finish', () => {
-    if (!request.complete) answered.add(socket);
-  });
-}
+/** Fixed bytes, written before Express: routing, an exception and a log line would cost more than serving it. */
+const OVERLOADED = new ApiError('service_unavailable');
+const SHED = asResponse(OVERLOADED);
 
 /** A client that neither reads to the end nor closes after a refusal is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
 /**
  * Answers what is not an HTTP request, or did not arrive in time, directly on its socket, and closes that.
+ * @param wasAnswered whether the request that it belongs to has had its answer already
  * @returns the code of the answer, if there was still a client to answer
  */
 export function refuse(
   failure: NodeJS.ErrnoException | { code?: string },
   socket: Socket,
+  wasAnswered = false,
 ): ErrorCode | undefined {
   // Already refused: closing with unread bytes resets the connection, and the client may lose the answer.
   if (socket.writableEnded && !socket.destroyed) return undefined;
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
-  const isTold = answered.has(socket) || current?.headersSent;
+  const isTold = wasAnswered || current?.headersSent;
   if (isTold || failure.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return undefined;
@@ -47,23 +45,29 @@ export function refuse(
   const requestId = current ? requestIdOf(current) : randomUUID();
   if (current) current.statusCode = error.status;
   const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
-  const lines = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(`${headOf(error.status, all)}${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   return error.code;
 }
 
-/** For CONNECT, Node hands over the bare socket, without its own listeners: an error on it would end the process. */
+function headOf(status: number, headers: Record<string, string | number>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`;
+}
+
+/** For CONNECT, Node hands over the bare socket, which nobody reads. */
 export function refuseTunnel(socket: Socket): ErrorCode | undefined {
-  return refuse({}, socket.on('error', () => socket.destroy()).resume());
+  return refuse({}, socket.resume());
+}
+
+/** Answers that there is too much to do. */
+export function shed(response: ServerResponse): 'overloaded' {
+  response.writeHead(OVERLOADED.status, SHED.headers).end(SHED.body);
+  return 'overloaded';
 }
 
 /** RFC 9110, 10.1.1: the only expectation is `100-continue`, which is answered when the body is read. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): ErrorCode {
-  stamp(request, response);
+export function refuseExpectation(response: ServerResponse): ErrorCode {
   const error = new ApiError('expectation_failed', undefined, { headers: { Connection: 'close' } });
   writeError(response, error);
   return error.code;

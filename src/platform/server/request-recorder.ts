@@ -32,7 +32,11 @@ export class RequestRecorder implements RequestObserver {
       'From the headers of a request to the end of its answer, by operation and status.',
       ['operation', 'status'],
     );
-    metrics.gauge('http_server_active_requests', 'Requests under way.', () => httpAdapter.requests);
+    metrics.gauge(
+      'http_server_active_requests',
+      'Requests that are worked on; not probes, nor those whose client is sending or reading.',
+      () => httpAdapter.requests,
+    );
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
       this.deprecatedCalls.figures(),
     );

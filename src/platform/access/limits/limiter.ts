@@ -43,8 +43,9 @@ export class Limiter {
   }
 
   /**
-   * Counts one more for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers) by
-   * that with the fewest left. Whoever is refused for one subject is not counted for those after it.
+   * Counts one more for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
+   * Whoever has none left adds nothing to the counts of the subjects behind it: an address that is refused can neither
+   * use up what an account may do, nor fill the memory with accounts.
    * @throws ApiError `rate_limited` if a subject had none left
    */
   async take(subjects: string[], response: Response): Promise<void> {

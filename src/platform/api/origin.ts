@@ -1,0 +1,21 @@
+import ipaddr from 'ipaddr.js';
+import type { Request } from 'express';
+
+/**
+ * The scheme, host and port that a request was sent to, as far as they are known: any request has them, whatever its
+ * headers say. What a proxy claims to be a scheme and is none counts for nothing; so does an absent `Host`, which HTTP/1.0
+ * allows. `requireHost` has refused an invalid one.
+ */
+export function originOf(request: Request): string {
+  const { protocol, socket, headers } = request;
+  const scheme = /^https?$/i.test(protocol) ? protocol : 'http';
+  return new URL(`${scheme}://${headers.host || listenerOf(socket)}`).origin;
+}
+
+/** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
+function listenerOf({ localAddress = '', localPort = 80 }: Request['socket']): string {
+  if (!ipaddr.isValid(localAddress)) return `localhost:${localPort}`;
+  const address = ipaddr.process(localAddress);
+  if (!(address instanceof ipaddr.IPv6)) return `${address.toString()}:${localPort}`;
+  return `[${address.toNormalizedString().replace(/%.*/, '')}]:${localPort}`;
+}

@@ -1,0 +1,105 @@
+import type { Socket } from 'node:net';
+import type { Exchange } from './exchange.js';
+
+/**
+ * Requests that may be pending on one connection. Node hands over all that come in one chunk, which can be thousands;
+ * pipelining clients (RFC 9112, 9.3.2) send some tens at most.
+ */
+const PENDING = 100;
+
+/** Requests of one connection that are worked on before the answer to the first of them has been sent. */
+const UNDER_WAY = 8;
+
+/** A client that has read nothing of an answer for this many milliseconds is cut off. */
+const UNREAD_MS = 30_000;
+
+/** What a connection does with its requests. */
+export interface ConnectionHandler {
+  begin(exchange: Exchange): void;
+  /** The answer has been sent, or the client has gone. */
+  closed(exchange: Exchange): void;
+  /** More requests are pending than `PENDING`. */
+  tooMany(connection: ClientConnection): void;
+}
+
+/** The requests of one connection, in their order. */
+export class ClientConnection {
+  /** Whether a request was answered before all of it had arrived: another answer would be read as that to the next. */
+  wasAnsweredEarly = false;
+  private readonly underWay = new Set<Exchange>();
+  private readonly waiting: Exchange[] = [];
+  private isEnding = false;
+  private end?: () => void;
+  private sent = 0;
+  private unreadSince = Infinity;
+
+  /** @param network where it comes from; undefined if only the headers of its requests tell */
+  constructor(
+    readonly socket: Socket,
+    readonly network: string | undefined,
+    private readonly handler: ConnectionHandler,
+  ) {}
+
+  /** Begins with a request, when it is its turn. */
+  take(exchange: Exchange): void {
+    if (this.isEnding) return;
+    if (this.underWay.size < UNDER_WAY) this.start(exchange);
+    else if (this.underWay.size + this.waiting.length < PENDING) this.waiting.push(exchange);
+    else this.handler.tooMany(this);
+  }
+
+  /** Takes no further request, and ends in this way once those before have their answers. */
+  finish(end: () => void): void {
+    if (this.isEnding) return;
+    this.isEnding = true;
+    this.end = end;
+    this.endIfAnswered();
+  }
+
+  /** The socket has closed. Node tells the response at the head of the line alone. */
+  gone(): void {
+    this.isEnding = true;
+    this.waiting.length = 0;
+    for (const exchange of this.underWay) this.close(exchange);
+  }
+
+  /** Whether the client reads nothing of what it has asked for. To be called now and then, with the present time. */
+  isUnread(now: number): boolean {
+    const { socket } = this;
+    const sent = sentOver(socket);
+    if (socket.writableLength === 0) this.unreadSince = Infinity;
+    else if (sent !== this.sent || this.unreadSince === Infinity) this.unreadSince = now;
+    this.sent = sent;
+    return now - this.unreadSince >= UNREAD_MS;
+  }
+
+  private start(exchange: Exchange): void {
+    this.underWay.add(exchange);
+    exchange.response.once('close', () => this.close(exchange));
+    this.handler.begin(exchange);
+  }
+
+  private close(exchange: Exchange): void {
+    if (!this.underWay.delete(exchange)) return;
+    this.wasAnsweredEarly = !exchange.request.complete;
+    this.handler.closed(exchange);
+    const next = this.waiting.shift();
+    if (next) this.start(next);
+    else if (this.end) this.endIfAnswered();
+  }
+
+  /** What is wrong may be in the last request: its own answer is not waited for. */
+  private endIfAnswered(): void {
+    const { end } = this;
+    const [first] = this.underWay;
+    if (!end || this.waiting.length > 0 || this.underWay.size > 1 || first?.request.complete) return;
+    this.end = undefined;
+    end();
+  }
+}
+
+/** The bytes that the kernel has taken; `bytesWritten` of a socket also counts those that wait for it. */
+function sentOver(socket: Socket): number {
+  const { _handle } = socket as { _handle?: { bytesWritten: number; writeQueueSize: number } | null };
+  return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0;
+}

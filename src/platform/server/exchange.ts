@@ -1,0 +1,60 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from '../api/api-error.js';
+import { TIMEOUTS } from '../database/timeouts.js';
+import { writeError } from './error-response.js';
+import type { Overload } from './overload.js';
+
+type Answer = ServerResponse & { exchange?: Exchange };
+
+/** A request and its answer. It counts as work until the answer has been written, however long its client reads. */
+export class Exchange {
+  /** When the request arrived, in milliseconds of `performance.now`. */
+  readonly from = performance.now();
+  /** Whether it is not for Express. */
+  isRefused = false;
+  private isWork = false;
+  private deadline?: NodeJS.Timeout;
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    /** Where it comes from, as `networkOf` says. */
+    readonly client: string,
+    private readonly overload: Overload,
+  ) {
+    (response as Answer).exchange = this;
+  }
+
+  static of(response: ServerResponse): Exchange | undefined {
+    return (response as Answer).exchange;
+  }
+
+  /** Begins or continues with the work; false if there is too much. */
+  work(): boolean {
+    this.isWork = this.overload.admit(this.client);
+    if (this.isWork) this.deadline = setTimeout(() => this.expire(), TIMEOUTS.request);
+    return this.isWork;
+  }
+
+  /** There is nothing to do: all is done, or the client has to send something first. */
+  rest(): void {
+    if (!this.isWork) return;
+    clearTimeout(this.deadline);
+    this.isWork = false;
+    this.overload.release(this.client);
+  }
+
+  /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
+  private expire(): void {
+    const cause = new Error('the request has taken too long');
+    writeError(this.response, new ApiError('service_unavailable', undefined, { cause }));
+  }
+}
+
+/** Lets responses with this prototype tell their exchange when an answer is complete; no event does before it is read. */
+export function restAtEnd(prototype: ServerResponse): void {
+  prototype.end = function (this: Answer, ...args: unknown[]) {
+    this.exchange?.rest();
+    return ServerResponse.prototype.end.apply(this, args as Parameters<ServerResponse['end']>);
+  };
+}

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Holdings } from '../src/platform/server/holdings.js';
+import { Overload } from '../src/platform/server/overload.js';
+import { call, createKey } from './support/client.js';
+import { eventually } from './support/npm.js';
+import { query, type Service, startService } from './support/service.js';
+
+let service: Service;
+let key: string;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  key = await createKey(service);
+});
+afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
+afterAll(() => service.stop());
+
+/** A connection that reads nothing unless it is told to. */
+function open(bytes: string): Socket {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname).on('error', () => {});
+  sockets.push(socket);
+  socket.write(bytes);
+  return socket;
+}
+
+/** Everything that the service sends over a connection until it closes that. */
+async function sentFor(bytes: string): Promise<string> {
+  const socket = open(bytes);
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  await once(socket, 'close');
+  return text;
+}
+
+const statusesIn = (text: string) =>
+  (text.match(/HTTP\/1\.1 \d+/g) ?? []).map((line) => Number(line.slice(9)));
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+/** The largest answer that needs no key. */
+async function largest(): Promise<string> {
+  const { text } = await call(service, 'GET', '/docs');
+  return `/${/src="([^"]*swagger-ui-bundle[^"]*)"/.exec(text)![1]!}`;
+}
+
+const post = (body: string) =>
+  [
+    'POST /v1/pets HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
+
+/** What good clients are answered now, one after another. */
+async function statusesOfOthers(): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const body = { name: 'Rex', categoryId: 1 };
+    const answers = [
+      call(service, 'GET', '/v1/pets', { key }),
+      call(service, 'POST', '/v1/pets', { key, body }),
+    ];
+    for (const { status } of await Promise.all(answers)) statuses.push(status);
+  }
+  return [...new Set(statuses)].toSorted((a, b) => a - b);
+}
+
+describe('Others are served', () => {
+  test('while clients ask for much and read nothing', async () => {
+    const path = await largest();
+    for (let i = 0; i < 5; i++)
+      open(
+        get(path)
+          .replace(/Authorization.*\r\n/, '')
+          .repeat(2_400),
+      );
+    await sleep(2_000);
+    expect(await statusesOfOthers()).toEqual([200, 201]);
+  });
+
+  test('while thousands of bodies never end', async () => {
+    const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`);
+    await eventually(() => sockets.every((socket) => !socket.connecting));
+    await sleep(1_000);
+    expect(await statusesOfOthers()).toEqual([200, 201]);
+  });
+});
+
+describe('One connection', () => {
+  test('is cut off when it has read nothing for 30 s', async () => {
+    const path = await largest();
+    const stuck = open(get(path).repeat(20));
+    const reading = open(get(path).repeat(20));
+    const drip = setInterval(() => stuck.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'), 1_000);
+    reading.resume();
+    await sleep(32_500);
+    clearInterval(drip);
+    stuck.resume();
+    await eventually(() => stuck.destroyed);
+    expect(reading.destroyed).toBe(false);
+  }, 45_000);
+
+  test('may have a hundred requests pending, which are answered in their order', async () => {
+    const ids = (await query<{ id: string }>(service.databaseUrl, 'SELECT id FROM categories')).map(
+      ({ id }) => id,
+    );
+    const paths = Array.from({ length: 100 }, (_, i) => `/v1/categories/${ids[i % ids.length]}`);
+    const text = await sentFor(`${paths.map(get).join('')}bad\r\n\r\n`);
+    expect(statusesIn(text)).toEqual([...Array(100).fill(200), 400]);
+    const order = [...text.matchAll(/\{"id":(\d+)/g)].map(([, id]) => `/v1/categories/${id}`);
+    expect(order).toEqual(paths);
+  });
+
+  test('that has more pending gets its answers, then 503, and is closed', async () => {
+    const statuses = statusesIn(await sentFor(get('/v1/categories/1').repeat(1_000)));
+    expect(statuses).toEqual([...Array(100).fill(200), 503]);
+  });
+
+  test.each([
+    ['what is no HTTP', 'hello\r\n\r\n'],
+    ['a request without colons', 'GET / HTTP/1.1\r\nbad header\r\n\r\n'],
+    ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a broken body', 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nKEY\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+  ])('gets the answers to its writes before the refusal of %s', async (_what, bytes) => {
+    const headers = `Authorization: Bearer ${key}\r\nContent-Type: application/json`;
+    const text = await sentFor(
+      post('{"name":"Before","categoryId":1}').repeat(2) + bytes.replace('KEY', headers),
+    );
+    expect(statusesIn(text)).toEqual([201, 201, 400]);
+    expect(text).toMatch(/"status":400\}$/);
+  });
+});
+
+describe('Overload', () => {
+  const overloads: Overload[] = [];
+  const overload = () => overloads[overloads.push(new Overload()) - 1]!;
+  afterEach(() => overloads.splice(0).forEach((one) => one.stop()));
+  const admitted = (one: Overload, client: string, count: number) =>
+    Array.from({ length: count }, () => one.admit(client)).filter(Boolean).length;
+
+  test('refuses what comes in too long a turn of the event loop, but for a hundred requests and other clients', () => {
+    const one = overload();
+    for (const end = performance.now() + 500; performance.now() < end;);
+    expect(admitted(one, 'a', 150)).toBe(100);
+    expect(admitted(one, 'b', 10)).toBe(10);
+  });
+
+  test('is refused to those who have more than their share', () => {
+    const one = overload();
+    expect(admitted(one, 'a', 3_000)).toBe(2_000);
+    expect(admitted(one, 'b', 3_000)).toBe(1_000);
+    expect(admitted(one, 'c', 1)).toBe(1);
+    expect(one.admit('a')).toBe(false);
+    for (let i = 0; i < 2_000; i++) one.release('a');
+    expect(admitted(one, 'a', 3_000)).toBe(999);
+  });
+
+  test('has an end, however many clients there are', () => {
+    const one = overload();
+    for (let i = 0; i < 10_000; i++) one.admit(`client ${i}`);
+    expect(one.requests).toBeLessThanOrEqual(4_000);
+  });
+});
+
+test('Of what is scarce, whoever holds most loses what it has held longest', () => {
+  const lost: string[] = [];
+  const holdings = new Holdings<string>(3, (thing) => lost.push(thing));
+  for (const thing of ['a1', 'b1', 'a2']) holdings.add(thing[0]!, thing);
+  expect(lost).toEqual([]);
+  for (const thing of ['c1', 'a3', 'a4']) holdings.add(thing[0]!, thing);
+  expect(lost).toEqual(['a1', 'a2', 'a3']);
+  for (const thing of ['a1', 'b1', 'c1', 'a4']) holdings.delete(thing[0]!, thing);
+  for (const thing of ['b2', 'b3', 'b4']) holdings.add('b', thing);
+  expect(lost).toHaveLength(3);
+});
