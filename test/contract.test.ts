@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { Client } from 'pg';
@@ -213,6 +214,44 @@ describe('A failing database', () => {
     expect((await call(other, 'GET', '/health/live')).status).toBe(200);
     await proxy.mend();
     await eventually(async () => (await everywhere(other)).every(({ status }) => status !== 503));
+    await other.stop();
+    proxy.stop();
+  });
+
+  test('that answers late, or not at all, makes no complete request wait longer than three seconds', async () => {
+    const proxy = await Proxy.start(service.databaseUrl);
+    const other = await startService({ DATABASE_URL: proxy.url });
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const ask = async (method: string, path: string, body?: unknown, headers = {}) => {
+      const begun = performance.now();
+      const { status } = await call(other, method, path, { key, body, headers });
+      return { status, ms: performance.now() - begun };
+    };
+    await ask('GET', '/v1/pets');
+    for (const late of [450, 700, Infinity]) {
+      if (late === Infinity) proxy.swallow();
+      else proxy.delay(late);
+      const answers = await Promise.all([
+        ask('GET', '/v1/pets?status=available'),
+        ask('POST', '/v1/pets', { name: 'Luna', categoryId: 1 }, keyed),
+        ask('POST', '/v1/store/orders', { petId: 1 }, { 'Idempotency-Key': randomUUID() }),
+        ask('PATCH', '/v1/store/orders/1', { status: 'cancelled' }),
+        ask('POST', '/v1/messages', { message: 'late' }),
+      ]);
+      for (const { ms } of answers) expect(ms).toBeLessThan(3_500);
+      if (late === Infinity) expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
+    }
+    proxy.pass();
+    proxy.delay(0);
+    await eventually(
+      async () => (await ask('POST', '/v1/pets', { name: 'Luna', categoryId: 1 }, keyed)).status === 201,
+    );
+    const [{ pets }] = (await query(
+      service.databaseUrl,
+      `SELECT count(*)::int AS pets FROM idempotency_keys WHERE key = $1`,
+      [keyed['Idempotency-Key']],
+    )) as [{ pets: number }];
+    expect(pets).toBe(1);
     await other.stop();
     proxy.stop();
   });

@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;
+  private lateMs = 0;
   private readonly server = createServer((inbound) => this.join(inbound));
   private port = 0;
 
@@ -28,6 +29,11 @@ export class Proxy {
     for (const socket of this.sockets) socket.pause();
   }
 
+  /** Lets each answer of the database come so many milliseconds later. */
+  delay(ms: number): void {
+    this.lateMs = ms;
+  }
+
   /** What was held back arrives now, late, as after a network partition. */
   pass(): void {
     this.isSwallowing = false;
@@ -48,12 +54,15 @@ export class Proxy {
   private join(inbound: Socket): void {
     const outbound = connect(Number(this.target.port), this.target.hostname);
     this.forward(inbound, outbound);
-    this.forward(outbound, inbound);
+    this.forward(outbound, inbound, () => this.lateMs);
   }
 
-  private forward(from: Socket, to: Socket): void {
+  private forward(from: Socket, to: Socket, lateMs = () => 0): void {
     this.sockets.add(from);
-    from.on('data', (chunk) => to.write(chunk));
+    from.on('data', (chunk) => {
+      if (lateMs() === 0) to.write(chunk);
+      else setTimeout(() => to.writable && to.write(chunk), lateMs());
+    });
     from.on('error', () => {});
     from.on('close', () => {
       this.sockets.delete(from);

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
+import { DeadlineClient } from '../database/deadline-client.js';
+import { TIMEOUTS } from '../database/timeouts.js';
 import { Together, made } from './together.js';
 
 /** A transaction, and whether it has to be undone. */
@@ -51,9 +53,14 @@ export class Transactions {
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const begun = async (own: EntityManager) => {
       const open: Open = { manager: own };
-      const result = await this.open.run(open, () => work(own));
-      if (open.failure) throw open.failure.error;
-      return result;
+      const timer = await limit(own);
+      try {
+        const result = await this.open.run(open, () => work(own));
+        if (open.failure) throw open.failure.error;
+        return result;
+      } finally {
+        clearTimeout(timer);
+      }
     };
     return manager.queryRunner?.isTransactionActive ? begun(manager) : manager.transaction(begun);
   }
@@ -69,4 +76,11 @@ export class Transactions {
     );
     return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }
+}
+
+/** Closes the connection of a request's transaction that takes too long, however many statements it has made. */
+async function limit({ queryRunner }: EntityManager): Promise<NodeJS.Timeout | undefined> {
+  const client: unknown = await queryRunner!.connect();
+  if (!(client instanceof DeadlineClient)) return undefined;
+  return setTimeout(() => client.terminate('the transaction has taken too long'), TIMEOUTS.transaction);
 }

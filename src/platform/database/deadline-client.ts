@@ -24,10 +24,14 @@ export class DeadlineClient extends Client {
     // the connection would end the process.
     this.on('error', () => {});
     const client = this as unknown as Internals;
-    const { stream } = client.connection;
-    stream.setTimeout(silenceMs, () => {
-      if (!client.readyForQuery)
-        stream.destroy(new Error('Connection terminated: the database has fallen silent'));
+    client.connection.stream.setTimeout(silenceMs, () => {
+      if (!client.readyForQuery) this.terminate('the database has fallen silent');
     });
+  }
+
+  /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */
+  terminate(reason: string): void {
+    const { stream } = (this as unknown as Internals).connection;
+    stream.destroy(new Error(`Connection terminated: ${reason}`));
   }
 }

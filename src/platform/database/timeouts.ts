@@ -1,8 +1,6 @@
 /**
- * Every time-out on the way to the database, in milliseconds. A request is answered within 3 seconds, if need be by a
- * 503. At worst a list waits for its key (connect + statement), then for its page (connect + replica + 25, for the
- * batch in batcher.ts, + silence, which only the last statement can meet): 2,995 ms. A write that was refused with its
- * group for a lock is sent again alone (connect + 2 × lock more); that stays within 3 s if the key was cached.
+ * Every time-out on the way to the database, in milliseconds. A complete request is answered within 3 seconds
+ * (`request`); the others end its work, each for a reason of its own, so that nothing is waited for without end.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
@@ -16,6 +14,10 @@ export const TIMEOUTS = {
   lock: 290,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
   silence: 850,
+  /** A transaction of a request that is not done by then is undone, however many statements it is made of. */
+  transaction: 2_000,
+  /** A complete request is answered after this, if need be by a 503 while its work goes on to its own end. */
+  request: 2_900,
   /** After this, a read that a replica has not answered goes to the primary. */
   replica: 120,
   /** A replica that needs longer to catch up is lagging; a healthy one needs about 1 ms. */
