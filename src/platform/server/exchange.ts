@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Overload } from './overload.js';
+import type { Client, Overload } from './overload.js';
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
@@ -10,6 +10,7 @@ export class Exchange {
   /** Whether it is not for Express. */
   isRefused = false;
   private isWork = false;
+  private counted?: Client;
 
   constructor(
     readonly request: IncomingMessage,
@@ -27,7 +28,8 @@ export class Exchange {
 
   /** Begins or continues with the work; false if there is too much. */
   work(): boolean {
-    this.isWork = this.overload.admit(this.client);
+    this.counted ??= this.overload.enter(this.client);
+    this.isWork = this.overload.admit(this.counted);
     return this.isWork;
   }
 
@@ -35,7 +37,13 @@ export class Exchange {
   rest(): void {
     if (!this.isWork) return;
     this.isWork = false;
-    this.overload.release(this.client);
+    this.overload.release(this.counted!);
+  }
+
+  /** The answer has been sent, or the client has gone. */
+  end(): void {
+    this.rest();
+    if (this.counted) this.overload.left(this.counted);
   }
 }
 
