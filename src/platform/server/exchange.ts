@@ -28,6 +28,7 @@ export class Exchange {
 
   /** Begins or continues with the work; false if there is too much. */
   work(): boolean {
+    if (this.isWork) return true;
     this.counted ??= this.overload.enter(this.client);
     this.isWork = this.overload.admit(this.counted);
     return this.isWork;
