@@ -21,12 +21,12 @@ const KEPT_MS = 1_000;
  * of waiting jobs, which holds them in the order of their creation (all have one priority). Delivered ones cost nothing.
  */
 const BACKLOG = `
+  WITH waiting AS NOT MATERIALIZED (
+    SELECT created_on FROM pgboss.job WHERE name = $1 AND state < 'active' AND NOT blocked
+    ORDER BY priority DESC, created_on)
   SELECT
-    (SELECT count(*)::int FROM (
-      SELECT FROM pgboss.job WHERE name = $1 AND state < 'active' AND NOT blocked LIMIT ${COUNTED}) AS counted) AS queued,
-    coalesce(extract(epoch FROM now() - (
-      SELECT created_on FROM pgboss.job WHERE name = $1 AND state < 'active' AND NOT blocked
-      ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS "oldestSeconds"`;
+    (SELECT count(*)::int FROM (SELECT FROM waiting LIMIT ${COUNTED}) AS counted) AS queued,
+    coalesce(extract(epoch FROM now() - (SELECT created_on FROM waiting LIMIT 1)), 0)::float8 AS "oldestSeconds"`;
 
 /** Metrics of the delivery: some counted by this process, some read from the database for all. */
 @Injectable()

@@ -54,7 +54,7 @@ export class Admission implements ConnectionHandler {
 
   closed(exchange: Exchange): void {
     const { request, response, from } = exchange;
-    exchange.rest();
+    exchange.end();
     if (!exchange.isRefused) this.observer?.closed(request, response, performance.now() - from);
   }
 

@@ -15,8 +15,9 @@ const ARRIVING = 1_000;
 const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-type Reject = (error: ApiError) => void;
-const arriving = new Holdings<Reject>(ARRIVING, (reject) => reject(tooMany()));
+/** Ends the wait for a body, which has arrived unless there is a failure. */
+type Settle = (failure?: ApiError) => void;
+const arriving = new Holdings<Settle>(ARRIVING, (settle) => settle(tooMany()));
 
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
 const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
@@ -49,17 +50,27 @@ async function read(request: RawBodyRequest<Request>, response: Response): Promi
   return true;
 }
 
-/** While the body is on its way, there is nothing to do, but memory to hold. */
-async function arrival(request: Request, response: Response): Promise<void> {
+/** Most bodies come with their headers. While one is on its way, there is nothing to do, but memory to hold. */
+function arrival(request: Request, response: Response): Promise<void> {
   const exchange = Exchange.of(response)!;
-  let refuse!: Reject;
-  exchange.rest();
-  await new Promise<void>((resolve, reject) => {
-    arriving.add(exchange.client, (refuse = reject));
-    refuseAtLimit(request, reject);
-    readBytes(request, response, (failure?: unknown) => (failure ? reject(toApiError(failure)) : resolve()));
-  }).finally(() => arriving.delete(exchange.client, refuse));
-  if (!exchange.work()) throw tooMany();
+  return new Promise((resolve, reject) => {
+    let isSettled = false;
+    const settle: Settle = (failure) => {
+      if (isSettled) return;
+      isSettled = true;
+      clearImmediate(later);
+      arriving.delete(exchange.client, settle);
+      const error = failure ?? (exchange.work() ? undefined : tooMany());
+      if (error) reject(error);
+      else resolve();
+    };
+    const later = setImmediate(() => {
+      exchange.rest();
+      arriving.add(exchange.client, settle);
+    });
+    refuseAtLimit(request, settle);
+    readBytes(request, response, (failure?: unknown) => settle(failure ? toApiError(failure) : undefined));
+  });
 }
 
 /** A client that sends on is not listened to. */
@@ -68,11 +79,11 @@ function tooMany(): ApiError {
 }
 
 /** body-parser reports a body as too large only when all of it has arrived, however much that is. */
-function refuseAtLimit(request: Request, reject: Reject): void {
+function refuseAtLimit(request: Request, settle: Settle): void {
   let size = 0;
   request.on('data', ({ length }: Buffer) => {
     size += length;
-    if (size > LIMIT_BYTES) reject(new ApiError('payload_too_large'));
+    if (size > LIMIT_BYTES) settle(new ApiError('payload_too_large'));
   });
 }
 

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../api/api-error.js';
 import { TIMEOUTS } from '../database/timeouts.js';
 import { writeError } from './error-response.js';
-import type { Overload } from './overload.js';
+import type { Client, Overload } from './overload.js';
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
@@ -14,6 +14,7 @@ export class Exchange {
   isRefused = false;
   private isWork = false;
   private deadline?: NodeJS.Timeout;
+  private counted?: Client;
 
   constructor(
     readonly request: IncomingMessage,
@@ -31,7 +32,9 @@ export class Exchange {
 
   /** Begins or continues with the work; false if there is too much. */
   work(): boolean {
-    this.isWork = this.overload.admit(this.client);
+    if (this.isWork) return true;
+    this.counted ??= this.overload.enter(this.client);
+    this.isWork = this.overload.admit(this.counted);
     if (this.isWork) this.deadline = setTimeout(() => this.expire(), TIMEOUTS.request);
     return this.isWork;
   }
@@ -41,7 +44,13 @@ export class Exchange {
     if (!this.isWork) return;
     clearTimeout(this.deadline);
     this.isWork = false;
-    this.overload.release(this.client);
+    this.overload.release(this.counted!);
+  }
+
+  /** The answer has been sent, or the client has gone. */
+  end(): void {
+    this.rest();
+    if (this.counted) this.overload.left(this.counted);
   }
 
   /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
