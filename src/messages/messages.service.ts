@@ -33,8 +33,8 @@ export class MessagesService {
   }
 
   private async storeAll(messages: NewMessage[]): Promise<Message[]> {
-    const stored = await this.messages.addRows(messages);
-    await this.outbox.add(stored.map(({ id }) => id));
+    const ids = messages.map(({ id }) => id);
+    const [stored] = await Promise.all([this.messages.addRows(messages), this.outbox.add(ids)]);
     return stored;
   }
 }

@@ -80,6 +80,7 @@ export class OrdersService {
     const orders = await this.orders.addRows(
       taken.map(({ accountId, petId }) => ({ accountId, petId, status: OrderStatus.Placed })),
     );
-    return placements.map((one) => orders[taken.indexOf(one)]);
+    const made = new Map(taken.map((one, i) => [one, orders[i]]));
+    return placements.map((one) => made.get(one));
   }
 }

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
-import { Connections, type Statement } from '../database/connections.js';
+import { Connections } from '../database/connections.js';
+import type { Statement } from '../database/prepared-query.js';
 import type { Shape } from './shape.js';
 
 let count = 0;

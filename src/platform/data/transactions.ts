@@ -3,6 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
 import { TIMEOUTS } from '../database/timeouts.js';
+import { inNewTransaction } from './quick-transaction.js';
 import { Together, made } from './together.js';
 
 /** A transaction, and whether it has to be undone. */
@@ -62,7 +63,8 @@ export class Transactions {
         clearTimeout(timer);
       }
     };
-    return manager.queryRunner?.isTransactionActive ? begun(manager) : manager.transaction(begun);
+    if (!manager.queryRunner) return inNewTransaction(this.database, begun);
+    return manager.queryRunner.isTransactionActive ? begun(manager) : manager.transaction(begun);
   }
 
   /**

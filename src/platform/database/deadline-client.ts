@@ -9,6 +9,8 @@ defaults.parseInputDatesAsUTC = true;
 interface Internals {
   connection: { stream: Socket };
   readyForQuery: boolean;
+  /** Whether a statement is sent while there is still another to be answered. */
+  pipeline: boolean;
 }
 
 /**
@@ -24,9 +26,18 @@ export class DeadlineClient extends Client {
     // the connection would end the process.
     this.on('error', () => {});
     const client = this as unknown as Internals;
+    client.pipeline = true;
     client.connection.stream.setTimeout(silenceMs, () => {
       if (!client.readyForQuery) this.terminate('the database has fallen silent');
     });
+  }
+
+  /** Begins a transaction, by the same packet as its first statement if that comes in this turn of the event loop. */
+  begin(): Promise<unknown> {
+    const { stream } = (this as unknown as Internals).connection;
+    stream.cork();
+    setImmediate(() => stream.uncork());
+    return this.query('START TRANSACTION');
   }
 
   /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */
