@@ -27,7 +27,7 @@ async function begin(runner: QueryRunner): Promise<{ done: Promise<unknown> }> {
   // A subscriber is told of it by TypeORM, and waited for.
   if (!(client instanceof DeadlineClient) || runner.dataSource.subscribers.length > 0)
     return { done: Promise.resolve(await runner.startTransaction()) };
-  const done = client.begin();
+  const done = client.query('START TRANSACTION');
   // It fails for what the statements after it fail for as well.
   done.catch(() => {});
   Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });

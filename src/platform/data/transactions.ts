@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
@@ -11,6 +12,11 @@ interface Open {
   manager: EntityManager;
   failure?: { error: unknown };
 }
+
+const LOCK = {
+  name: 'try_lock',
+  text: 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint))',
+};
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -48,6 +54,16 @@ export class Transactions {
       open.failure ??= { error };
       throw error;
     }
+  }
+
+  /**
+   * Takes a lock on a name of somebody's until the open transaction ends, unless it is taken: nobody waits for it.
+   * @param owner an int64: the same name of another is another lock
+   */
+  async tryLock(name: string, owner: string): Promise<boolean> {
+    const client = (await this.manager.queryRunner!.connect()) as PoolClient;
+    const [[isMine]] = (await Connections.of(this.database).run(client, LOCK, [name, owner])) as [[boolean]];
+    return isMine;
   }
 
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */

@@ -19,6 +19,13 @@ interface Internals {
  * while its answer is still to come, before that of the next statement.
  */
 export class DeadlineClient extends Client {
+  /** What is asked for before anything else happens goes out together: each packet wakes the server. */
+  override readonly query = ((...args: [string]) => {
+    this.gather();
+    return super.query(...args);
+  }) as Client['query'];
+  private isGathering = false;
+
   /** @param silenceMs how long the server may stay silent while a statement runs */
   constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
@@ -32,17 +39,20 @@ export class DeadlineClient extends Client {
     });
   }
 
-  /** Begins a transaction, by the same packet as its first statement if that comes in this turn of the event loop. */
-  begin(): Promise<unknown> {
-    const { stream } = (this as unknown as Internals).connection;
-    stream.cork();
-    setImmediate(() => stream.uncork());
-    return this.query('START TRANSACTION');
-  }
-
   /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */
   terminate(reason: string): void {
     const { stream } = (this as unknown as Internals).connection;
     stream.destroy(new Error(`Connection terminated: ${reason}`));
+  }
+
+  private gather(): void {
+    if (this.isGathering) return;
+    this.isGathering = true;
+    const { stream } = (this as unknown as Internals).connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.isGathering = false;
+      stream.uncork();
+    });
   }
 }

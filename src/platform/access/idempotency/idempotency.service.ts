@@ -4,7 +4,7 @@ import {
   type OnApplicationBootstrap,
   type BeforeApplicationShutdown,
 } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
@@ -71,22 +71,47 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     return new Map(found.flatMap((row) => (row ? [[nameOf(row), row]] : [])));
   }
 
-  private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
-    return this.transactions.run(async (transaction) => {
-      const isFirst = await lock(transaction, request);
-      const { accountId, key, requestHash } = request;
-      const stored = answerOf(await this.keys.findRow({ accountId, key }), request);
+  private async inTransaction(
+    request: KeyedRequest,
+    write: () => Promise<StoredAnswer>,
+  ): Promise<GivenAnswer> {
+    let storing: Promise<unknown> | undefined;
+    const given = await this.transactions.run(async () => {
+      const { accountId, key } = request;
+      // Sent together, and run one after the other: whoever has the lock sees what the one before it has stored.
+      const [isFirst, found] = await Promise.all([this.lock(request), this.keys.findRow({ accountId, key })]);
+      const stored = answerOf(found, request);
       if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
-      // Only a row that has expired can be in the way.
-      await transaction.upsert(
-        IdempotencyKey,
-        { accountId, key, requestHash, ...answer, createdAt: new Date() },
-        ['accountId', 'key'],
-      );
+      // The end of the transaction follows at once.
+      storing = this.store(request, answer, found !== null);
+      storing.catch(() => {});
       return { answer, isReplayed: false };
     });
+    // If it has failed, the end has undone all.
+    await storing;
+    return given;
+  }
+
+  /**
+   * Whether this is the only request with its key, until the transaction ends. It is asked for without waiting: while the
+   * first one runs, others are turned away at once and hold no connection.
+   */
+  private lock({ accountId, key }: KeyedRequest): Promise<boolean> {
+    return this.transactions.tryLock(key, accountId);
+  }
+
+  /** @param isExpired whether there is an answer of another day */
+  private store(
+    { accountId, key, requestHash }: KeyedRequest,
+    answer: StoredAnswer,
+    isExpired: boolean,
+  ): Promise<unknown> {
+    const values = { requestHash, ...answer, createdAt: new Date() };
+    return isExpired
+      ? this.keys.updateRows({ accountId, key }, values)
+      : this.keys.addRow({ accountId, key, ...values });
   }
 
   /** Sweeps at once, and then at intervals. */
@@ -112,16 +137,6 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
       this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
     }
   }
-}
-
-/**
- * Whether this is the only request with its key, until the transaction ends. It is asked for without waiting: while the
- * first one runs, others are turned away at once and hold no connection.
- */
-async function lock(transaction: EntityManager, { accountId, key }: KeyedRequest): Promise<boolean> {
-  const sql = 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint)) AS locked';
-  const [{ locked }] = await transaction.query<[{ locked: boolean }]>(sql, [key, accountId]);
-  return locked;
 }
 
 function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {
