@@ -14,7 +14,8 @@ import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 
-const LIFETIME_MS = 24 * 60 * 60 * 1000;
+/** For so many hours an answer is given again. */
+export const LIFETIME_HOURS = 24;
 const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
@@ -24,7 +25,7 @@ interface KeyedRequest {
   requestHash: Buffer;
 }
 
-/** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
+/** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(IdempotencyService.name);
@@ -139,5 +140,5 @@ function answerOf(
 }
 
 function expiry(): Date {
-  return new Date(Date.now() - LIFETIME_MS);
+  return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
