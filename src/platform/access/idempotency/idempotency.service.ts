@@ -1,22 +1,16 @@
-import {
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type BeforeApplicationShutdown,
-} from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
-import { sweep } from '../../data/sweep.js';
+import { Sweeps } from '../../data/sweeps.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
-const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
 interface KeyedRequest {
@@ -27,21 +21,17 @@ interface KeyedRequest {
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(IdempotencyService.name);
+export class IdempotencyService implements OnApplicationBootstrap {
   private readonly running = new Set<string>();
   /** Looks up stored answers in batches: a thousand retries at once take one query, not every connection. */
   private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>((requests) =>
     this.findAll(requests),
   );
-  private sweeper?: NodeJS.Timeout;
-  private sweeping?: Promise<void>;
-  private readonly stopping = new AbortController();
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
-    private readonly database: DataSource,
+    private readonly sweeps: Sweeps,
   ) {}
 
   /**
@@ -90,28 +80,8 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     });
   }
 
-  /** Sweeps at once, and then at intervals. */
   onApplicationBootstrap(): void {
-    this.sweeping = this.sweep();
-    this.sweeper = setInterval(() => (this.sweeping = this.sweep()), SWEEP_INTERVAL_MS).unref();
-  }
-
-  /** Before the connections are closed, which a sweep that is under way still needs. */
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.sweeper);
-    this.stopping.abort();
-    await this.sweeping;
-  }
-
-  /** Deletes what has expired. Every instance may do so at any time. */
-  private async sweep(): Promise<void> {
-    // One that takes longer than the interval is still under way.
-    await this.sweeping;
-    try {
-      await sweep(this.database, IdempotencyKey, { before: { createdAt: expiry() } }, this.stopping.signal);
-    } catch (error) {
-      this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
-    }
+    this.sweeps.start(IdempotencyKey, () => ({ before: { createdAt: expiry() } }));
   }
 }
 
