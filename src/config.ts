@@ -73,6 +73,8 @@ export class Config {
   @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  /** Days from its submission after which a message that was delivered or has failed is removed; without it, none is. */
+  @IsOptional() @AsInteger() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
   /** Lowest level that is logged: `info` logs every request, `warn` only those that fail with 5xx, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port only for the metrics; without it, they are on that of the API. */

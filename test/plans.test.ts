@@ -9,6 +9,7 @@ import { ApiKeysService } from '../src/auth/api-keys.service.js';
 import { newSecretKey } from '../src/auth/secret-key.js';
 import { CategoriesService } from '../src/categories/categories.service.js';
 import { Category } from '../src/categories/category.entity.js';
+import { Sweeps } from '../src/platform/data/sweeps.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { IdempotencyService } from '../src/platform/access/idempotency/idempotency.service.js';
 import { Message } from '../src/messages/message.entity.js';
@@ -228,10 +229,13 @@ async function record(): Promise<Sent[]> {
   await orders.get('1', placed[0]!.id);
   await orders.move('1', placed[0]!.id, OrderStatus.Cancelled);
   const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
-  await new IdempotencyService(rowsOf(IdempotencyKey), transactions, database).once(once, async () => ({
-    body: '{}',
-    location: null,
-  }));
+  await new IdempotencyService(rowsOf(IdempotencyKey), transactions, new Sweeps(database)).once(
+    once,
+    async () => ({
+      body: '{}',
+      location: null,
+    }),
+  );
   return sent.filter(isOfTables);
 }
 

@@ -17,11 +17,12 @@ export class AccountsService {
     return this.accounts.page({}, page);
   }
 
-  /** @throws ApiError `account_exists` */
+  /** @throws ApiError `account_exists`, by whichever of the two indexes PostgreSQL looks at first */
   async create({ email, password }: NewAccountDto, requester?: Requester): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
     return this.accounts
       .addRow({ email, passwordHash })
+      .catch(violation('accounts_normal_email_key', 'account_exists'))
       .catch(violation('accounts_email_key', 'account_exists'));
   }
 
@@ -42,11 +43,13 @@ export class AccountsService {
     return (await this.byEmail(email)?.getOne())?.id ?? null;
   }
 
-  /** Null if no account can have this email. Both sides of the comparison go through the function of the index. */
-  private byEmail(email: string) {
-    if (normalEmail(email) === null) return null;
+  /** Null if no account can have this email. */
+  private byEmail(text: string) {
+    const email = normalEmail(text);
+    if (email === null) return null;
+    // The expression of `accounts_normal_email_key`.
     return this.accounts
       .createQueryBuilder('account')
-      .where('lower(account.email) = lower(:email)', { email });
+      .where('lower(account.email COLLATE "C") = :email', { email });
   }
 }

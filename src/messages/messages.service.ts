@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
+import { settled } from '../platform/data/settled.js';
 import { Transactions } from '../platform/data/transactions.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
@@ -34,7 +35,7 @@ export class MessagesService {
 
   private async storeAll(messages: NewMessage[]): Promise<Message[]> {
     const ids = messages.map(({ id }) => id);
-    const [stored] = await Promise.all([this.messages.addRows(messages), this.outbox.add(ids)]);
+    const [stored] = await settled([this.messages.addRows(messages), this.outbox.add(ids)]);
     return stored;
   }
 }

@@ -7,8 +7,8 @@ import type { Shape } from './shape.js';
 let count = 0;
 
 /**
- * The prepared statements of one table, each written once. Built on every call, as TypeORM does, a get by id took 166 µs
- * of CPU time; kept, 65.
+ * The prepared statements of one table, each written once: building the text on every call, as TypeORM does, costs this
+ * process CPU time, and a text without a name costs PostgreSQL the parsing.
  */
 export class Statements {
   readonly connections: Connections;

@@ -10,6 +10,8 @@ import { Together, made } from './together.js';
 /** A transaction, and whether it has to be undone. */
 interface Open {
   manager: EntityManager;
+  /** Whether it is being ended: what is still asked for would be done outside of it. */
+  isOver: boolean;
   failure?: { error: unknown };
 }
 
@@ -36,9 +38,14 @@ export class Transactions {
     return transactions;
   }
 
-  /** TypeORM's manager of the open transaction, else that of no transaction. */
+  /**
+   * TypeORM's manager of the open transaction, else that of no transaction.
+   * @throws Error when that transaction has ended: somebody has not waited for all of its work
+   */
   get manager(): EntityManager {
-    return this.open.getStore()?.manager ?? this.database.manager;
+    const open = this.open.getStore();
+    if (open?.isOver) throw new Error('The transaction has ended before all of its work was done');
+    return open?.manager ?? this.database.manager;
   }
 
   /**
@@ -69,13 +76,14 @@ export class Transactions {
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const begun = async (own: EntityManager) => {
-      const open: Open = { manager: own };
+      const open: Open = { manager: own, isOver: false };
       const timer = await limit(own);
       try {
         const result = await this.open.run(open, () => work(own));
         if (open.failure) throw open.failure.error;
         return result;
       } finally {
+        open.isOver = true;
         clearTimeout(timer);
       }
     };

@@ -1,21 +1,15 @@
-import {
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type BeforeApplicationShutdown,
-} from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
-import { sweep } from '../../data/sweep.js';
+import { Sweeps } from '../../data/sweeps.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 
-const LIFETIME_MS = 24 * 60 * 60 * 1000;
-const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
+/** For so many hours an answer is given again. */
+export const LIFETIME_HOURS = 24;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
 interface KeyedRequest {
@@ -24,23 +18,19 @@ interface KeyedRequest {
   requestHash: Buffer;
 }
 
-/** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
+/** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(IdempotencyService.name);
+export class IdempotencyService implements OnApplicationBootstrap {
   private readonly running = new Set<string>();
   /** Looks up stored answers in batches: a thousand retries at once take one query, not every connection. */
   private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>((requests) =>
     this.findAll(requests),
   );
-  private sweeper?: NodeJS.Timeout;
-  private sweeping?: Promise<void>;
-  private readonly stopping = new AbortController();
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
-    private readonly database: DataSource,
+    private readonly sweeps: Sweeps,
   ) {}
 
   /**
@@ -71,71 +61,26 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
     return new Map(found.flatMap((row) => (row ? [[nameOf(row), row]] : [])));
   }
 
-  private async inTransaction(
-    request: KeyedRequest,
-    write: () => Promise<StoredAnswer>,
-  ): Promise<GivenAnswer> {
-    let storing: Promise<unknown> | undefined;
-    const given = await this.transactions.run(async () => {
-      const { accountId, key } = request;
-      // Sent together, and run one after the other: whoever has the lock sees what the one before it has stored.
-      const [isFirst, found] = await Promise.all([this.lock(request), this.keys.findRow({ accountId, key })]);
+  private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
+    const { accountId, key, requestHash } = request;
+    return this.transactions.run(async () => {
+      // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection.
+      const isFirst = await this.transactions.tryLock(key, accountId);
+      const found = await this.keys.findRow({ accountId, key });
       const stored = answerOf(found, request);
       if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
-      // The end of the transaction follows at once.
-      storing = this.store(request, answer, found !== null);
-      storing.catch(() => {});
+      const values = { requestHash, ...answer, createdAt: new Date() };
+      // What was found has expired.
+      if (found) await this.keys.updateRows({ accountId, key }, values);
+      else await this.keys.addRow({ accountId, key, ...values });
       return { answer, isReplayed: false };
     });
-    // If it has failed, the end has undone all.
-    await storing;
-    return given;
   }
 
-  /**
-   * Whether this is the only request with its key, until the transaction ends. It is asked for without waiting: while the
-   * first one runs, others are turned away at once and hold no connection.
-   */
-  private lock({ accountId, key }: KeyedRequest): Promise<boolean> {
-    return this.transactions.tryLock(key, accountId);
-  }
-
-  /** @param isExpired whether there is an answer of another day */
-  private store(
-    { accountId, key, requestHash }: KeyedRequest,
-    answer: StoredAnswer,
-    isExpired: boolean,
-  ): Promise<unknown> {
-    const values = { requestHash, ...answer, createdAt: new Date() };
-    return isExpired
-      ? this.keys.updateRows({ accountId, key }, values)
-      : this.keys.addRow({ accountId, key, ...values });
-  }
-
-  /** Sweeps at once, and then at intervals. */
   onApplicationBootstrap(): void {
-    this.sweeping = this.sweep();
-    this.sweeper = setInterval(() => (this.sweeping = this.sweep()), SWEEP_INTERVAL_MS).unref();
-  }
-
-  /** Before the connections are closed, which a sweep that is under way still needs. */
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.sweeper);
-    this.stopping.abort();
-    await this.sweeping;
-  }
-
-  /** Deletes what has expired. Every instance may do so at any time. */
-  private async sweep(): Promise<void> {
-    // One that takes longer than the interval is still under way.
-    await this.sweeping;
-    try {
-      await sweep(this.database, IdempotencyKey, { before: { createdAt: expiry() } }, this.stopping.signal);
-    } catch (error) {
-      this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
-    }
+    this.sweeps.start(IdempotencyKey, () => ({ before: { createdAt: expiry() } }));
   }
 }
 
@@ -154,5 +99,5 @@ function answerOf(
 }
 
 function expiry(): Date {
-  return new Date(Date.now() - LIFETIME_MS);
+  return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
