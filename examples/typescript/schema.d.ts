@@ -239,7 +239,28 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    deliverMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A message is delivered
+         * @description Posted to the address that the operator has configured, at least once, in no order, for up to a day. Signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies, whose libraries verify it. Remember the ids that you have accepted: after a failure a message may come again. Answer within 15 seconds.
+         */
+        post: operations["deliverMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         NewAccount: {
@@ -453,6 +474,25 @@ export interface components {
              */
             status: components["schemas"]["OrderStatus"];
         };
+        DeliveredMessage: {
+            /**
+             * Format: uuid
+             * @description Identifier of the message.
+             * @example 019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70
+             */
+            id: string;
+            /**
+             * @description Text of the message, kept as sent.
+             * @example Hello, world!
+             */
+            message: string;
+            /**
+             * Format: date-time
+             * @description When the message was accepted.
+             * @example 2026-11-21T12:00:00.000Z
+             */
+            createdAt: string;
+        };
         NewMessage: {
             /**
              * @description Text of the message, kept as sent.
@@ -530,9 +570,8 @@ export interface components {
          *     | 431 | `headers_too_large` | The request headers are larger than 16 kB. |
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
-         * @enum {string}
          */
-        ErrorCode: "bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable";
+        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. */
             code: components["schemas"]["ErrorCode"];
@@ -3113,6 +3152,77 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"];
                 };
+            };
+        };
+    };
+    deliverMessage: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same at every try. */
+                "webhook-id": string;
+                /** @description When this try was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces: `v1,` and the HMAC-SHA256 of id, timestamp and body, joined by dots, as base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70",
+                 *       "message": "Hello, world!",
+                 *       "createdAt": "2026-11-21T12:00:00.000Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DeliveredMessage"];
+            };
+        };
+        responses: {
+            /** @description The message has failed: another try would be refused too. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message has failed. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message has failed. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message has failed. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message is delivered. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It is tried again later, or when `Retry-After` says. A redirect is not followed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, PickType } from '@nestjs/swagger';
 import { EnumField, TextField, TimestampField, UuidField } from '../platform/api/fields.js';
 import { MessageStatus } from './message.entity.js';
 
@@ -37,6 +37,10 @@ export class MessageDto {
   @TimestampField({ description: 'When the message was accepted.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
 }
+
+/** What is delivered of a message. */
+@ApiSchema({ name: 'DeliveredMessage' })
+export class DeliveredMessageDto extends PickType(MessageDto, ['id', 'message', 'createdAt']) {}
 
 export class MessageParams {
   @UuidField({ description: 'Identifier of the message.', example: '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70' })

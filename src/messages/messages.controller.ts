@@ -1,8 +1,10 @@
 import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
 import { AccountId } from '../platform/api/caller.js';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { Sends } from '../platform/api/webhook.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import { DELIVERY } from './delivery-webhook.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
@@ -15,6 +17,7 @@ export class MessagesController {
 
   @Post()
   @Idempotent()
+  @Sends(DELIVERY)
   @Operation({
     id: 'submitMessage',
     summary: 'Submit a message',

@@ -29,6 +29,7 @@ interface Content {
 interface Schema {
   $ref?: string;
   enum?: string[];
+  anyOf?: Schema[];
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -168,9 +169,10 @@ function schemaOf(owner?: Content): Schema | undefined {
 }
 
 function resolve({ components }: Api, schema: Schema): Schema {
-  return schema.$ref
-    ? resolve({ components } as Api, components.schemas[schema.$ref.split('/').pop()!]!)
-    : schema;
+  if (schema.$ref) return resolve({ components } as Api, components.schemas[schema.$ref.split('/').pop()!]!);
+  // An open enumeration: the values that there are, and others.
+  const [known, others] = schema.anyOf ?? [];
+  return known?.enum && others?.type === 'string' ? known : schema;
 }
 
 /** A value that is gone, and in an answer one that is new: clients switch on them. */

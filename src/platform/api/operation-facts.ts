@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import type { ErrorCode } from './api-error.js';
 import type { Serializer } from './serializer.js';
 
@@ -11,6 +12,20 @@ export const NO_ID = 'none';
 export interface Tag {
   readonly name: string;
   readonly description: string;
+}
+
+/** A request that the service makes: what it tells the receiver, and what it understands of the answer. */
+export interface Webhook {
+  /** The operationId. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Class of the JSON body. */
+  readonly body: Type;
+  /** What each of its headers says. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What each status of an answer (`2XX` for a class of them, or `default`) leads to. */
+  readonly answers: Readonly<Record<string, string>>;
 }
 
 /** What the decorators of a method and of its controller say of an operation. */
@@ -29,6 +44,8 @@ export interface OperationFacts {
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Its heading in the OpenAPI document. */
   readonly tag: Tag;
+  /** The request that the service makes because of it. */
+  readonly webhook?: Webhook;
   /** Writes what the method returns; undefined where no class of the answer is declared. */
   readonly serialize?: Serializer<object>;
 }

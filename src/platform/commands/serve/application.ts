@@ -9,7 +9,7 @@ import { onlyProbes } from '../../server/only-probes.js';
 import type { Config } from '../../../config.js';
 import type { Log } from '../../telemetry/log.js';
 import { NestLogger } from '../../telemetry/nest-logger.js';
-import { serveDocument } from '../../docs/openapi/document.js';
+import { serveDocument } from '../../docs/openapi/serve-document.js';
 import { HEADER_NAMES } from '../../docs/openapi/headers.js';
 
 /** Builds the service on a migrated database, ready to listen. */

@@ -1,16 +1,15 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import type { Express } from 'express';
-import { dump } from 'js-yaml';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import type { Tag } from '../../api/operation-facts.js';
-import { StaticContent } from '../../server/static-content.js';
+import type { OperationFacts, Tag } from '../../api/operation-facts.js';
 import { declaredOperations, defaultId } from './declared.js';
 import { errorComponents } from './errors.js';
+import { addLinks } from './links.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
+import { webhooksOf } from './webhooks.js';
 
 const DESCRIPTION = `
 List, add and fetch the animals of a store; place orders for them; submit messages.
@@ -36,13 +35,17 @@ const BASIC = 'Email (as the username) and password of an account, only for mana
 const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 
+/** Stands in the document for the scheme, host and port that a client has asked for it. */
+export const HERE = 'http://here.invalid';
+
 /** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
-function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
+export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet Store API')
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
+    .setContact('Pet store team', '', '')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(...deployment('Production', config.BASE_URL))
     .addServer(...deployment('Staging', config.STAGING_URL))
@@ -52,15 +55,21 @@ function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObje
     .build();
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   document.paths = relativePaths(document.paths, config);
-  document.tags = finishOperations(app, document, config);
+  const declared = declaredOperations(app);
+  document.tags = finishOperations(declared, document, config);
+  addLinks(document);
+  document.webhooks = webhooksOf(declared.values(), document);
   finishSchemas(document);
   document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
 }
 
 /** Completes every operation, and returns their tags. */
-function finishOperations(app: NestExpressApplication, document: OpenAPIObject, config: Config): Tag[] {
-  const declared = declaredOperations(app);
+function finishOperations(
+  declared: Map<string, OperationFacts>,
+  document: OpenAPIObject,
+  config: Config,
+): Tag[] {
   const tags = new Map<string, Tag>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
@@ -74,20 +83,6 @@ function finishOperations(app: NestExpressApplication, document: OpenAPIObject, 
   return [...tags.values()];
 }
 
-/** Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time. */
-export function serveDocument(app: NestExpressApplication, config: Config): void {
-  let document: OpenAPIObject | undefined;
-  const build = () => (document ??= buildDocument(app, config));
-  serve('json', () => JSON.stringify(build()));
-  serve('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
-
-  function serve(extension: string, write: () => string): void {
-    const content = new StaticContent(extension, () => Buffer.from(write()));
-    const express: Express = app.getHttpAdapter().getInstance();
-    express.get(`/openapi.${extension}`, (request, response) => content.send(request, response, 'no-cache'));
-  }
-}
-
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 /** URL and description of a server. Without a URL it is this server, and described so: two may be the same. */
@@ -97,19 +92,17 @@ function deployment(name: string, url?: string): [url: string, description: stri
 
 /**
  * Paths relative to the servers, whose URLs end in `/v1`. Operations that also stand without a version get a server of
- * their own: that of the message interface. The path of a later version keeps it, with a server above the versions.
+ * their own: that of the message interface, absolute, because client generators cannot resolve a relative one there. The
+ * path of a later version keeps it, with a server above the versions.
  */
-function relativePaths(
-  paths: OpenAPIObject['paths'],
-  { API_URL, BASE_URL = '' }: Config,
-): OpenAPIObject['paths'] {
+function relativePaths(paths: OpenAPIObject['paths'], { API_URL, BASE_URL }: Config): OpenAPIObject['paths'] {
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
     const bare = withoutVersion(path);
     if (isLaterVersion(path)) {
-      relative[path] = serveAt(item, aboveVersions(BASE_URL) || '/', 'Later versions');
+      relative[path] = serveAt(item, BASE_URL ? aboveVersions(BASE_URL) : HERE, 'Later versions');
     } else if (versionOf(path)) {
-      relative[bare] = paths[bare] ? serveAt(item, API_URL ?? '/v1', 'Messages') : item;
+      relative[bare] = paths[bare] ? serveAt(item, API_URL ?? BASE_URL ?? `${HERE}/v1`, 'Messages') : item;
     }
   }
   return relative;

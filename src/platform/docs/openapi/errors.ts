@@ -70,11 +70,13 @@ export function errorComponents(document: OpenAPIObject) {
     examples: Object.fromEntries(examples),
     schemas: {
       ...document.components?.schemas,
+      // Open: a client that was made before a code was added reads it as text.
       ErrorCode: {
-        type: 'string',
         description: errorTable(),
-        enum: codes,
-        'x-enumDescriptions': Object.fromEntries(meanings),
+        anyOf: [
+          { type: 'string', enum: codes, 'x-enumDescriptions': Object.fromEntries(meanings) },
+          { type: 'string' },
+        ],
       },
       Error: ERROR,
     },

@@ -1,0 +1,38 @@
+import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import type { Operation } from './placed.js';
+import type { OperationFacts, Webhook } from '../../api/operation-facts.js';
+
+import { exampleFor } from './schemas.js';
+
+type Webhooks = NonNullable<OpenAPIObject['webhooks']>;
+
+/** The requests that the service makes, by their ids. */
+export function webhooksOf(operations: Iterable<OperationFacts>, document: OpenAPIObject): Webhooks {
+  const webhooks = [...operations].flatMap(({ webhook, tag }) => (webhook ? [{ webhook, tag }] : []));
+  return Object.fromEntries(
+    webhooks.map(({ webhook, tag }) => [
+      webhook.id,
+      { post: { tags: [tag.name], ...operationOf(webhook, document) } },
+    ]),
+  );
+}
+
+function operationOf(webhook: Webhook, document: OpenAPIObject): Operation {
+  const { id, summary, description, headers, answers } = webhook;
+  const schema = { $ref: getSchemaPath(webhook.body) };
+  const content = { 'application/json': { schema, example: exampleFor(document, schema) } };
+  const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
+  return {
+    operationId: id,
+    summary,
+    description,
+    security: [],
+    parameters: Object.entries(headers).map(parameterOf),
+    requestBody: { required: true, content },
+    responses: Object.fromEntries(responses) as Operation['responses'],
+  };
+}
+
+function parameterOf([name, description]: [string, string]) {
+  return { name, in: 'header' as const, required: true, description, schema: { type: 'string' } };
+}
