@@ -21,7 +21,7 @@ const MARK_LENGTH = 12;
 /** A list of an entity's rows: which of them, and in what order. */
 export class Listing implements Cursors {
   /** Values that rows have in some columns, null for none. */
-  readonly equal: readonly (readonly [property: string, value: unknown])[];
+  readonly equal: (readonly [property: string, value: unknown])[] = [];
   /** A column of which rows have one of several values. */
   readonly among?: readonly [property: string, values: readonly unknown[]];
   /** Between which values of what it is in the order of the rows are. */
@@ -34,19 +34,17 @@ export class Listing implements Cursors {
   constructor(
     private readonly entity: EntityMetadata,
     filter: ObjectLiteral,
-    { sort = 'id', order = 'asc' }: Ordering,
+    { sort = 'id', order }: Ordering,
   ) {
     this.refuse(whyNoPages(entity));
-    this.sort = sort === 'id' ? undefined : sort;
     this.isDescending = order === 'desc';
-    const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-    this.equal = given.filter(([name, value]) => !(value instanceof Range) && !this.isList(name, value));
-    if (this.sort !== undefined) this.refuse(whyNotSorted(this.column(sort)), sort);
-    if (this.equal.length === given.length) return;
-    const [among, ...more] = given.filter(([name, value]) => this.isList(name, value));
-    if (more.length > 0) this.refuse(`can be filtered by one list of values, and not by ${more[0]![0]} too`);
-    this.among = among && [among[0], distinct(among[1] as unknown[])];
-    this.range = this.rangeIn(given, sort);
+    if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
+    for (const name of Object.keys(filter)) {
+      const value: unknown = filter[name];
+      if (value instanceof Range) this.range = this.rangeOf(name, value);
+      else if (Array.isArray(value) && !this.column(name).isArray) this.among = this.listOf(name, value);
+      else if (value !== undefined) this.equal.push([name, value]);
+    }
   }
 
   get takesBare(): boolean {
@@ -54,11 +52,7 @@ export class Listing implements Cursors {
   }
 
   get mark(): string {
-    const { entity, equal, among, range, sort = 'id', isDescending } = this;
-    const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
-    if (among) parts.push(`${among[0]} in ${JSON.stringify(among[1].map(textOf).toSorted())}`);
-    if (range) parts.push(`${sort} in ${textOf([range.from, range.to].map((one) => one ?? null))}`);
-    const text = [entity.tableName, sort, isDescending, ...parts.toSorted()].join('\0');
+    const text = this.text;
     let mark = marks.get(text);
     if (!mark) marks.set(text, (mark = hash('sha256', text, 'base64url').slice(0, MARK_LENGTH)));
     return mark;
@@ -75,18 +69,27 @@ export class Listing implements Cursors {
     return value === undefined ? [id] : [sortValue(this.typeOf(this.sort!), value), id];
   }
 
-  private rangeIn(given: [string, unknown][], sort: string): Range | undefined {
-    const ranges = given.filter(([, value]) => value instanceof Range) as [string, Range][];
-    const other = ranges.find(([name]) => name !== sort);
-    if (other) this.refuse(`has a range of ${other[0]}, so it must be sorted by that`);
-    const range = ranges[0]?.[1];
-    if (range?.isPrefix && this.column(sort).collation !== 'C')
+  /** What tells it from all other lists. */
+  private get text(): string {
+    const { entity, equal, among, range, sort = 'id', isDescending } = this;
+    const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
+    if (among) parts.push(`${among[0]} in ${JSON.stringify(among[1].map(textOf).toSorted())}`);
+    if (range) parts.push(`${sort} in ${textOf([range.from, range.to].map((one) => one ?? null))}`);
+    if (parts.length > 1) parts.sort();
+    return `${entity.tableName} by ${sort}${isDescending ? ' down' : ''}\0${parts.join('\0')}`;
+  }
+
+  private rangeOf(name: string, range: Range): Range {
+    const { sort = 'id' } = this;
+    if (name !== sort) this.refuse(`has a range of ${name}, so it must be sorted by that`);
+    if (range.isPrefix && this.column(sort).collation !== 'C')
       this.refuse("has no prefixes: give the column the collation 'C', in its migration too", sort);
     return range;
   }
 
-  private isList(name: string, value: unknown): boolean {
-    return Array.isArray(value) && !this.column(name).isArray;
+  private listOf(name: string, values: unknown[]): [string, unknown[]] {
+    if (this.among) this.refuse(`can be filtered by one list of values, and not by ${name} too`);
+    return [name, distinct(values)];
   }
 
   private typeOf(property: string): string {

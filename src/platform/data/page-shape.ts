@@ -33,13 +33,16 @@ export function describePage(
   place: Place,
 ): { page: PageShape; values: unknown[] } {
   const { after } = place;
-  const ends = endsOf(list, place);
-  const page = shapeOf(shape, list, place, ends);
-  const values: unknown[] = list.equal.map(([, value]) => value).filter((value) => value !== null);
-  values.push(...ends.filter((end) => end !== undefined), ...(after ? list.valuesOf(after) : []));
+  const [from, to] = endsOf(list, place);
+  const page = shapeOf(shape, list, place, [from, to]);
+  const values: unknown[] = [];
+  for (const [, value] of list.equal) if (value !== null) values.push(value);
+  if (from !== undefined) values.push(from);
+  if (to !== undefined) values.push(to);
+  if (after) values.push(...list.valuesOf(after));
   if (list.among) values.push(list.among[1]);
   const columns = columnsOf(page);
-  return { page, values: columns.map((column, i) => written(column, values[i], column === page.among)) };
+  return { page, values: values.map((value, i) => written(columns[i]!, value, columns[i] === page.among)) };
 }
 
 /** The ends of the range that the rows of a page are in. One that starts after a row is in it from there on. */
@@ -53,14 +56,14 @@ function shapeOf(
   { limit, after }: Place,
   [from, to]: [from: unknown, to: unknown],
 ): PageShape {
-  const columnsWith = (isNull: boolean) =>
-    equal.filter(([, value]) => (value === null) === isNull).map(([name]) => shape.column(name));
+  const [given, nulls]: [ShapeColumn[], ShapeColumn[]] = [[], []];
+  for (const [name, value] of equal) (value === null ? nulls : given).push(shape.column(name));
   return {
     key: shape.keys[0]!,
     sort: sort === undefined ? undefined : shape.column(sort),
     isDescending,
-    equal: columnsWith(false),
-    nulls: columnsWith(true),
+    equal: given,
+    nulls,
     among: among && shape.column(among[0]),
     hasFrom: from !== undefined,
     hasTo: to !== undefined,
@@ -72,9 +75,13 @@ function shapeOf(
 /** The columns of the values of a page, in their order. A list of values is the last. */
 export function columnsOf(page: PageShape): ShapeColumn[] {
   const { equal, among, hasFrom, hasTo, isFirst } = page;
+  const columns = [...equal];
   const order = orderOf(page);
-  const ends = [hasFrom, hasTo].flatMap((has) => (has ? [order[0]!] : []));
-  return [...equal, ...ends, ...(isFirst ? [] : order), ...(among ? [among] : [])];
+  if (hasFrom) columns.push(order[0]!);
+  if (hasTo) columns.push(order[0]!);
+  if (!isFirst) columns.push(...order);
+  if (among) columns.push(among);
+  return columns;
 }
 
 /** What the rows are in the order of, where the columns that are the same in all of them are left out. */
@@ -85,10 +92,9 @@ export function orderOf({ sort, key }: PageShape): ShapeColumn[] {
 /** The name that tells the statement of a shape from others. */
 export function nameOf(page: PageShape): string {
   const { equal, nulls, among, hasFrom, hasTo, isFirst, isDescending, sort, size } = page;
-  const filter = `${namesOf(equal)}, no ${namesOf(nulls)}, ${among?.property ?? 'nothing'} in a list`;
-  const range = `${hasFrom ? 'from' : ''}${hasTo ? 'to' : ''}`;
-  const order = `${sort?.property ?? 'key'} ${isDescending ? 'down' : 'up'} ${range}`;
-  return `page of ${size} by ${filter}, ${order}${isFirst ? '' : ' after a row'}`;
+  const order = `${sort ? sort.property : 'key'}${isDescending ? ' down' : ''}${isFirst ? '' : ' after a row'}`;
+  const range = `${hasFrom ? ' from' : ''}${hasTo ? ' to' : ''}`;
+  return `page of ${size} by ${namesOf(equal)}, no ${namesOf(nulls)}, of several ${among ? among.property : ''}, ${order}${range}`;
 }
 
 function written({ write }: ShapeColumn, value: unknown, isList: boolean): unknown {
