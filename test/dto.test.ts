@@ -37,6 +37,7 @@ const cursorOf = (text: string) => Buffer.from(text).toString('base64url');
 const digits = fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(String);
 const VALID = [
   'available',
+  'asc',
   'placed',
   'delivered',
   'queued',
@@ -277,7 +278,7 @@ test.each(written)(
         expect(items.map((held) => one(held).text)).toEqual(texts);
         expect(list(items).text).toBe(`[${texts.join(',')}]`);
         const rows = items as { id: string }[];
-        const page = () => new Page({ rows }, (row) => ({ ...(row as { id: string }) }));
+        const page = () => new Page({ rows }, { mark: 'these' }, (row) => ({ ...(row as { id: string }) }));
         expect(list(page())).toEqual(list(items));
         // Shared, unless its items were taken.
         expect(list(page())).toBe(list(page()));

@@ -4,7 +4,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { call } from './support/client.js';
-import { document, operations, pathFrom } from './support/contract.js';
+import { document, operations, pathFrom, type Placed } from './support/contract.js';
 import { Checkout } from './support/checkout.js';
 import { type Service, startService } from './support/service.js';
 
@@ -98,6 +98,31 @@ describe('Every operation', () => {
     ),
   )('%s says where to find what it has created', (_id, { operation: { responses } }) => {
     expect(Object.values(responses)[0]!.headers).toHaveProperty('Location');
+  });
+
+  test('that takes a key, and changes something, takes an Idempotency-Key', () => {
+    const changing = operations.filter(
+      ({ method, operation }) => method !== 'GET' && operation.security.some((one) => 'bearerAuth' in one),
+    );
+    const without = changing.filter(
+      ({ operation }) => !operation.parameters?.some(({ name }) => name === 'Idempotency-Key'),
+    );
+    expect(without.map(({ operation }) => operation.operationId)).toEqual(['revokeCurrentApiKey']);
+  });
+
+  test('on what has an ETag lets a change ask for it', () => {
+    const headersOf = ({ operation }: Placed) =>
+      Object.entries(operation.responses).find(([status]) => status < '300')![1].headers;
+    const tagged = operations.filter((one) => 'ETag' in headersOf(one)!);
+    expect(tagged.length).toBeGreaterThanOrEqual(3);
+    for (const { path } of tagged) {
+      for (const { operation } of operations.filter(
+        (one) => one.path === path && /PUT|PATCH|DELETE/.test(one.method),
+      )) {
+        expect(operation.parameters!.map(({ name }) => name)).toContain('If-Match');
+        expect(Object.keys(operation.responses)).toContain('412');
+      }
+    }
   });
 
   test.each(all)(

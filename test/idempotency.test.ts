@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, call, createKey, expectError } from './support/client.js';
+import { type Answer, call, createAccount, createKey, expectError } from './support/client.js';
 import { eventually } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
 
@@ -29,6 +29,7 @@ const writes = async () =>
     ['/v1/pets', PET, { ...PET, name: 'Rex' }, 'pets', 201],
     ['/v1/store/orders', { petId: await newPet() }, { petId: await newPet() }, 'orders', 201],
     ['/v1/messages', { message: 'Hello' }, { message: 'Bye' }, 'messages', 202],
+    ['/v1/categories', { name: randomUUID() }, { name: randomUUID() }, 'categories', 201],
   ] as const;
 
 describe('Idempotency-Key', () => {
@@ -187,9 +188,39 @@ describe('Idempotency-Key', () => {
     }
   });
 
+  test('makes a retried change happen once, which could not happen twice', async () => {
+    const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+    const path = `/v1/store/orders/${order.body.id}`;
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const change = (status: string, on = service) =>
+      call(on, 'PATCH', path, { key, body: { status }, headers });
+    const all = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => change('approved', i % 2 ? service : second)),
+    );
+    const done = all.filter(({ status }) => status === 200);
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1);
+    for (const answer of all) if (answer.status !== 200) expectError(answer, 409, 'idempotency_key_in_use');
+    const again = await change('approved');
+    expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([
+      200,
+      done[0]!.text,
+      'true',
+    ]);
+    expectError(await change('delivered'), 422, 'idempotency_key_reused');
+    expectError(
+      await call(service, 'PATCH', path, { key, body: { status: 'approved' } }),
+      409,
+      'invalid_transition',
+    );
+  });
+
   test('has no effect on operations that do not offer it', async () => {
-    const names = [randomUUID(), randomUUID()];
-    for (const name of names) expect((await post('/v1/categories', { name }, 'same')).body.name).toBe(name);
+    const account = await createAccount(service);
+    const headers = { 'Idempotency-Key': 'same' };
+    for (const name of ['one', 'two']) {
+      const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name }, headers });
+      expect(body.name).toBe(name);
+    }
   });
 });
 

@@ -46,6 +46,26 @@ test('A migration that waits two seconds for a lock is undone, says so, and can 
   await query(service.databaseUrl, 'SELECT failure FROM messages');
 });
 
+test('Indexes that are built beside writes do not wait for processes that wait for their turn', async () => {
+  for (let reverted = ''; !reverted.includes('PetsOfACategory1795273200000');) {
+    const { code, stdout } = await typeorm(['migration:revert']);
+    expect(code).toBe(0);
+    reverted = stdout;
+  }
+  const runs = await Promise.all([migrate(), migrate(), migrate()]);
+  expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual(
+    runs.map(() => [0, expect.not.stringMatching(/petstore:/)]),
+  );
+  const sql = `SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'pets'::regclass AND indisvalid`;
+  const names = (await query<{ name: string }>(service.databaseUrl, sql)).map(({ name }) => name);
+  expect(names.toSorted()).toEqual([
+    'pets_category_id_id_idx',
+    'pets_pkey',
+    'pets_status_category_id_id_idx',
+    'pets_status_id_idx',
+  ]);
+});
+
 test('The command line of migrations asks in one line for the server that it works on', async () => {
   expect(await typeorm(['migration:revert'], {})).toMatchObject({
     code: 1,

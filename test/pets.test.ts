@@ -222,6 +222,15 @@ describe('Identifiers', () => {
 describe('GET /pets', () => {
   let other: Service;
   let statuses: Map<number, string | null>;
+  /** The ids of the animals that a list holds. */
+  const of = ({ status, categoryId, ids }: { status?: string; categoryId?: number; ids?: number[] }) =>
+    [...statuses].flatMap(([id, one]) =>
+      (!status || one === status) &&
+      (!categoryId || 1 + (id % 10) === categoryId) &&
+      (!ids || ids.includes(id))
+        ? [id]
+        : [],
+    );
 
   beforeAll(async () => {
     other = service;
@@ -279,6 +288,17 @@ describe('GET /pets', () => {
     'limit[=1',
     'status[]=sold',
     'status=sold&status=sold',
+    'categoryId=',
+    'categoryId=007',
+    'categoryId=a',
+    'categoryId=1.0',
+    'categoryId=9223372036854775808',
+    'categoryId=1&categoryId=1',
+    'categoryId[]=1',
+    'order=',
+    'order=up',
+    'order=DESC',
+    'order=asc&order=asc',
     'ids=1&ids=2',
     'ids[]=1',
     'cursor[]=a',
@@ -315,20 +335,32 @@ describe('GET /pets', () => {
     expectError(await list(`?ids=${[...hundred, 101].join(',')}`), 400, 'validation_failed');
   });
 
+  test('filters by a category, an unknown one having no animals', async () => {
+    expect(await walkIds('?categoryId=3&limit=9')).toEqual(of({ categoryId: 3 }));
+    for (const id of ['987654', '0', '-1', '9223372036854775807', '-9223372036854775808']) {
+      const page = await list(`?categoryId=${id}`);
+      expect([page.status, page.text]).toEqual([200, '[]']);
+    }
+  });
+
+  test('comes in the order of ids that was asked for', async () => {
+    const all = [...statuses.keys()];
+    expect(await walkIds('?order=asc')).toEqual(all);
+    expect(await walkIds('?order=desc&limit=9')).toEqual(all.toReversed());
+    expect(idsOf(await list('?order=desc&limit=3'))).toEqual(all.slice(-3).toReversed());
+  });
+
   test('is empty if nothing matches, without a Link', async () => {
     const page = await list('?ids=99999');
     expect([page.status, page.text, page.headers.get('link')]).toEqual([200, '[]', null]);
   });
 
   test('links to the next page with every filter kept, except from the last', async () => {
-    const page = await list('?status=sold&limit=2&ids=1,2,3,4,5,6,7,8,9,10,11,12');
+    const search = { status: 'sold', categoryId: '3', order: 'desc', ids: '2,12,22,42,62', limit: '2' };
+    const page = await list(`?${new URLSearchParams(search).toString()}`);
     const next = nextOf(page)!;
     expect(next.origin + next.pathname).toBe(`${service.url}/v1/pets`);
-    expect(Object.fromEntries(next.searchParams)).toMatchObject({
-      status: 'sold',
-      limit: '2',
-      ids: '1,2,3,4,5,6,7,8,9,10,11,12',
-    });
+    expect(Object.fromEntries(next.searchParams)).toEqual({ ...search, cursor: expect.any(String) });
     expect((await list('?limit=100&ids=1,2')).headers.get('link')).toBeNull();
     expect((await list('?limit=2&ids=1,2')).headers.get('link')).toBeNull();
   });
@@ -340,18 +372,76 @@ describe('GET /pets', () => {
     },
   );
 
-  test('shows every animal exactly once, whatever the limit and filter', async () => {
-    const filter = fc.record({
+  test('shows every animal exactly once, whatever the limit, the filters and the order', async () => {
+    const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const asked = fc.record({
       limit: fc.integer({ min: 9, max: 100 }),
-      status: fc.option(fc.constantFrom('available', 'pending', 'sold'), { nil: undefined }),
+      status: optional(fc.constantFrom('available', 'pending', 'sold')),
+      categoryId: optional(fc.integer({ min: 1, max: 11 })),
+      ids: optional(fc.uniqueArray(fc.integer({ min: 1, max: 140 }), { minLength: 1, maxLength: 100 })),
+      order: optional(fc.constantFrom('asc', 'desc')),
     });
     await fc.assert(
-      fc.asyncProperty(filter, async ({ limit, status }) => {
-        const wanted = [...statuses].filter(([, one]) => !status || one === status).map(([id]) => id);
-        expect(await walkIds(`?limit=${limit}${status ? `&status=${status}` : ''}`)).toEqual(wanted);
+      fc.asyncProperty(asked, async ({ limit, order, ...filter }) => {
+        const given = Object.entries({ limit, order, ...filter }).filter(([, value]) => value !== undefined);
+        const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+        const wanted = of(filter);
+        const inOrder = order === 'desc' ? wanted.toReversed() : wanted;
+        expect(await walkIds(`?${search.toString()}`)).toEqual(inOrder);
       }),
-      { numRuns: 15 },
+      { numRuns: 40 },
     );
+  });
+
+  describe('has cursors', () => {
+    const LISTS = [
+      '',
+      'status=sold',
+      'status=available',
+      'categoryId=3',
+      'categoryId=3&status=sold',
+      'order=desc',
+      'order=desc&status=sold',
+      'ids=1,2,3,4,5',
+      'ids=1,2,3,4',
+    ];
+    const cursorOf = async (search: string) =>
+      nextOf(await list(`?${search}&limit=1`))!.searchParams.get('cursor')!;
+    const bare = (id: number) => Buffer.from(`after:${id}`).toString('base64url');
+
+    test('that are good for their own filters and order, with any limit', async () => {
+      const cursors = await Promise.all(LISTS.map(cursorOf));
+      for (const [i, search] of LISTS.entries()) {
+        for (const [j, cursor] of cursors.entries()) {
+          const page = await list(`?${search}&limit=100&cursor=${cursor}`);
+          if (i === j) expect(idsOf(page)).toEqual((await walkIds(`?${search}&limit=100`)).slice(1, 101));
+          else expectError(page, 400, 'invalid_cursor');
+        }
+      }
+    });
+
+    test('that are not those of another list', async () => {
+      expectError(
+        await call(service, 'GET', `/v1/categories?cursor=${await cursorOf('')}`, { key }),
+        400,
+        'invalid_cursor',
+      );
+    });
+
+    test('whose order may also be said by its name', async () => {
+      expect(idsOf(await list(`?limit=5&order=asc&cursor=${await cursorOf('')}`))).toEqual(
+        [...statuses.keys()].slice(1, 6),
+      );
+    });
+
+    test('of 1.0.0, which are good for any filter that it had, and not for the other order', async () => {
+      expect(idsOf(await list(`?limit=2&cursor=${bare(5)}`))).toEqual([6, 7]);
+      expect(await walkIds(`?limit=100&status=sold&cursor=${bare(50)}`)).toEqual(
+        of({ status: 'sold' }).filter((id) => id > 50),
+      );
+      expect(idsOf(await list(`?ids=1,2,3,4&cursor=${bare(2)}`))).toEqual([3, 4]);
+      expectError(await list(`?order=desc&cursor=${bare(5)}`), 400, 'invalid_cursor');
+    });
   });
 
   test('neither repeats nor misses an animal that was there all along while others come and go', async () => {

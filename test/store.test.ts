@@ -1,4 +1,4 @@
-import { expectError, TIMESTAMP } from './support/client.js';
+import { type Answer, call, expectError, TIMESTAMP } from './support/client.js';
 import { Customer, type Order, STATUSES, times } from './support/customer.js';
 import { nextOf, walk } from './support/paging.js';
 import { query, type Service, startService } from './support/service.js';
@@ -184,5 +184,137 @@ describe('GET /store/orders', () => {
     const ids = seen.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.filter((id) => before.includes(id))).toEqual(before);
+  });
+});
+
+describe('The ETag of an order', () => {
+  const tagOf = ({ headers }: Answer) => headers.get('etag')!;
+  const match = (tag: string) => ({ 'If-Match': tag });
+  const placed = async () => {
+    const answer = await ada.place(await ada.addPet('available'));
+    return { id: answer.body.id as number, tag: tagOf(answer) };
+  };
+
+  test('is strong, comes with every answer that is the order, and is another in each state', async () => {
+    const { id, tag } = await placed();
+    expect(tag).toMatch(/^"[\x21\x23-\x7e]+"$/);
+    expect(tagOf(await ada.get(id))).toBe(tag);
+    const seen = new Set([tag]);
+    for (const status of ['approved', 'delivered']) {
+      const moved = await ada.move(id, status);
+      expect(tagOf(await ada.get(id))).toBe(tagOf(moved));
+      seen.add(tagOf(moved));
+    }
+    expect(seen.size).toBe(3);
+    const head = await call(service, 'HEAD', `/v1/store/orders/${id}`, { key: ada.key });
+    expect(seen.has(tagOf(head))).toBe(true);
+    const known = await call(service, 'GET', `/v1/store/orders/${id}`, {
+      key: ada.key,
+      headers: { 'If-None-Match': tagOf(head) },
+    });
+    expect(known.status).toBe(200);
+  });
+
+  test('is another for each order, and comes neither with lists nor with failures', async () => {
+    const [one, other] = [await placed(), await placed()];
+    expect(one.tag).not.toBe(other.tag);
+    for (const answer of [await ada.list(), await ada.get(0), await ada.move(one.id, 'delivered')])
+      expect(tagOf(answer)).toBeNull();
+  });
+
+  test.each([
+    ['itself', (tag: string) => tag],
+    ['any', () => '*'],
+    ['one of several', (tag: string) => `"x", ${tag},"a,b"`],
+    ['one of a list with empty elements', (tag: string) => `,, \t"x" ,${tag} ,`],
+  ])('lets a change pass whose If-Match names %s', async (_what, write) => {
+    const { id, tag } = await placed();
+    const { status, body } = await ada.move(id, 'approved', match(write(tag)));
+    expect([status, body.status]).toEqual([200, 'approved']);
+  });
+
+  test.each([
+    ['another', () => '"x"'],
+    ['several others', () => '"x", "y", "\u00e9"'],
+    ['the same one as weak', (tag: string) => `W/${tag}`],
+    ['the same one in capitals', (tag: string) => tag.toUpperCase().replace(/[^"]/, '_')],
+  ])('answers 412 to a change whose If-Match names %s, which changes nothing', async (_what, write) => {
+    const { id, tag } = await placed();
+    const before = (await ada.get(id)).text;
+    expectError(await ada.move(id, 'approved', match(write(tag))), 412, 'precondition_failed');
+    // Before the states are looked at, too.
+    expectError(await ada.move(id, 'delivered', match(write(tag))), 412, 'precondition_failed');
+    expect((await ada.get(id)).text).toBe(before);
+  });
+
+  test('comes before the states of an order, and after whether there is one', async () => {
+    const { id, tag } = await placed();
+    expectError(await ada.move(id, 'delivered', match(tag)), 409, 'invalid_transition');
+    expectError(await ada.move(id, 'delivered', match('*')), 409, 'invalid_transition');
+    await ada.move(id, 'approved');
+    expectError(await ada.move(id, 'placed', match(tag)), 412, 'precondition_failed');
+    for (const header of ['*', '"x"', tag]) {
+      expectError(await ada.move(0, 'approved', match(header)), 404, 'order_not_found');
+      expectError(await bob.move(id, 'approved', match(header)), 404, 'order_not_found');
+    }
+    const path = `/v1/store/orders/${id}`;
+    const unknown = { body: { status: 'delivered' }, headers: match('"x') };
+    expectError(await call(service, 'PATCH', path, unknown), 401, 'missing_api_key');
+  });
+
+  test.each([
+    '',
+    ' ',
+    'x',
+    '"',
+    '"x',
+    'x"',
+    '"x" "y"',
+    '"x";"y"',
+    '*, "x"',
+    '"x", *',
+    '**',
+    'w/"x"',
+    'W/',
+    'W/ "x"',
+    '"a"b"',
+    '"x y"',
+  ])('is not %j, which is refused', async (header) => {
+    const { id } = await placed();
+    expectError(await ada.move(id, 'approved', match(header)), 400, 'validation_failed');
+    expect((await ada.get(id)).body.status).toBe('placed');
+  });
+
+  test('lets one of many changes at once pass that know the same state', async () => {
+    const { id, tag } = await placed();
+    const moves = ['approved', 'cancelled'].flatMap((status) =>
+      times(10, () => ada.move(id, status, match(tag))),
+    );
+    const answers = (await Promise.all(moves)).flat();
+    const passed = answers.filter(({ status }) => status === 200);
+    expect(passed).toHaveLength(1);
+    for (const answer of answers) if (answer !== passed[0]) expectError(answer, 412, 'precondition_failed');
+    expect(tagOf(await ada.get(id))).toBe(tagOf(passed[0]!));
+  });
+
+  test('is repeated with the first answer to a retry, whatever has become of the order', async () => {
+    const { id, tag } = await placed();
+    const retry = { 'Idempotency-Key': `approve ${id}`.replace(' ', '-'), ...match(tag) };
+    const first = await ada.move(id, 'approved', retry);
+    await ada.move(id, 'delivered', match(tagOf(first)));
+    const again = await ada.move(id, 'approved', retry);
+    expect([again.status, again.text, tagOf(again)]).toEqual([200, first.text, tagOf(first)]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    const petId = await ada.addPet('available');
+    const order = () =>
+      call(service, 'POST', '/v1/store/orders', {
+        key: ada.key,
+        body: { petId },
+        headers: { 'Idempotency-Key': `order-${petId}` },
+      });
+    const [placing, placingAgain] = [await order(), await order()];
+    expect(placingAgain.headers.get('idempotency-replayed')).toBe('true');
+    expect(tagOf(placingAgain)).toBe(tagOf(placing));
+    expect(tagOf(placing)).toBe(tagOf(await ada.get(placing.body.id)));
   });
 });

@@ -364,6 +364,8 @@ export interface components {
         };
         /** @enum {string} */
         PetStatus: "available" | "pending" | "sold";
+        /** @enum {string} */
+        Direction: "asc" | "desc";
         Pet: {
             /**
              * Format: int64
@@ -531,7 +533,7 @@ export interface components {
         };
         /** @description One page, in ascending order of ids. */
         ApiKeys: components["schemas"]["ApiKey"][];
-        /** @description One page, in ascending order of ids. */
+        /** @description One page, in the order that `order` ask for. */
         Pets: components["schemas"]["Pet"][];
         /** @description One page, in ascending order of ids. */
         Categories: components["schemas"]["Category"][];
@@ -562,6 +564,7 @@ export interface components {
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 410 | `operation_removed` | The operation has been removed. |
+         *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
          *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
@@ -571,7 +574,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. */
             code: components["schemas"]["ErrorCode"];
@@ -595,6 +598,11 @@ export interface components {
          * @example http://localhost:3000/v1/pets/1
          */
         Location: string;
+        /**
+         * @description Identifies this state of what was asked for: another one has another (RFC 9110, 8.8.3).
+         * @example "Zm9yIGFuIG9yZGVyIGhlcm"
+         */
+        ETag: string;
         /**
          * @description `true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.
          * @example true
@@ -1311,8 +1319,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
+                /** @description Only animals of this category. */
+                categoryId?: number;
                 /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
                 ids?: number[];
+                /** @description Direction of the list, which is in the order of id. */
+                order?: components["schemas"]["Direction"];
             };
             header?: never;
             path?: never;
@@ -1909,7 +1921,10 @@ export interface operations {
     createCategory: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -1929,6 +1944,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1984,7 +2000,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `category_exists`: A category with this name already exists. */
+            /**
+             * @description `category_exists`: A category with this name already exists.
+             *
+             *     `idempotency_key_in_use`: The first request with this Idempotency-Key is still running.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2016,6 +2036,16 @@ export interface operations {
             };
             /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
             417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `idempotency_key_reused`: The Idempotency-Key was used before with another request. */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -2364,6 +2394,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
                     "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
@@ -2541,6 +2572,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2664,7 +2696,12 @@ export interface operations {
     updateOrder: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the state that is to be changed, or several: any other is left as it is (412). */
+                "If-Match"?: string;
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description Identifier of the order. */
                 orderId: number;
@@ -2686,6 +2723,8 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2754,8 +2793,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `invalid_transition`: The order cannot go from its present status to this one. */
+            /**
+             * @description `invalid_transition`: The order cannot go from its present status to this one.
+             *
+             *     `idempotency_key_in_use`: The first request with this Idempotency-Key is still running.
+             */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: What is to be changed is not in the state that the If-Match header names. */
+            412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -2786,6 +2839,16 @@ export interface operations {
             };
             /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
             417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `idempotency_key_reused`: The Idempotency-Key was used before with another request. */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

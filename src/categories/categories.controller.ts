@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
 import { type Page, PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { CategoriesService } from './categories.service.js';
 import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
 
@@ -18,6 +19,7 @@ export class CategoriesController {
   }
 
   @Post()
+  @Idempotent()
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',

@@ -1,6 +1,7 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, Int64Field, TextField } from '../platform/api/fields.js';
 import { Int64ListParam, Int64Param } from '../platform/api/params.js';
+import { type Direction, OrderField } from '../platform/api/ordering.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { PetStatus } from './pet.entity.js';
 
@@ -58,10 +59,16 @@ export class ListPetsQuery extends PageQuery {
   @EnumField({ description: 'Only animals with this availability.', optional: true, ...PET_STATUS })
   status?: PetStatus;
 
+  @Int64Param({ description: 'Only animals of this category.', example: 2, optional: true })
+  categoryId?: string;
+
   @Int64ListParam({
     description: 'Only the animals with these ids, 1 to 100 of them; unknown ids are ignored.',
     optional: true,
     max: 100,
   })
   ids?: string[];
+
+  @OrderField({ by: 'id', default: 'asc' })
+  order: Direction = 'asc';
 }

@@ -12,7 +12,8 @@ export enum PetStatus {
 /** An animal of the store. All accounts share one catalogue. */
 @Entity('pets')
 @Index('pets_status_id_idx', ['status', 'id'])
-@Index('pets_category_id_idx', ['categoryId'])
+@Index('pets_category_id_id_idx', ['categoryId', 'id'])
+@Index('pets_status_category_id_id_idx', ['status', 'categoryId', 'id'])
 @Check('pets_name_check', `char_length(name) BETWEEN 1 AND 255`)
 @Check('pets_status_check', `status IN ('available', 'pending', 'sold')`)
 export class Pet {

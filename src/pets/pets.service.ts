@@ -11,8 +11,8 @@ import { Pet, PetStatus } from './pet.entity.js';
 export class PetsService {
   constructor(@InjectFastRepository(Pet) private readonly pets: FastRepository<Pet>) {}
 
-  list({ status, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
-    return this.pets.page({ status, id: ids }, page);
+  list({ status, categoryId, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
+    return this.pets.page({ status, categoryId, id: ids }, page);
   }
 
   /** @throws ApiError `category_not_found` (400) if the category does not exist */

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { AccountId } from '../platform/api/caller.js';
+import { EntityTags, IfMatch, Precondition } from '../platform/api/entity-tag.js';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
 import type { Page } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
@@ -9,6 +10,7 @@ import { OrdersService } from './orders.service.js';
 
 @Tag('store', 'Orders for animals, from placed to delivered.')
 @Stability('beta')
+@EntityTags(OrderDto)
 @Controller('store/orders')
 export class OrdersController {
   constructor(private readonly orders: OrdersService) {}
@@ -54,6 +56,7 @@ export class OrdersController {
   }
 
   @Patch(':orderId')
+  @Idempotent()
   @Operation({
     id: 'updateOrder',
     summary: 'Approve, deliver or cancel an order',
@@ -65,7 +68,8 @@ export class OrdersController {
     @AccountId() accountId: string,
     @Param() { orderId }: OrderParams,
     @Body() { status }: OrderChangeDto,
+    @IfMatch() precondition: Precondition,
   ): Promise<OrderDto> {
-    return this.orders.move(accountId, orderId, status);
+    return this.orders.move(accountId, orderId, status, precondition);
   }
 }

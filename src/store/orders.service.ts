@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
 import { ApiError } from '../platform/api/api-error.js';
+import type { Precondition } from '../platform/api/entity-tag.js';
 import type { Page } from '../platform/api/paging.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
@@ -60,9 +61,10 @@ export class OrdersService {
     return this.orders.getRow({ id, accountId }, 'order_not_found');
   }
 
-  /** @throws ApiError `order_not_found`, `invalid_transition` */
-  move(accountId: string, id: string, status: OrderStatus): Promise<Order> {
+  /** @throws ApiError `order_not_found`, `precondition_failed`, `invalid_transition` */
+  move(accountId: string, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
     return this.orders.changeRow({ id, accountId }, 'order_not_found', async (order) => {
+      precondition?.require(order);
       if (!NEXT[order.status].includes(status)) {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }

@@ -51,12 +51,12 @@ export class Customer {
   }
 
   /** Sends a body as a change of an order. */
-  patch(id: number | string, body: unknown): Promise<Answer> {
-    return this.call('PATCH', `/${id}`, body);
+  patch(id: number | string, body: unknown, headers?: Record<string, string>): Promise<Answer> {
+    return this.call('PATCH', `/${id}`, body, headers);
   }
 
-  move(id: number | string, status: string): Promise<Answer> {
-    return this.patch(id, { status });
+  move(id: number | string, status: string, headers?: Record<string, string>): Promise<Answer> {
+    return this.patch(id, { status }, headers);
   }
 
   /** A new order for a new animal, brought to a status. */
@@ -76,8 +76,13 @@ export class Customer {
     return (await call(this.service, 'GET', `/v1/pets/${id}`, { key: this.key })).body.status;
   }
 
-  private call(method: string, rest: string, body?: unknown): Promise<Answer> {
-    return call(this.service, method, `/v1/store/orders${rest}`, { key: this.key, body });
+  private call(
+    method: string,
+    rest: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    return call(this.service, method, `/v1/store/orders${rest}`, { key: this.key, body, headers });
   }
 }
 

@@ -51,7 +51,7 @@ export function bodySchema({ operation }: Placed): Schema | undefined {
 export function parameters({ operation }: Placed, place: string): { name: string; schema: Schema }[] {
   return (operation.parameters ?? [])
     .filter((parameter) => parameter.in === place)
-    .map(({ name, schema }) => ({ name, schema: resolve(schema as Schema) }));
+    .map(({ name, schema }) => ({ name, schema: { ...resolve(schema as Schema), ...schema } }));
 }
 
 /** Values of a schema: strings as they are, all others as JSON writes them. */
@@ -147,14 +147,20 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
       params: fc.record(mapValues(schemasOf('path'), segment)),
       query: fc
         .tuple(fc.record(query, { requiredKeys: [] }), extraQuery)
-        .chain(([known, more]) => shuffled([...Object.entries(known), ...more])),
-      headers: fc.record(mapValues(schemasOf('header'), visible), { requiredKeys: [] }),
+        .chain(([known, more]) => shuffled([...ofCursor(known), ...more])),
+      headers: fc.record(mapValues(schemasOf('header'), matching), { requiredKeys: [] }),
       fields: fc
         .tuple(fields, extras)
         .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more])),
       space: fc.constantFrom(...SPACES),
     })
     .map((parts) => told({ one, ...parts } as Parts));
+}
+
+/** Parameters without those that make another list than the one that a cursor comes from. */
+function ofCursor(known: { [name: string]: string | undefined }): [string, string][] {
+  const all = Object.entries(known) as [string, string][];
+  return known.cursor === undefined ? all : all.filter(([name]) => name === 'cursor' || name === 'limit');
 }
 
 /** A request that fast-check prints readably, without its whole operation. */
@@ -169,10 +175,9 @@ function segment(schema: Schema): Arbitrary<string> {
   return valueOf(schema).filter((value) => !['', '.', '..'].includes(value));
 }
 
-/** Values of a header: visible ASCII, as its pattern says. */
-function visible({ minLength, maxLength }: Schema): Arbitrary<string> {
-  const unit = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code));
-  return fc.string({ unit, minLength, maxLength });
+/** Values of a header, as its pattern says. */
+function matching({ pattern, maxLength = 1_000 }: Schema): Arbitrary<string> {
+  return fc.stringMatching(new RegExp(pattern!)).filter(({ length }) => length <= maxLength);
 }
 
 function shuffled<T>(all: T[]): Arbitrary<T[]> {

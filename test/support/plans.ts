@@ -67,7 +67,7 @@ export class Planner {
     const isRead = type === 'Index Scan' || type === 'Index Only Scan' || type === 'Bitmap Heap Scan';
     if (isBig && isRead && filter && !isOfFew(node)) faults.push(`searches ${table} for ${filter}`);
     if (type.includes('Sort')) {
-      const sorted = scansIn(node).filter(
+      const sorted = unlimitedScansIn(node).filter(
         (scan) => this.tables.has(scan['Relation Name'] ?? '') && !isOfFew(scan),
       );
       faults.push(...sorted.map((scan) => `sorts ${scan['Relation Name']}`));
@@ -76,8 +76,10 @@ export class Planner {
   }
 }
 
-function scansIn(node: Node): Node[] {
-  return [...(node['Relation Name'] ? [node] : []), ...(node.Plans ?? []).flatMap(scansIn)];
+/** The scans below a node, except those of which only the first rows are taken. */
+function unlimitedScansIn(node: Node): Node[] {
+  if (node['Node Type'] === 'Limit') return [];
+  return [...(node['Relation Name'] ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
 }
 
 /** Whether an index finds a few rows by their keys. */

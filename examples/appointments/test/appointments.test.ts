@@ -109,10 +109,46 @@ describe('An appointment', () => {
   });
 });
 
-test('The appointments of an account are listed page by page, of one status if that is wanted', async () => {
-  const added = [(await create()).body, (await create()).body, (await create()).body];
-  expect((await list()).slice(-3)).toEqual(added);
-  await change(added[1].id, { status: 'kept' });
-  expect((await list('&status=kept')).at(-1)).toMatchObject({ id: added[1].id });
-  expect((await list('&status=booked')).slice(-2)).toEqual([added[0], added[2]]);
+describe('The appointments of an account are listed', () => {
+  let own: string;
+  let ids: number[];
+  const idsOf = async (search = '') => (await list(search, own)).map(({ id }) => id);
+
+  beforeAll(async () => {
+    own = await createKey(service);
+    ids = [];
+    // The last one and the second one start at the same time.
+    for (const hour of ['12', '09', '15', '09'])
+      ids.push((await create({ startsAt: `2030-01-31T${hour}:00:00.000Z` }, own)).body.id);
+    await change(ids[2]!, { status: 'kept' }, own);
+  });
+
+  test('in the order of their time, or the other way round, page by page', async () => {
+    const [noon, nine, three, another9] = ids;
+    expect(await idsOf()).toEqual([nine, another9, noon, three]);
+    expect(await idsOf('&order=desc')).toEqual([three, noon, another9, nine]);
+  });
+
+  test('of one status, or of some time, if that is wanted', async () => {
+    const [noon, nine, three, another9] = ids;
+    expect(await idsOf('&status=kept')).toEqual([three]);
+    expect(await idsOf('&status=booked&order=desc')).toEqual([noon, another9, nine]);
+    expect(await idsOf(`&from=${NOON}`)).toEqual([noon, three]);
+    expect(await idsOf(`&to=${NOON}`)).toEqual([nine, another9]);
+    expect(await idsOf(`&status=booked&from=2030-01-31T09:00:00Z&to=2030-01-31T13:00:00Z`)).toEqual([
+      nine,
+      another9,
+      noon,
+    ]);
+  });
+});
+
+test('An appointment that a client deletes is deleted once, however often it tries', async () => {
+  const { id } = (await create()).body;
+  const again = () =>
+    call(service, 'DELETE', at(id), { key, headers: { 'Idempotency-Key': `delete-${id}` } });
+  const [first, second] = [await again(), await again()];
+  expect([first.status, second.status, second.text]).toEqual([204, 204, '']);
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  expectError(await remove(id), 404, 'appointment_not_found');
 });

@@ -34,6 +34,10 @@ export const ERROR_CODES = {
     meaning: 'The first request with this Idempotency-Key is still running.',
   },
   operation_removed: { status: 410, meaning: 'The operation has been removed.' },
+  precondition_failed: {
+    status: 412,
+    meaning: 'What is to be changed is not in the state that the If-Match header names.',
+  },
   payload_too_large: { status: 413, meaning: 'The request body is larger than 100 kB.' },
   unsupported_encoding: {
     status: 415,

@@ -40,6 +40,14 @@ export interface OperationFacts {
   readonly idempotent: boolean;
   /** Whether its answer has a `Location`. */
   readonly located: boolean;
+  /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
+  readonly sorted?: string;
+  /** What its controller gives tags, and how that is written. */
+  readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
+  /** Whether it accepts `If-Match`. */
+  readonly conditional: boolean;
+  /** The class of its answer, if that is one item. */
+  readonly returns?: Type;
   /** The errors that it has besides those of every operation, with their statuses. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Its heading in the OpenAPI document. */
@@ -56,6 +64,7 @@ const UNDECLARED: OperationFacts = {
   stability: 'stable',
   idempotent: false,
   located: false,
+  conditional: false,
   errors: {},
   tag: { name: '', description: '' },
 };

@@ -11,6 +11,8 @@ interface OperationOptions {
   description?: string;
   /** Class of the answer; in brackets for a page of them. */
   returns?: Type | [Type];
+  /** The order of that page, for the document: `the newest first`. Ascending ids when left out, or what parameters say. */
+  sorted?: string;
   /** Success status; 200 when left out. */
   status?: number;
   /** Whether the answer has a `Location`. */
@@ -24,14 +26,21 @@ interface OperationOptions {
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { id, summary, description, returns, status = 200, located = false, errors = {} } = options;
+  const { id, summary, description, returns, status = 200, located = false, errors = {}, sorted } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ operationId: id, summary, description }),
     ApiResponse({ status, type, isArray }),
-    Declare({ id, errors, located, serialize: serialize as Serializer<object> | undefined }),
+    Declare({
+      id,
+      errors,
+      located,
+      sorted,
+      returns: isArray ? undefined : type,
+      serialize: serialize as Serializer<object> | undefined,
+    }),
   );
 }
 

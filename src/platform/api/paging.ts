@@ -1,24 +1,6 @@
-import { ApiError } from './api-error.js';
+import { encodeCursor, type Position } from './cursor.js';
 import { field } from './field.js';
 import { IntegerParam } from './params.js';
-
-const CURSOR = /^after:(.+)$/;
-
-/** The position after an item, as clients see it: opaque, so that it can change. */
-function encodeCursor(id: string): string {
-  return Buffer.from(`after:${id}`).toString('base64url');
-}
-
-/**
- * The id after which a page starts.
- * @param isId whether a text is an id of the list
- * @throws ApiError `invalid_cursor` for anything that did not come from a page of the list
- */
-export function decodeCursor(cursor: string, isId: (text: string) => boolean): string {
-  const id = CURSOR.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
-  if (id === undefined || !isId(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
-  return id;
-}
 
 /** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
@@ -47,17 +29,21 @@ export class PageQuery {
 /** The rows of a page as they were read; several requests may share them. */
 export interface Slice {
   readonly rows: readonly unknown[];
-  /** The id of the last row, if more rows follow. */
-  readonly last?: string;
+  /** The place of the last row, if more rows follow. */
+  readonly last?: Position;
 }
 
 /** One page of a list. */
 export class Page<T extends { id: string }> {
   private own?: T[];
 
-  /** @param read makes an item of a row */
+  /**
+   * @param list what its cursors are good for
+   * @param read makes an item of a row
+   */
   constructor(
     private readonly slice: Slice,
+    private readonly list: { readonly mark: string },
     private readonly read: (row: unknown) => T,
   ) {}
 
@@ -79,6 +65,6 @@ export class Page<T extends { id: string }> {
   /** The cursor of the next page, if there is one. */
   get next(): string | undefined {
     const { last } = this.slice;
-    return last === undefined ? undefined : encodeCursor(last);
+    return last && encodeCursor(this.list.mark, last);
   }
 }

@@ -1,9 +1,10 @@
 import { type EntityManager, type EntityMetadata, type ObjectLiteral, Repository } from 'typeorm';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
-import { decodeCursor, Page, type PageQuery } from '../api/paging.js';
-import { isKeyText, whyNoPages } from './keys.js';
+import { decodeCursor } from '../api/cursor.js';
+import { Page } from '../api/paging.js';
+import { Listing } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
-import type { Filter, Rows, Values, Where, Which } from './rows.js';
+import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
 import { Shape } from './shape.js';
 import { Transactions } from './transactions.js';
 import { TypeOrmRows } from './typeorm-rows.js';
@@ -70,27 +71,22 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * One page of the rows that match a filter, in ascending order of ids. A page starts after an id, not at an offset:
-   * each costs the same at any depth, and rows that are added or change meanwhile neither repeat an item nor hide one.
-   * That takes an index on the properties of the filter, in their order, and the id: a number or a UUID.
-   * @throws ApiError `invalid_cursor`; TypeError for an entity whose ids cannot be put in order
+   * One page of the rows that match a filter, in the order of their ids or of another property, whose values are not null
+   * and do not change. A page starts after a row, not at an offset: each costs the same at any depth, and rows that are
+   * added or change meanwhile neither repeat an item nor hide one. That takes an index on the properties of the filter
+   * that have one value or several, in their order, then what the list is in the order of, and the id: a number or a UUID.
+   * @throws ApiError `invalid_cursor`; TypeError for a list whose pages cannot be served in this way
    */
   async page<Row extends Entity & { id: string }>(
     this: FastRepository<Row>,
     filter: Filter<Row>,
-    { limit, cursor }: PageQuery,
+    { limit, cursor, sort, order }: Asked<Row>,
   ): Promise<Page<Row>> {
     const { rows } = this;
-    const reason = whyNoPages(this.metadata);
-    if (reason) throw new TypeError(`${this.metadata.name} has no pages: ${reason}`);
-    const after = cursor === undefined ? undefined : decodeCursor(cursor, (text) => this.isKey(text));
-    const slice = await rows.page(this.current, filter, { limit, after });
-    return new Page(slice, (row) => rows.read(row) as Row);
-  }
-
-  private isKey(text: string): boolean {
-    const [key] = this.metadata.primaryColumns;
-    return isKeyText(this.manager.dataSource.driver.normalizeType(key!), text);
+    const list = new Listing(this.metadata, filter, { sort: sort as string | undefined, order });
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
+    const slice = await rows.page(this.current, list, { limit, after });
+    return new Page(slice, list, (row) => rows.read(row) as Row);
   }
 
   private get current(): EntityManager {

@@ -1,11 +1,15 @@
-import type { EntityManager, ObjectLiteral } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Position } from '../api/cursor.js';
 import type { Slice } from '../api/paging.js';
-import { compareKeys } from './keys.js';
-import { type PageShape, selectPage, selectPages } from './page-sql.js';
+import { compareKeys, sortText } from './keys.js';
+import type { Listing } from './listing.js';
+import { describePage, nameOf, type PageShape } from './page-shape.js';
+import { selectPage, selectPages } from './page-sql.js';
 import type { Place } from './rows.js';
-import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
+import type { Row, Shape } from './shape.js';
 import type { Statements } from './statements.js';
 import { made, Together } from './together.js';
+import { textOf } from './values.js';
 
 /** A page that a request wants. */
 interface Wanted {
@@ -15,32 +19,26 @@ interface Wanted {
   limit: number;
 }
 
-/** The number of rows is fixed in a statement's SQL, so sizes are rounded up: ten statements, not a hundred. */
-const STEP = 10;
-
-/**
- * Pages in the order of the table's key. Those of one shape that are requested at the same time are read by one
- * statement, equal ones once.
- */
+/** Pages of a table's rows. Those of one shape that are requested at the same time are read by one statement, equal ones once. */
 export class PreparedPages {
   private readonly batches = new Map<string, Together<Wanted, Slice>>();
-  private readonly key: ShapeColumn;
-  private readonly position: number;
+  /** Of the key in a row. */
+  private readonly place: number;
 
   constructor(
     private readonly shape: Shape,
     private readonly statements: Statements,
   ) {
-    this.key = shape.keys[0]!;
-    this.position = shape.selected.indexOf(this.key);
+    this.place = shape.selected.indexOf(shape.keys[0]!);
   }
 
-  async read(manager: EntityManager, filter: ObjectLiteral, { limit, after }: Place): Promise<Slice> {
-    const { page, values } = this.describe(filter, limit, after);
+  async read(manager: EntityManager, list: Listing, place: Place): Promise<Slice> {
+    const { page, values } = describePage(this.shape, list, place);
+    const { limit } = place;
     const shapeName = nameOf(page);
     if (manager.queryRunner) {
       const statement = this.statements.once(shapeName, () => selectPage(this.shape, page));
-      return this.cut(await this.statements.run(manager, statement, values), limit);
+      return this.cut(page, await this.statements.run(manager, statement, values), limit);
     }
     let batch = this.batches.get(shapeName);
     if (!batch) {
@@ -51,38 +49,24 @@ export class PreparedPages {
     return batch.add({ name: JSON.stringify([limit, values.map(textOf)]), values, limit });
   }
 
-  private describe(
-    filter: ObjectLiteral,
-    limit: number,
-    after?: string,
-  ): { page: PageShape; values: unknown[] } {
-    const { key } = this;
-    const names = Object.keys(filter).filter((name) => filter[name] !== undefined);
-    const isAmong = Array.isArray(filter[key.property]);
-    const columns = names
-      .filter((name) => !isAmong || name !== key.property)
-      .map((name) => this.shape.column(name));
-    const [nulls, equal] = [true, false].map((isNull) =>
-      columns.filter(({ property }) => (filter[property] === null) === isNull),
-    ) as [ShapeColumn[], ShapeColumn[]];
-    const values = equal.map(({ property, write }) => (write ? write(filter[property]) : filter[property]));
-    if (isAmong) values.push(filter[key.property]);
-    if (after !== undefined) values.push(after);
-    const size = Math.ceil(limit / STEP) * STEP + 1;
-    return { page: { key, equal, nulls, isAmong, isFirst: after === undefined, size }, values };
-  }
-
   private async readAll(page: PageShape, wanted: Wanted[]): Promise<Slice[]> {
     const distinct = [...new Map(wanted.map((one) => [one.name, one])).values()];
     const rows = await this.readRows(page, distinct);
-    const slices = new Map(distinct.map(({ name, limit }, i) => [name, this.cut(rows[i]!, limit)]));
+    const slices = new Map(distinct.map(({ name, limit }, i) => [name, this.cut(page, rows[i]!, limit)]));
     return wanted.map(({ name }) => slices.get(name)!);
   }
 
   /** The first rows, of which one more was read than wanted. */
-  private cut(all: readonly Row[], limit: number): Slice {
+  private cut(page: PageShape, all: readonly Row[], limit: number): Slice {
     const rows = all.slice(0, limit);
-    return { rows, last: all.length > limit ? String(rows.at(-1)![this.position]) : undefined };
+    return { rows, last: all.length > limit ? this.positionOf(page, rows.at(-1)!) : undefined };
+  }
+
+  private positionOf({ sort }: PageShape, row: Row): Position {
+    const id = String(row[this.place]);
+    if (!sort) return { id };
+    const value = row[this.shape.selected.indexOf(sort)];
+    return { id, value: sortText(sort.read ? sort.read(value) : value) };
   }
 
   private async readRows(page: PageShape, distinct: Wanted[]): Promise<Row[][]> {
@@ -92,7 +76,7 @@ export class PreparedPages {
     if (
       distinct.length === 1 ||
       one!.values.length === 0 ||
-      page.isAmong ||
+      page.among ||
       page.equal.some(({ isArray }) => isArray)
     ) {
       const statement = statements.once(nameOf(page), () => selectPage(shape, page));
@@ -103,16 +87,13 @@ export class PreparedPages {
     const found: Row[][] = distinct.map(() => []);
     for (const row of await statements.runList(several, lists)) found[Number(row.at(-1)) - 1]!.push(row);
     // Joined rows come in this order, but PostgreSQL does not guarantee it.
-    return found.map((rows) => rows.toSorted((a, b) => compareKeys(a[this.position], b[this.position])));
+    return found.map((rows) => rows.toSorted((a, b) => this.compare(page, a, b)));
   }
-}
 
-function nameOf({ equal, nulls, isAmong, isFirst, size }: PageShape): string {
-  const filter = `${namesOf(equal)}, no ${namesOf(nulls)}, ${isAmong ? 'among' : 'all'} keys`;
-  return `page of ${size} by ${filter}${isFirst ? '' : ' after a key'}`;
-}
-
-/** A value as text that no other value of its column has. */
-function textOf(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
+  private compare({ sort, isDescending }: PageShape, a: Row, b: Row): number {
+    // Only PostgreSQL knows the order of texts: its numbers of the rows.
+    if (sort) return Number(a.at(-2)) - Number(b.at(-2));
+    const [one, other] = [a[this.place], b[this.place]];
+    return isDescending ? compareKeys(other, one) : compareKeys(one, other);
+  }
 }

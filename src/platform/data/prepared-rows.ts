@@ -3,6 +3,7 @@ import type { EntityManager, ObjectLiteral } from 'typeorm';
 import { PreparedInserts } from './prepared-inserts.js';
 import { PreparedPages } from './prepared-pages.js';
 import type { Slice } from '../api/paging.js';
+import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import { SharedReads } from './shared-reads.js';
@@ -95,8 +96,8 @@ export class PreparedRows implements Rows {
     return Object.assign(row, (await this.update(manager, key, values))[0]);
   }
 
-  page(manager: EntityManager, filter: ObjectLiteral, place: Place): Promise<Slice> {
-    return this.pages.read(manager, filter, place);
+  page(manager: EntityManager, list: Listing, place: Place): Promise<Slice> {
+    return this.pages.read(manager, list, place);
   }
 
   read(row: unknown): ObjectLiteral {

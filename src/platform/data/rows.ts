@@ -1,5 +1,9 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import type { Slice } from '../api/paging.js';
+import type { Position } from '../api/cursor.js';
+import type { Direction } from '../api/ordering.js';
+import type { PageQuery, Slice } from '../api/paging.js';
+import type { Listing } from './listing.js';
+import type { Range } from './range.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 
@@ -17,23 +21,38 @@ export type Which<Entity> = {
 };
 
 /**
- * Which rows a list holds: those with a value in some columns, null for none, and with one of a list of ids. Undefined
- * ones are ignored, so that the optional parameters of a request can be passed as they are.
+ * Which rows a list holds: those with a value in some columns, null for none; with one of a list of values in one column;
+ * and in a range of what the list is in the order of (`between`, `startingWith`). Undefined ones are ignored, so that the
+ * optional parameters of a request can be passed as they are.
  */
 export type Filter<Entity> = {
   [Key in keyof Singles<Entity>]?:
     | Singles<Entity>[Key]
-    | (null extends Entity[Key] ? null : never)
-    | (Key extends 'id' ? readonly Singles<Entity>[Key][] : never);
+    | readonly Singles<Entity>[Key][]
+    | Range<Singles<Entity>[Key]>
+    | (null extends Entity[Key] ? null : never);
 };
+
+/** The properties that a list can be in the order of. */
+type Sortable<Entity> = {
+  [Key in keyof Entity]-?: Entity[Key] extends string | number | Date ? Key : never;
+}[keyof Entity];
+
+/** Which page of a list, and in what order the list is. A query class of a list is one. */
+export interface Asked<Entity> extends Pick<PageQuery, 'limit' | 'cursor'> {
+  /** What comes first in the order, the id being second; the id alone when left out. */
+  readonly sort?: Sortable<Entity>;
+  /** Ascending when left out. */
+  readonly order?: Direction;
+}
 
 /** Values for the columns of a row that is added or changed; for the others, the table's own. */
 export type Values<Entity> = { readonly [Key in keyof Entity]?: Entity[Key] };
 
-/** A place in a list: the first `limit` rows, or those after a key. */
+/** A place in a list: the first `limit` rows, or those after a position. */
 export interface Place {
   readonly limit: number;
-  readonly after?: string;
+  readonly after?: Position;
 }
 
 /** What `FastRepository` does, on the connection of a manager. */
@@ -48,7 +67,7 @@ export interface Rows {
     where: ObjectLiteral,
     work: (row: ObjectLiteral) => unknown,
   ): Promise<ObjectLiteral | null>;
-  page(manager: EntityManager, filter: ObjectLiteral, place: Place): Promise<Slice>;
+  page(manager: EntityManager, list: Listing, place: Place): Promise<Slice>;
   /** An entity of a row of a slice, not shared with anybody. */
   read(row: unknown): ObjectLiteral;
 }

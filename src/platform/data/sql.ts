@@ -75,10 +75,11 @@ export function deleteSome(
   return `DELETE FROM ${shape.table} WHERE (${names(shape.keys)}) IN (${old})`;
 }
 
-export function select(shape: Shape, conditions: readonly string[]): string {
+/** @param more what else is selected, after the columns */
+export function select(shape: Shape, conditions: readonly string[], more: readonly string[] = []): string {
   const all = shape.living ? [...conditions, shape.living] : conditions;
   const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
-  return `SELECT ${names(shape.selected)} FROM ${shape.table}${where}`;
+  return `SELECT ${[names(shape.selected), ...more].join(', ')} FROM ${shape.table}${where}`;
 }
 
 function equals({ sql }: ShapeColumn, i: number): string {

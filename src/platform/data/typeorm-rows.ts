@@ -2,12 +2,19 @@ import {
   And,
   type EntityManager,
   type EntityMetadata,
+  Equal,
+  type FindOperator,
   In,
   IsNull,
+  LessThan,
   MoreThan,
+  MoreThanOrEqual,
   type ObjectLiteral,
 } from 'typeorm';
+import type { Position } from '../api/cursor.js';
 import type { Slice } from '../api/paging.js';
+import { sortText } from './keys.js';
+import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
 
 /** The rows of an entity by TypeORM's own methods, for entities that are more than the columns of a table. */
@@ -61,16 +68,14 @@ export class TypeOrmRows implements Rows {
     return manager.save(row);
   }
 
-  async page(manager: EntityManager, filter: ObjectLiteral, { limit, after }: Place): Promise<Slice> {
-    const { id, ...rest } = filter as { id?: unknown };
-    const given = Object.entries(rest).filter(([, value]) => value !== undefined);
-    const equal = Object.fromEntries(given.map(([name, value]) => [name, value === null ? IsNull() : value]));
-    const among = id === undefined ? [] : [In([id].flat())];
-    const bounds = [...among, ...(after === undefined ? [] : [MoreThan(after)])];
-    const where = bounds.length > 0 ? { ...equal, id: And(...bounds) } : equal;
-    const all = await manager.find(this.entity.target, { where, order: { id: 'ASC' }, take: limit + 1 });
+  async page(manager: EntityManager, list: Listing, { limit, after }: Place): Promise<Slice> {
+    const { sort, isDescending } = list;
+    const direction = isDescending ? 'DESC' : 'ASC';
+    const order = { ...(sort === undefined ? {} : { [sort]: direction }), id: direction };
+    const where = whereOf(list, after);
+    const all = await manager.find(this.entity.target, { where, order, take: limit + 1 });
     const rows = all.slice(0, limit);
-    return { rows, last: all.length > limit ? String(rows.at(-1)!.id) : undefined };
+    return { rows, last: all.length > limit ? positionOf(rows.at(-1)!, sort) : undefined };
   }
 
   read(row: unknown): ObjectLiteral {
@@ -81,6 +86,36 @@ export class TypeOrmRows implements Rows {
   private get lock() {
     return { mode: 'pessimistic_write' as const, tables: [this.entity.tableNameWithoutPrefix] };
   }
+}
+
+/** The conditions of a page, one of which its rows meet. */
+function whereOf(list: Listing, after: Position | undefined): ObjectLiteral[] {
+  const { equal, among, range, sort, isDescending } = list;
+  const same = Object.fromEntries(equal.map(([name, value]) => [name, value ?? IsNull()]));
+  const bounds: Record<string, FindOperator<unknown>[]> = {};
+  const bound = (name: string, operator: FindOperator<unknown>) => (bounds[name] ??= []).push(operator);
+  if (among) bound(among[0], In(among[1]));
+  if (range?.from !== undefined) bound(sort ?? 'id', MoreThanOrEqual(range.from));
+  if (range?.to !== undefined) bound(sort ?? 'id', LessThan(range.to));
+  const beyond = isDescending ? LessThan : MoreThan;
+  const all = (more: Record<string, FindOperator<unknown>>) => {
+    const names = [...new Set([...Object.keys(bounds), ...Object.keys(more)])];
+    const both = names.map((name) => [
+      name,
+      And(...(bounds[name] ?? []), ...(more[name] ? [more[name]] : [])),
+    ]);
+    return { ...same, ...Object.fromEntries(both) };
+  };
+  if (!after) return [all({})];
+  const values = list.valuesOf(after);
+  if (sort === undefined) return [all({ id: beyond(values[0]) })];
+  return [all({ [sort]: beyond(values[0]) }), all({ [sort]: Equal(values[0]), id: beyond(values[1]) })];
+}
+
+/** The place of a row in a list. */
+function positionOf(row: ObjectLiteral, sort: string | undefined): Position {
+  const id = String(row.id);
+  return sort === undefined ? { id } : { id, value: sortText(row[sort]) };
 }
 
 function inTransaction<T>(

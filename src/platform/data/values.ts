@@ -19,3 +19,8 @@ export function requireValues(where: ObjectLiteral): void {
   if (missing !== undefined || names.length === 0)
     throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }
+
+/** A value as text that no other value of its column has. */
+export function textOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
+}

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { QueryRunner } from 'typeorm';
 import { OperatorError } from '../process/operator-error.js';
 import { TIMEOUTS } from './timeouts.js';
 
-/** SQLSTATE `lock_not_available`. */
-const LOCK_TIMEOUT = '55P03';
+/** How often a process that waits for its turn asks again, in milliseconds. */
+const INTERVAL_MS = 100;
 
 /** Who has an advisory lock with a key of one number, which fits into 32 bits. */
 const HOLDER = `
@@ -37,16 +38,19 @@ export async function awaitTurn(
   }
 }
 
-/** Takes a lock within so many milliseconds, in the order in which processes have asked for it. */
+/**
+ * Takes a lock within so many milliseconds. It asks again and again: a statement that waited would hold a snapshot, for
+ * whose end `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
+ */
 async function isTaken(session: QueryRunner, lock: number, withinMs: number): Promise<boolean> {
-  try {
-    await session.query(`SET lock_timeout = ${withinMs}`);
-    await session.query('SELECT pg_advisory_lock($1)', [lock]);
-    await session.query('SET lock_timeout = 0');
-    return true;
-  } catch (error) {
-    if ((error as { driverError?: { code?: string } }).driverError?.code === LOCK_TIMEOUT) return false;
-    throw error;
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const rows = (await session.query('SELECT pg_try_advisory_lock($1) AS taken', [lock])) as {
+      taken: boolean;
+    }[];
+    if (rows[0]!.taken) return true;
+    if (performance.now() >= end) return false;
+    await sleep(INTERVAL_MS);
   }
 }
 

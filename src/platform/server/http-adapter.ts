@@ -8,6 +8,7 @@ import { ListeningSockets } from './listening-sockets.js';
 import { parseQuery } from './query.js';
 import type { RequestObserver } from './request-observer.js';
 import type { RoutedRequest } from '../api/caller.js';
+import { entityTag, isTagged } from '../api/entity-tag.js';
 import { JsonText } from '../api/serializer.js';
 import { withPrototype } from './with-prototype.js';
 
@@ -42,7 +43,7 @@ export class HttpAdapter extends ExpressAdapter {
   constructor() {
     const app = express();
     app.disable('x-powered-by');
-    // An ETag would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
+    // It would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
     app.disable('etag');
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
@@ -70,10 +71,12 @@ export class HttpAdapter extends ExpressAdapter {
     // It was answered when its time was over.
     if (response.writableEnded) return response;
     const { operation } = response.req as Partial<RoutedRequest>;
-    const serialize = status < 300 && body ? operation?.serialize : undefined;
+    const isSuccess = status < 300;
+    const serialize = isSuccess && body ? operation?.serialize : undefined;
     const json = body instanceof JsonText ? body : serialize?.(body as object);
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
+    if (operation && isSuccess && isTagged(operation)) response.setHeader('ETag', entityTag(json));
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', Buffer.byteLength(json.text));
     return response.end(json.text);

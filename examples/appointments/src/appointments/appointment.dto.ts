@@ -1,5 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, Int64Field, IntegerField, TextField, TimestampField } from '../platform/api/fields.js';
+import { type Direction, OrderField } from '../platform/api/ordering.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { Int64Param } from '../platform/api/params.js';
 import { AppointmentStatus } from './appointment.entity.js';
@@ -85,4 +86,13 @@ export class AppointmentParams {
 export class ListAppointmentsQuery extends PageQuery {
   @EnumField({ ...STATUS, description: 'Only appointments with this status.', optional: true })
   status?: AppointmentStatus;
+
+  @TimestampField({ description: 'Only appointments from this time on.', optional: true })
+  from?: Date;
+
+  @TimestampField({ description: 'Only appointments before this time.', optional: true })
+  to?: Date;
+
+  @OrderField({ by: 'startsAt', default: 'asc' })
+  order: Direction = 'asc';
 }

@@ -11,8 +11,8 @@ export enum AppointmentStatus {
 
 /** An account's appointment for one animal. */
 @Entity('appointments')
-@Index('appointments_account_id_id_idx', ['accountId', 'id'])
-@Index('appointments_account_id_status_id_idx', ['accountId', 'status', 'id'])
+@Index('appointments_account_id_starts_at_id_idx', ['accountId', 'startsAt', 'id'])
+@Index('appointments_account_id_status_starts_at_id_idx', ['accountId', 'status', 'startsAt', 'id'])
 @Index('appointments_pet_id_idx', ['petId'])
 @Check('appointments_minutes_check', `minutes BETWEEN 5 AND 240`)
 @Check('appointments_note_check', `char_length(note) BETWEEN 1 AND 1000`)

@@ -62,6 +62,7 @@ export class AppointmentsController {
   }
 
   @Patch(':appointmentId')
+  @Idempotent()
   @Operation({
     id: 'updateAppointment',
     summary: 'Move, keep or cancel an appointment',
@@ -77,6 +78,7 @@ export class AppointmentsController {
   }
 
   @Delete(':appointmentId')
+  @Idempotent()
   @Operation({
     id: 'deleteAppointment',
     summary: 'Delete an appointment',

@@ -3,6 +3,7 @@ import { ApiError } from '../platform/api/api-error.js';
 import type { Page } from '../platform/api/paging.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
+import { between } from '../platform/data/range.js';
 import { Transactions } from '../platform/data/transactions.js';
 import { violation } from '../platform/data/violations.js';
 import type { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
@@ -16,8 +17,9 @@ export class AppointmentsService {
     private readonly transactions: Transactions,
   ) {}
 
-  list(accountId: string, { status, ...page }: ListAppointmentsQuery): Promise<Page<Appointment>> {
-    return this.appointments.page({ accountId, status }, page);
+  list(accountId: string, { status, from, to, ...page }: ListAppointmentsQuery): Promise<Page<Appointment>> {
+    const filter = { accountId, status, startsAt: between(from, to) };
+    return this.appointments.page(filter, { ...page, sort: 'startsAt' });
   }
 
   /** @throws ApiError `pet_not_found` (400) */

@@ -13,10 +13,10 @@ export class Appointments1800000000001 implements MigrationInterface {
         status text NOT NULL
           CONSTRAINT appointments_status_check CHECK (status IN ('booked', 'kept', 'cancelled'))
       )`);
-    await runner.query('CREATE INDEX appointments_account_id_id_idx ON appointments (account_id, id)');
-    await runner.query(
-      'CREATE INDEX appointments_account_id_status_id_idx ON appointments (account_id, status, id)',
-    );
+    await runner.query(`
+      CREATE INDEX appointments_account_id_starts_at_id_idx ON appointments (account_id, starts_at, id)`);
+    await runner.query(`
+      CREATE INDEX appointments_account_id_status_starts_at_id_idx ON appointments (account_id, status, starts_at, id)`);
     await runner.query('CREATE INDEX appointments_pet_id_idx ON appointments (pet_id)');
   }
 

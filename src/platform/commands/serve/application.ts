@@ -41,7 +41,7 @@ export async function createApplication(
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'X-Request-Id'],
     exposedHeaders: ['Allow', ...HEADER_NAMES],
     maxAge: 600,
     // OPTIONS is then answered as it is without CORS, with `Allow`.

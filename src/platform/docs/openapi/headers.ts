@@ -12,6 +12,12 @@ export const HEADERS = {
     schema: { type: 'string', format: 'uri' },
     example: 'http://localhost:3000/v1/pets/1',
   },
+  ETag: {
+    description: 'Identifies this state of what was asked for: another one has another (RFC 9110, 8.8.3).',
+    required: true,
+    schema: { type: 'string' },
+    example: '"Zm9yIGFuIG9yZGVyIGhlcm"',
+  },
   'Idempotency-Replayed': {
     description: '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },

@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { isTagged } from '../../api/entity-tag.js';
 import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import type { Config } from '../../../config.js';
 import { codeSamples } from './code-samples.js';
@@ -10,6 +11,11 @@ import { exampleFor, namePage, type Schema } from './schemas.js';
 interface Media {
   schema: Schema;
   example?: unknown;
+}
+
+interface Parameter {
+  schema?: Schema;
+  'x-default'?: string;
 }
 
 const SECURITY: Record<Access, Record<string, string[]>[]> = {
@@ -28,19 +34,32 @@ export function finishOperation(
   const { operation } = placed;
   const { access, idempotent, sunset } = facts;
   operation.security = SECURITY[access];
-  for (const parameter of (operation.parameters ?? []) as { schema?: Schema }[]) {
-    if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
-  }
+  (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
   giveExample(document, operation.requestBody);
   finishSuccess(document, operation, facts);
-  const errors = idempotent ? { ...facts.errors, ...KEY_ERRORS } : facts.errors;
+  const errors = {
+    ...facts.errors,
+    ...(idempotent ? KEY_ERRORS : {}),
+    ...(facts.conditional ? MATCH_ERRORS : {}),
+  };
   Object.assign(operation.responses, errorResponses(operation, { ...facts, errors }));
   if (sunset) finishDeprecated(operation, sunset);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
 }
 
+function finishParameter(parameter: Parameter): void {
+  const { schema, 'x-default': initial } = parameter;
+  if (schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
+  // Swagger knows no default beside a reference.
+  if (initial) Object.assign(schema!, { default: initial });
+  delete parameter['x-default'];
+}
+
 /** The errors of an operation that accepts an `Idempotency-Key`. */
 const KEY_ERRORS = { idempotency_key_in_use: 409, idempotency_key_reused: 422 };
+
+/** The errors of an operation that accepts `If-Match`. */
+const MATCH_ERRORS = { precondition_failed: 412 };
 
 const SUCCESS: Record<string, string> = {
   200: 'Success.',
@@ -49,11 +68,8 @@ const SUCCESS: Record<string, string> = {
   204: 'Done. The response has no body.',
 };
 
-function finishSuccess(
-  document: OpenAPIObject,
-  operation: Operation,
-  { located, idempotent }: OperationFacts,
-): void {
+function finishSuccess(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
+  const { located, idempotent, sorted } = facts;
   const [status, response] = Object.entries(operation.responses)[0] as unknown as [
     string,
     Record<string, unknown>,
@@ -61,10 +77,11 @@ function finishSuccess(
   const media = (response.content as Record<string, Media> | undefined)?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
+  if (isTagged(facts)) headers.push('ETag');
   if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema.type === 'array') {
     headers.push('Link');
-    media.schema = namePage(document, operation.operationId!, media.schema);
+    media.schema = namePage(document, operation, media.schema, sorted);
   }
   giveExample(document, response);
   Object.assign(response, { description: SUCCESS[status], headers: headerReferences(headers) });

@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Operation } from './placed.js';
 
 /** The part of a schema that is used here. */
 export interface Schema {
@@ -23,10 +24,17 @@ export function finishSchemas(document: OpenAPIObject): void {
 }
 
 /** Names the schema of a page: `listPets` answers with `Pets`. */
-export function namePage(document: OpenAPIObject, operationId: string, page: Schema): Schema {
-  const name = operationId.replace(/^list/, '');
+export function namePage(
+  document: OpenAPIObject,
+  { operationId, parameters = [] }: Operation,
+  page: Schema,
+  sorted = 'in ascending order of ids',
+): Schema {
+  const name = operationId!.replace(/^list/, '');
+  const names = new Set((parameters as { name: string }[]).map((one) => one.name));
+  const chosen = ['sort', 'order'].filter((one) => names.has(one)).map((one) => `\`${one}\``);
   document.components!.schemas![name] = {
-    description: 'One page, in ascending order of ids.',
+    description: `One page, ${chosen.length > 0 ? `in the order that ${chosen.join(' and ')} ask for` : sorted}.`,
     ...page,
   } as never;
   return { $ref: `#/components/schemas/${name}` };

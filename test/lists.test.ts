@@ -1,0 +1,460 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import fc, { type Arbitrary } from 'fast-check';
+import { Column, type DataSource, Entity, Index, PrimaryColumn, VersionColumn } from 'typeorm';
+import type { Direction } from '../src/platform/api/ordering.js';
+import { FastRepository } from '../src/platform/data/fast-repository.js';
+import { between, Range, startingWith } from '../src/platform/data/range.js';
+import type { Asked, Filter } from '../src/platform/data/rows.js';
+import { Transactions } from '../src/platform/data/transactions.js';
+import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
+import { connect, type Sent } from './support/database.js';
+import { Planner } from './support/plans.js';
+import { createDatabase } from './support/service.js';
+
+const ROWS = 260;
+
+/** What a list can be in the order of, and filtered by. */
+class Row {
+  @Column('bigint')
+  owner!: string;
+
+  @Column('text', { nullable: true })
+  state!: string | null;
+
+  @Column({ type: 'text', collation: 'C' })
+  label!: string;
+
+  @Column({ type: 'timestamptz', precision: 3 })
+  at!: Date;
+
+  @Column('date')
+  day!: string;
+
+  @Column('integer')
+  n!: number;
+
+  @Column({
+    type: 'varchar',
+    length: 20,
+    collation: 'C',
+    transformer: { to: (text: string) => text, from: String },
+  })
+  read!: string;
+
+  @Column('timestamptz')
+  fine!: Date;
+
+  @Column('text')
+  plain!: string;
+}
+
+@Entity()
+class Numbered extends Row {
+  @PrimaryColumn('bigint')
+  id!: string;
+}
+
+@Entity()
+class Unique extends Row {
+  @PrimaryColumn('uuid')
+  id!: string;
+}
+
+/** One that is left to TypeORM. */
+@Entity()
+class Versioned extends Row {
+  @PrimaryColumn('bigint')
+  id!: string;
+
+  @VersionColumn()
+  version!: number;
+}
+
+/** One with many rows, and the indexes that its lists need. */
+@Entity()
+@Index(['at', 'id'])
+@Index(['label', 'id'])
+@Index(['owner', 'at', 'id'])
+@Index(['owner', 'id'])
+@Index(['state', 'id'])
+@Index(['state', 'owner', 'at', 'id'])
+class Large extends Row {
+  @PrimaryColumn('bigint')
+  id!: string;
+}
+
+type Kind = new () => Row & { id: string };
+type Item = InstanceType<Kind>;
+const KINDS: Kind[] = [Numbered, Unique, Versioned];
+
+let url: string;
+let database: DataSource;
+let sent: Sent[];
+const stored = new Map<Kind, Item[]>();
+const listOf = (kind: Kind) => new FastRepository<Item>(kind, database.manager);
+
+const LABELS = [
+  '',
+  'L',
+  'Lu',
+  'Luna',
+  'Luna 2',
+  'lu',
+  'Lv',
+  'Ä',
+  '\u{10ffff}',
+  '\u{10ffff}x',
+  '\ud7ff',
+  '\ue000',
+  'a:b',
+  '\n',
+  "'",
+];
+const DAYS = ['0001-01-01', '2026-02-28', '2026-03-01', '9999-12-31'];
+const TIMES = [
+  ...[0, 1, 2, 999].map((ms) => 1.8e12 + ms),
+  Date.UTC(1969, 11, 31),
+  Date.parse('0001-01-01T00:00:00Z'),
+];
+const STATES = ['open', 'shut'];
+const OWNERS = ['1', '2', '-9223372036854775808'];
+const NUMBERS = [-5, 0, 1, 2, 2_147_483_647];
+
+beforeAll(async () => {
+  url = await createDatabase();
+  ({ database, sent } = await connect(url, { entities: [...KINDS, Large], synchronize: true }));
+  const pick = <T>(values: readonly T[], i: number) => values[(i * 7919 + (i >> 3)) % values.length]!;
+  for (const kind of KINDS) {
+    const rows = Array.from({ length: ROWS }, (_, i) => ({
+      id: kind === Unique ? randomUUID() : String((i - 20) * (i % 50 ? 1 : 1_000_003)),
+      owner: pick(OWNERS, i),
+      state: pick([...STATES, null], i + 1),
+      label: pick(LABELS, i + 2),
+      at: new Date(pick(TIMES, i + 3)),
+      day: pick(DAYS, i + 4),
+      n: pick(NUMBERS, i + 5),
+      read: 'r',
+      fine: new Date(),
+      plain: 'p',
+    }));
+    await database.getRepository(kind).insert(rows);
+    stored.set(kind, await database.getRepository(kind).find());
+  }
+}, 60_000);
+afterAll(() => database.destroy());
+
+type Sort = 'id' | 'label' | 'at' | 'day' | 'n';
+
+interface List {
+  kind: Kind;
+  sort?: string;
+  order?: Direction;
+  filter: Filter<Item>;
+}
+
+/** Compares as PostgreSQL does: numbers, times, and texts by their bytes. */
+function compare(a: unknown, b: unknown): number {
+  if (typeof a !== 'string') return Number(a) - Number(b);
+  const [one, other] = [a, b as string];
+  if (/^-?\d{1,19}$/.test(one) && /^-?\d{1,19}$/.test(other)) return Number(BigInt(one) - BigInt(other));
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
+
+/** What a list holds, by sorting all rows. */
+function expected({ kind, sort = 'id', order, filter }: List): Item[] {
+  const isIn = (value: unknown, wanted: unknown): boolean => {
+    if (wanted instanceof Range) {
+      const { from, to } = wanted;
+      return (
+        (from === undefined || compare(value, from) >= 0) && (to === undefined || compare(value, to) < 0)
+      );
+    }
+    if (Array.isArray(wanted)) return wanted.some((one) => isIn(value, one));
+    return (
+      wanted === undefined ||
+      (wanted === null ? value === null : value !== null && compare(value, wanted) === 0)
+    );
+  };
+  const found = stored
+    .get(kind)!
+    .filter((row) => Object.entries(filter).every(([name, wanted]) => isIn(row[name as Sort], wanted)));
+  // Only a label looks like another kind of text, so ids are compared as what they are.
+  const rows = found.toSorted((a, b) => compareBy(sort as Sort, a, b) || compareBy('id', a, b));
+  return order === 'desc' ? rows.toReversed() : rows;
+}
+
+const compareBy = (name: Sort, a: Item, b: Item) => compare(a[name], b[name]);
+
+const optional = <T>(value: Arbitrary<T>) => fc.option(value, { nil: undefined });
+const VALUES = {
+  id: ['0', '-3', '77'],
+  label: LABELS,
+  at: TIMES.map((time) => new Date(time)),
+  day: DAYS,
+  n: NUMBERS,
+};
+const subset = <T>(values: readonly T[]) => fc.array(fc.constantFrom(...values), { maxLength: 6 });
+
+/** Ranges of what a list is sorted by. */
+function rangeOf(kind: Kind, sort: Sort): Arbitrary<Range | undefined> {
+  if (sort === 'id' && kind === Unique) return fc.constant(undefined);
+  const end = optional(fc.constantFrom<unknown>(...VALUES[sort]));
+  const ranges = fc.tuple(end, end).map(([from, to]) => between(from, to));
+  return sort === 'label' ? fc.oneof(ranges, fc.constantFrom(...LABELS).map(startingWith)) : ranges;
+}
+
+const list = (kind: Kind): Arbitrary<List> =>
+  optional(fc.constantFrom<Sort>('id', 'label', 'at', 'day', 'n')).chain((sort) =>
+    fc
+      .record({
+        order: optional(fc.constantFrom<Direction>('asc', 'desc')),
+        owner: optional(fc.constantFrom(...OWNERS)),
+        state: optional(fc.option(fc.constantFrom(...STATES))),
+        range: optional(rangeOf(kind, sort ?? 'id')),
+        several: optional(
+          fc.oneof(
+            subset(OWNERS).map((owner) => ({ owner })),
+            subset(STATES).map((state) => ({ state })),
+            subset(stored.get(kind)!.map(({ id }) => id)).map((id) => ({ id })),
+          ),
+        ),
+      })
+      .map(({ order, owner, state, range, several }) => {
+        const isTaken = several && 'id' in several && (sort ?? 'id') === 'id';
+        const ranged = range && !isTaken ? { [sort ?? 'id']: range } : {};
+        return { kind, sort, order, filter: { owner, state, ...several, ...ranged } };
+      }),
+  );
+
+/** Asks for a page after another until the last. */
+async function walk({ kind, sort, order, filter }: List, limit: number): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await listOf(kind).page(filter, { limit, cursor, sort, order } as Asked<Item>);
+    items.push(...page.items);
+    cursor = page.next;
+    if (cursor === undefined) return items;
+  }
+}
+
+describe.each(KINDS.map((kind) => [kind.name, kind] as const))('The lists of %s', (_name, kind) => {
+  test.each([
+    ['alone', 1, false],
+    ['at once', 12, false],
+    ['at once in a transaction', 4, true],
+  ])('hold what sorting all rows finds, page by page: %s', async (_way, most, isTransaction) => {
+    const lists = fc.array(fc.tuple(list(kind), fc.integer({ min: 1, max: 100 })), {
+      minLength: 1,
+      maxLength: most,
+    });
+    await fc.assert(
+      fc.asyncProperty(lists, async (all) => {
+        // Some of one shape, with equal and with other values.
+        const others = all.map(([one, limit]): [List, number] => [
+          {
+            ...one,
+            filter: { ...one.filter, ...(typeof one.filter.owner === 'string' ? { owner: OWNERS[1] } : {}) },
+          },
+          limit,
+        ]);
+        const asked = most === 1 ? all : [...all, ...others, ...all];
+        const work = () => Promise.all(asked.map(([one, limit]) => walk(one, Math.max(limit, 9))));
+        const found = await (isTransaction ? Transactions.of(database).run(work) : work());
+        found.forEach((items, i) => expect(items).toEqual(expected(asked[i]![0])));
+      }),
+      { numRuns: most === 1 ? 150 : 40 },
+    );
+  });
+});
+
+test('The lists of several are read together by prepared statements, except those left to TypeORM', () => {
+  expect(KINDS.map((kind) => whyNotPrepared(database.getMetadata(kind)) === undefined)).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const texts = sent.map(({ text }) => text);
+  for (const part of [
+    'CROSS JOIN LATERAL',
+    'row_number() OVER',
+    'unnest($1::bigint[]) AS "one of"',
+    ' DESC LIMIT',
+  ]) {
+    expect(texts.filter((text) => text.includes(part)).length).toBeGreaterThan(0);
+  }
+});
+
+describe('A cursor', () => {
+  const rows = () => listOf(Numbered);
+  const cursorOf = async (filter: Filter<Item>, asked: Partial<Asked<Item>> = {}) =>
+    (await rows().page(filter, { limit: 1, ...asked })).next!;
+  const bare = (id: string) => Buffer.from(`after:${id}`).toString('base64url');
+
+  test('is good for its own filters and order, with any limit', async () => {
+    const lists: [Filter<Item>, Partial<Asked<Item>>][] = [
+      [{}, {}],
+      [{}, { order: 'desc' }],
+      [{}, { sort: 'label' }],
+      [{}, { sort: 'at' }],
+      [{}, { sort: 'at', order: 'desc' }],
+      [{ owner: '1' }, {}],
+      [{ owner: '2' }, {}],
+      [{ owner: '1', state: 'open' }, {}],
+      [{ state: null }, {}],
+      [{ state: ['open', 'shut'] }, {}],
+      [{ at: between(new Date(0)) }, { sort: 'at' }],
+      [{ at: between(undefined, new Date(2e12)) }, { sort: 'at' }],
+      [{ label: startingWith('L') }, { sort: 'label' }],
+    ];
+    const cursors = await Promise.all(lists.map(([filter, asked]) => cursorOf(filter, asked)));
+    for (const [i, [filter, asked]] of lists.entries()) {
+      for (const [j, cursor] of cursors.entries()) {
+        const page = rows().page(filter, { limit: 50, cursor, ...asked });
+        if (i === j)
+          expect((await page).items).toEqual(expected({ kind: Numbered, filter, ...asked }).slice(1, 51));
+        else await expect(page).rejects.toMatchObject({ code: 'invalid_cursor' });
+      }
+    }
+  });
+
+  test('is not that of another table', async () => {
+    const cursor = await cursorOf({});
+    await expect(listOf(Versioned).page({}, { limit: 1, cursor })).rejects.toMatchObject({
+      code: 'invalid_cursor',
+    });
+  });
+
+  test('means the same filter in another order, and the usual order by its name', async () => {
+    const cursor = await cursorOf({ owner: '1', state: ['shut', 'open'] });
+    const same = { state: ['open', 'shut', 'open'], owner: '1', n: undefined };
+    expect((await rows().page(same, { limit: 5, cursor, sort: 'id', order: 'asc' })).items).toHaveLength(5);
+  });
+
+  test('of 1.0.0 is good for every list in ascending order of ids, and for no other', async () => {
+    for (const filter of [{}, { owner: '1' }, { id: ['1', '5', '9'] }]) {
+      const found = await rows().page(filter, { limit: 100, cursor: bare('5') });
+      const all = expected({ kind: Numbered, filter });
+      expect(found.items).toEqual(all.filter(({ id }) => BigInt(id) > 5n).slice(0, 100));
+    }
+    for (const asked of [{ order: 'desc' }, { sort: 'n' }] as const)
+      await expect(rows().page({}, { limit: 1, cursor: bare('5'), ...asked })).rejects.toMatchObject({
+        code: 'invalid_cursor',
+      });
+  });
+
+  test.each([
+    ['at', ['', 'x', '2026-01-01', '2026-02-30T00:00:00.000Z', '-271821-04-20T00:00:00.000Z']],
+    ['day', ['', '2026-02-30', '2026-2-1', '2026-01-01T00:00:00.000Z']],
+    ['n', ['', '1.0', '2147483648', 'NaN']],
+    ['label', ['\0', undefined]],
+    ['id', ['1']],
+  ] as const)('with a forged value of %s is refused', async (sort, values) => {
+    const [mark, id] = Buffer.from(await cursorOf({}, { sort }), 'base64url')
+      .toString()
+      .split(':');
+    for (const value of values) {
+      const text = [mark, id, ...(value === undefined ? [] : [value])].join(':');
+      const cursor = Buffer.from(text).toString('base64url');
+      await expect(rows().page({}, { limit: 1, cursor, sort })).rejects.toMatchObject({
+        code: 'invalid_cursor',
+      });
+    }
+  });
+});
+
+test.each([
+  [{ n: between(1) }, {}, 'A list of Numbered has a range of n, so it must be sorted by that'],
+  [
+    { n: [1], owner: ['1'] },
+    {},
+    'A list of Numbered can be filtered by one list of values, and not by owner too',
+  ],
+  [{}, { sort: 'state' }, 'Numbered.state can be null'],
+  [{}, { sort: 'fine' }, 'Numbered.fine is finer than a millisecond'],
+  [{}, { sort: 'read' }, 'Numbered.read has a transformer'],
+  [{}, { sort: 'colour' }, 'Numbered has no column colour'],
+  [
+    { plain: startingWith('p') },
+    { sort: 'plain' },
+    "Numbered.plain has no prefixes: give the column the collation 'C'",
+  ],
+])('A list by %j and %j is refused', async (filter, asked, reason) => {
+  const page = listOf(Numbered).page(filter, { limit: 1, ...asked } as Asked<Item>);
+  await expect(page).rejects.toThrow(new TypeError(reason).message);
+});
+
+describe('A list of a large table', () => {
+  const LISTS: [Filter<Item>, Partial<Asked<Item>>][] = [
+    [{}, {}],
+    [{}, { sort: 'at' }],
+    [{}, { sort: 'label' }],
+    [{ at: between(new Date('2026-01-05T00:00:00Z'), new Date('2026-01-12T00:00:00Z')) }, { sort: 'at' }],
+    [{ at: between(new Date('2026-01-05T00:00:00Z')) }, { sort: 'at' }],
+    [{ at: between(undefined, new Date('2026-01-12T00:00:00Z')) }, { sort: 'at' }],
+    [{ label: startingWith('Luna 2') }, { sort: 'label' }],
+    [{ id: between('500', '20000') }, {}],
+    [{ owner: '7' }, {}],
+    [{ owner: '7' }, { sort: 'at' }],
+    [
+      { owner: '7', at: between(new Date('2026-01-05T00:00:00Z'), new Date('2026-01-12T00:00:00Z')) },
+      { sort: 'at' },
+    ],
+    [{ owner: ['3', '7', '9'] }, {}],
+    [{ owner: ['3', '7', '9'] }, { sort: 'at' }],
+    [{ state: 'rare' }, {}],
+    [{ state: null }, {}],
+    [{ state: ['rare', 'open'] }, {}],
+    [{ state: 'open', owner: '7' }, { sort: 'at' }],
+    [{ state: 'open', owner: ['7', '8'] }, { sort: 'at' }],
+    [{ state: null, owner: '7' }, { sort: 'at' }],
+    [{ id: ['5', '500', '5000'], owner: '7' }, { sort: 'at' }],
+  ];
+
+  /** Asks for pages of every list, one after the other and several at once, and returns the statements. */
+  async function record(): Promise<Sent[]> {
+    const rows = listOf(Large);
+    const asked = LISTS.flatMap(([filter, more]) =>
+      (['asc', 'desc'] as const).map((order) => ({ filter, order, ...more })),
+    );
+    const pages = await Promise.all(
+      asked.map(({ filter, ...more }) => rows.page(filter, { limit: 1, ...more })),
+    );
+    const all = asked.flatMap(({ filter, ...more }, i) =>
+      [20, 100].flatMap((limit) =>
+        [undefined, pages[i]!.next].map((cursor) => ({ filter, asking: { ...more, limit, cursor } })),
+      ),
+    );
+    sent.length = 0;
+    for (const { filter, asking } of all) await rows.page(filter, asking);
+    // Those of one shape that ask for different rows are read by one statement.
+    await Promise.all(
+      all.flatMap(({ filter, asking }) => {
+        const isFree = typeof filter.owner === 'string' && asking.cursor === undefined;
+        return [rows.page(filter, asking), rows.page(isFree ? { ...filter, owner: '8' } : filter, asking)];
+      }),
+    );
+    return [...new Map(sent.map((one) => [one.text + JSON.stringify(one.values), one])).values()];
+  }
+
+  test('is read from the index on its filters, its order and the id, and is neither searched nor sorted', async () => {
+    await database.query(`
+      INSERT INTO large (id, owner, state, label, at, day, n, read, fine, plain)
+      SELECT i, i % 10, CASE WHEN i % 9999 = 1 THEN 'rare' WHEN i % 3 > 0 THEN 'open' END, 'Luna ' || i,
+        '2026-01-01'::timestamptz + i * interval '1 minute', '2026-01-01', i, '', now(), ''
+      FROM generate_series(1, 30000) AS i`);
+    await database.query('VACUUM ANALYZE large');
+    const statements = await record();
+    expect(statements.some(({ text }) => text.includes('row_number() OVER'))).toBe(true);
+    const planner = await Planner.connect(url, ['large']);
+    const faults: string[] = [];
+    for (const statement of statements) {
+      for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
+        const found = await planner.faultsOf(statement, mode);
+        if (found.length > 0) faults.push(`${mode}: ${found.join()}: ${statement.text}`);
+      }
+    }
+    await planner.end();
+    expect(faults).toEqual([]);
+  }, 120_000);
+});
