@@ -6,6 +6,8 @@ import { CategoriesModule } from './categories/categories.module.js';
 import type { Config } from './config.js';
 import { MessagesModule } from './messages/messages.module.js';
 import { PetsModule } from './pets/pets.module.js';
+import { AuditModule } from './platform/access/audit/audit.module.js';
+import { ClosingModule } from './platform/access/closing/closing.module.js';
 import { IdempotencyModule } from './platform/access/idempotency/idempotency.module.js';
 import { LimitsModule } from './platform/access/limits/limits.module.js';
 import { ValidationPipe } from './platform/api/validation.pipe.js';
@@ -33,6 +35,8 @@ import { StoreModule } from './store/store.module.js';
 
     HealthModule,
     SiteModule,
+    AuditModule,
+    ClosingModule,
     IdempotencyModule,
     LimitsModule,
     DataModule,

@@ -2,11 +2,12 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Express } from 'express';
 import { dump } from 'js-yaml';
+import { ModulesContainer } from '@nestjs/core';
+import { declaredOperations, defaultId } from '../../api/declared-operations.js';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
 import type { Tag } from '../../api/operation-facts.js';
 import { StaticContent } from '../../server/static-content.js';
-import { declaredOperations, defaultId } from './declared.js';
 import { errorComponents } from './errors.js';
 import { finishOperation } from './operations.js';
 import { finishSchemas } from './schemas.js';
@@ -17,6 +18,9 @@ List, add and fetch the animals of a store; place orders for them; submit messag
 
 **First steps.** Create an account, create an API key with its email and password, and send that key with every other
 request: \`Authorization: Bearer <API key>\`.
+
+**Permissions.** A key may do what its list of permissions says, all that its account may if it was made without one; each
+operation names what it needs. A request without that is answered 403 \`permission_denied\`.
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
 \`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors).
@@ -32,7 +36,8 @@ JavaScript holds them too.
 **This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
 `.trim();
 
-const BASIC = 'Email (as the username) and password of an account, only for managing API keys.';
+const BASIC =
+  'Email (as the username) and password of an account, only for managing API keys and the account.';
 const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 
@@ -60,7 +65,7 @@ function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObje
 
 /** Completes every operation, and returns their tags. */
 function finishOperations(app: NestExpressApplication, document: OpenAPIObject, config: Config): Tag[] {
-  const declared = declaredOperations(app);
+  const declared = declaredOperations(app.get(ModulesContainer));
   const tags = new Map<string, Tag>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
