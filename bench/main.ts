@@ -11,7 +11,7 @@ import { soak } from './soak.js';
 import { summarize } from './summary.js';
 
 /** Load on every server before anything is measured, so that its code is compiled. */
-const WARM_UP = { connections: 16, seconds: 1 };
+const WARM_UP = { connections: 16, seconds: 5 };
 
 let database: Database | undefined;
 let servers: RunningServer[] = [];

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Request } from 'autocannon';
 import { PETS } from './database.js';
 import { encodeCursor } from './cursor.js';
@@ -33,6 +34,13 @@ const list = (i: number): Request => ({ method: 'GET', path: FIRST_PAGES[i % FIR
 const get = (): Request => ({ method: 'GET', path: `/v1/pets/${randomId()}` });
 const create = (i: number) =>
   post('/v1/pets', { name: `Bella ${i}`, categoryId: (i % 10) + 1, status: 'sold' });
+const keyed = (i: number): Request => ({
+  ...create(i),
+  setupRequest: (request) => ({
+    ...request,
+    headers: { ...request.headers, 'Idempotency-Key': randomUUID() },
+  }),
+});
 const page = (i: number): Request => ({
   method: 'GET',
   path: `/v1/pets?cursor=${encodeCursor(String(randomId()))}${FILTERS[i % FILTERS.length]}`,
@@ -51,6 +59,7 @@ export const OPERATIONS = {
   page: { title: 'List, deep page', requests: varied(page) },
   get: { title: 'Get by id', requests: varied(get) },
   create: { title: 'Create animal', requests: varied(create) },
+  keyed: { title: 'Create, with a key', requests: varied(keyed) },
   order: { title: 'Place order', requests: () => [] },
   message: { title: 'Submit message', requests: varied(message) },
   mix: { title: 'Mix 70/20/10', requests: varied((i) => mixed[MIX[i % MIX.length]!](i)) },

@@ -22,7 +22,7 @@ export interface Options {
   out?: string;
 }
 
-const FULL = { connections: '16,64', rounds: '3', seconds: '2' };
+const FULL = { connections: '1,16,64', rounds: '3', seconds: '2' };
 const QUICK = { connections: '64', rounds: '3', seconds: '0.5' };
 
 /** Reads the command line. @throws Error that says which option is wrong */
@@ -55,7 +55,7 @@ export function readOptions(args: string[]): Options {
     connections: (values.connections ?? connections).split(',').map((text) => toNumber('connections', text)),
     rounds: toNumber('rounds', values.rounds ?? rounds),
     seconds: toNumber('seconds', values.seconds ?? seconds),
-    warmUpSeconds: values.quick ? 0.2 : 0.5,
+    warmUpSeconds: values.quick ? 0.2 : 1,
     layers: values.layers,
     growth: values.growth,
     soakMinutes: values.soak === undefined ? undefined : toNumber('soak', values.soak),

@@ -3,6 +3,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { drawChart } from './chart.js';
 import { OPERATIONS } from './operations.js';
+import { goalsOf } from './goals.js';
 import type { Options } from './options.js';
 import { SERVERS } from './servers.js';
 import type { Row } from './summary.js';
@@ -15,8 +16,9 @@ const COLUMNS: [title: string, read: (row: Row) => string][] = [
   ['server CPU µs', ({ serverCpu }) => whole(serverCpu)],
   ['PostgreSQL CPU µs', ({ databaseCpu }) => whole(databaseCpu)],
   ['RSS MB', ({ memory }) => whole(memory)],
-  ['CPU, service ÷ peer', ({ cpuRatio }) => cpuRatio?.toFixed(2) ?? ''],
   ['req/s, service ÷ peer', ({ rateRatio }) => rateRatio?.toFixed(2) ?? ''],
+  ['CPU of both, service ÷ peer', ({ cpuRatio }) => cpuRatio?.toFixed(2) ?? ''],
+  ['p99, service ÷ peer', ({ p99Ratio }) => p99Ratio?.toFixed(2) ?? ''],
 ];
 
 /** The rows for one number of connections, as text for a terminal. */
@@ -60,6 +62,7 @@ function toMarkdown(rows: Row[], { connections, rounds, seconds }: Options, post
     '',
     '![Server CPU per request](chart.svg)',
     '',
+    ...goalsOf(rows),
     ...connections.flatMap((count) => [
       `## ${count} connections`,
       '',

@@ -14,9 +14,11 @@ export interface Row {
   databaseCpu: number;
   loaderCpu: number;
   memory: number;
-  /** The service's figure divided by this server's: below 1 the service needs less CPU, above 1 it answers more. */
-  cpuRatio?: number;
+  /** The service's figure divided by this server's: above 1 it answers more. */
   rateRatio?: number;
+  /** The same for CPU time, that of PostgreSQL included: below 1 the service needs less. */
+  cpuRatio?: number;
+  p99Ratio?: number;
 }
 
 /** One row for each operation, number of connections and server, in the order in which they first appear. */
@@ -26,7 +28,12 @@ export function summarize(measurements: Measurement[]): Row[] {
   return rows.map((row) => {
     const service = rows.find((one) => one.server === 'service' && isSameLoad(one, row));
     if (!service || row === service) return row;
-    return { ...row, cpuRatio: service.serverCpu / row.serverCpu, rateRatio: service.rate / row.rate };
+    return {
+      ...row,
+      rateRatio: service.rate / row.rate,
+      cpuRatio: cpuOf(service) / cpuOf(row),
+      p99Ratio: service.p99 / row.p99,
+    };
   });
 }
 
@@ -45,6 +52,10 @@ function toRow(rounds: Measurement[]): Row {
     loaderCpu: middle((one) => one.cpu),
     memory: middle((one) => one.memory),
   };
+}
+
+function cpuOf({ serverCpu, databaseCpu }: Row): number {
+  return serverCpu + databaseCpu;
 }
 
 function isSameLoad(one: Row, other: Row): boolean {

@@ -63,6 +63,8 @@ export class Config {
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
   /** What keys of new accounts may do, separated by commas; everything when left out. */
   @IsOptional() @AreListed(PERMISSION_NAMES) ACCOUNT_PERMISSIONS?: string;
+  /** Days for which the audit log is kept. */
+  @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
   /** Requests per minute for each API key; 0 is off. */
   @AsInteger() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
   /** Redis through which all instances share their counts. */
@@ -79,6 +81,8 @@ export class Config {
   @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  /** Days from its submission after which a message that was delivered or has failed is removed; without it, none is. */
+  @IsOptional() @AsInteger() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
   /** Lowest level that is logged: `info` logs every request, `warn` only those that fail with 5xx, with the reason. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port only for the metrics; without it, they are on that of the API. */

@@ -8,7 +8,7 @@ import {
   send,
   TIMESTAMP,
 } from './support/client.js';
-import { everythingStored, query, type Service, startService } from './support/service.js';
+import { createDatabase, everythingStored, query, type Service, startService } from './support/service.js';
 
 const PASSWORD = 'correct horse battery';
 
@@ -207,6 +207,21 @@ describe('HTTP Basic', () => {
     expect((await logInAs(email.replace('iris.k', 'IRIS.K'), PASSWORD)).status).toBe(200);
     for (const alike of ['\u0130ris.k', 'iris.\u212a', '\u0131ris.k', 'iri\u017f.k'])
       expectError(await logInAs(email.replace('iris.k', alike), PASSWORD), 401, 'invalid_credentials');
+  });
+
+  test('knows an email in any case in a Turkish database too, which has another lower case of I', async () => {
+    const turkish = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C'";
+    const there = await startService({ DATABASE_URL: await createDatabase(turkish) });
+    const [lower] = await query<{ i: string }>(there.databaseUrl, `SELECT lower('I') AS i`);
+    expect(lower!.i).toBe('\u0131');
+    const signUpThere = (email: string) =>
+      call(there, 'POST', '/v1/accounts', { body: { email, password: PASSWORD } });
+    const first = await signUpThere('INFO@example.com');
+    const second = await signUpThere('info@example.com');
+    const credentials = { email: 'Info@example.com', password: PASSWORD };
+    const logged = await call(there, 'GET', '/v1/api-keys', { account: credentials });
+    await there.stop();
+    expect([first, second, logged].map(({ status }) => status)).toEqual([201, 409, 200]);
   });
 
   test('refuses two Authorization headers, even with the same credentials', async () => {

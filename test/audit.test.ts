@@ -1,6 +1,6 @@
 import { call, createAccount, createKey, type Credentials } from './support/client.js';
 import { Customer } from './support/customer.js';
-import { runNode } from './support/npm.js';
+import { eventually, runNode } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -169,5 +169,19 @@ describe('The audit log', () => {
   test('is not changed by anyone, and what is not old is not removed', async () => {
     for (const sql of [`UPDATE audit_log SET action = 'x'`, `DELETE FROM audit_log`])
       await expect(query(service.databaseUrl, sql)).rejects.toThrow('cannot be changed');
+  });
+
+  test('keeps records for as many days as AUDIT_RETENTION_DAYS says', async () => {
+    await query(
+      service.databaseUrl,
+      `INSERT INTO audit_log (created_at, actor, account_id, action)
+       SELECT now() - make_interval(days => days), 'account', 0, days || ' days' FROM unnest(ARRAY[1, 2, 3, 40]) AS days`,
+    );
+    const kept = () => audit('--account', '0').then((all) => all.map(({ action }) => action));
+    expect(await kept()).toHaveLength(4);
+    const other = await startService({ DATABASE_URL: service.databaseUrl, AUDIT_RETENTION_DAYS: '3' });
+    await eventually(async () => (await kept()).length === 2);
+    expect(await kept()).toEqual(['1 days', '2 days']);
+    await other.stop();
   });
 });

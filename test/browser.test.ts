@@ -30,7 +30,7 @@ if (!executablePath)
 const ARGS = ['disable-gpu', 'disable-quic', 'disable-component-update', 'disable-sync', 'no-first-run'];
 
 // Swagger UI takes half a second of computing for each operation that is opened.
-const SLOW = 90_000;
+const SLOW = 240_000;
 
 /** A page that is open, and what went wrong on it. */
 interface Visit {
@@ -675,7 +675,7 @@ async function visit({
 }: BrowserContextOptions & { on?: Service } = {}): Promise<Visit> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(SLOW / 3);
   const troubles: string[] = [];
   context.on('request', (request) => {
     if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== on.url)

@@ -257,6 +257,27 @@ describe('A failing database', () => {
     proxy.stop();
   });
 
+  test('that answers late leaves a line in the log that names a request which ran out of its time', async () => {
+    const proxy = await Proxy.start(service.databaseUrl);
+    const other = await startService({ DATABASE_URL: proxy.url });
+    await call(other, 'GET', '/v1/pets', { key: await createKey(service) });
+    const key = await createKey(service);
+    // The look-ups of the key and of an earlier answer, and a transaction of several statements.
+    proxy.delay(600);
+    const headers = { 'Idempotency-Key': randomUUID(), 'X-Request-Id': 'a-late-one' };
+    const answer = await call(other, 'POST', '/v1/pets', {
+      key,
+      body: { name: 'Luna', categoryId: 1 },
+      headers,
+    });
+    const line = 'POST /v1/pets, request a-late-one';
+    await eventually(() => other.output().includes(line), 5_000).catch(() => {});
+    await other.stop();
+    proxy.stop();
+    expectError(answer, 503, 'service_unavailable');
+    expect(other.output()).toContain(line);
+  });
+
   test('that lacks a table makes every operation answer 500, disclosing nothing', async () => {
     const databaseUrl = await createDatabase();
     const other = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug' });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, createKey, expectError } from './support/client.js';
 import { readMetrics, valueOf } from './support/metrics.js';
@@ -57,6 +58,12 @@ const jobs = (databaseUrl: string) =>
     databaseUrl,
     `SELECT id, state FROM pgboss.job WHERE name = 'messages'`,
   );
+
+/** The id of a message that was submitted so many days ago, and a second more. */
+function idFrom(daysAgo: number): string {
+  const hex = (Date.now() - daysAgo * 24 * 60 * 60 * 1000 - 1_000).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
+}
 
 const countMessages = async (databaseUrl: string) =>
   (await query<{ count: number }>(databaseUrl, 'SELECT count(*)::int FROM messages'))[0]!.count;
@@ -139,6 +146,38 @@ describe('A message', () => {
       return (await statusOf(id)) === 'failed';
     });
   });
+});
+
+test('Messages that are done are removed when their days are over, if a number of days is set, and no others', async () => {
+  const databaseUrl = await createDatabase();
+  const keeping = await startService({ DATABASE_URL: databaseUrl, ...receiver.env });
+  const by = await createKey(keeping);
+  const store = async (daysAgo: number, status: string): Promise<string> => {
+    const sql = `INSERT INTO messages (id, account_id, message, status) SELECT $1, id, 'x', $2 FROM accounts`;
+    const id = idFrom(daysAgo);
+    await query(databaseUrl, sql, [id, status]);
+    return id;
+  };
+  const over = [await store(30, 'delivered'), await store(30, 'failed'), await store(3_000, 'delivered')];
+  const kept = [await store(29, 'delivered'), await store(29, 'failed'), await store(3_000, 'queued')];
+  // More than go into one batch.
+  await query(
+    databaseUrl,
+    `INSERT INTO messages (id, account_id, message, status)
+     SELECT (left($1, 24) || lpad(to_hex(n), 12, '0'))::uuid, id, 'x', 'delivered'
+     FROM accounts, generate_series(1, 2500) AS n`,
+    [idFrom(31)],
+  );
+  const retention = { DATABASE_URL: databaseUrl, MESSAGES_RETENTION_DAYS: '30', ...receiver.env };
+  await (await startService({ ...retention, ROLE: 'api' })).stop();
+  expect(await countMessages(databaseUrl)).toBe(2_506);
+  const removing = await startService(retention);
+  await eventually(async () => (await countMessages(databaseUrl)) <= kept.length);
+  const answers = await Promise.all(
+    [...kept, ...over].map((id) => call(keeping, 'GET', `/v1/messages/${id}`, { key: by })),
+  );
+  await Promise.all([keeping, removing].map((one) => one.stop()));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404, 404, 404]);
 });
 
 describe('The operator', () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { And, type FindOptionsOrder, In, IsNull, MoreThan, type ObjectLiteral } from 'typeorm';
@@ -8,6 +9,7 @@ import { Category } from '../src/categories/category.entity.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import type { Filter } from '../src/platform/data/rows.js';
+import { Transactions } from '../src/platform/data/transactions.js';
 import { Order, OrderStatus } from '../src/store/order.entity.js';
 import { connect, type Connected } from './support/database.js';
 import { query, type Service, startService } from './support/service.js';
@@ -251,6 +253,17 @@ test('Rows with missing references cost neither connections nor the other rows t
   expect(connected.sent.length).toBeLessThanOrEqual(2);
   await expect(add(4)).rejects.toThrow('violates foreign key constraint "pets_category_id_fkey"');
   expect(removed).not.toHaveBeenCalled();
+});
+
+test('What a transaction has not waited for is refused, and not done outside of it', async () => {
+  let late: Promise<unknown> | undefined;
+  await Transactions.of(connected.database).run(async () => {
+    late = sleep(100).then(() => fast(Category).addRow({ name: 'Late' }));
+    late.catch(() => {});
+    await fast(Category).addRow({ name: 'In time' });
+  });
+  await expect(late).rejects.toThrow('The transaction has ended before all of its work was done');
+  expect(await plain(Category).countBy({ name: In(['Late', 'In time']) })).toBe(1);
 });
 
 test('Rows that are changed become what TypeORM would make them', async () => {

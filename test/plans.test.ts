@@ -18,6 +18,7 @@ import { ApiKeysService } from '../src/auth/api-keys.service.js';
 import { INVITATIONS, KEYS, newSecret } from '../src/auth/secret.js';
 import { CategoriesService } from '../src/categories/categories.service.js';
 import { Category } from '../src/categories/category.entity.js';
+import { Sweeps } from '../src/platform/data/sweeps.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { IdempotencyService } from '../src/platform/access/idempotency/idempotency.service.js';
 import { Message } from '../src/messages/message.entity.js';
@@ -213,7 +214,12 @@ async function record(): Promise<Sent[]> {
   const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
   const outbox = new Outbox(database, transactions);
   const messages = new MessagesService(rowsOf(Message), outbox, transactions, closing);
-  const idempotency = new IdempotencyService(rowsOf(IdempotencyKey), transactions, database, closing);
+  const idempotency = new IdempotencyService(
+    rowsOf(IdempotencyKey),
+    transactions,
+    new Sweeps(database),
+    closing,
+  );
   const by = { accountId: '1' };
   const ids = Array.from({ length: 100 }, (_, i) => String(i * 290 + 1));
   const cursors = [undefined, ...['0', '15000', '29999'].map(cursorOf)];

@@ -1,9 +1,10 @@
 import { Column, CreateDateColumn, Entity, Index } from 'typeorm';
 import { IdColumn } from '../platform/data/columns.js';
 
-/** A user of the service. Emails are unique regardless of case (the index is on `lower(email)`). */
+/** A user of the service. Emails are unique regardless of case: the index is on `lower(email COLLATE "C")`. */
 @Entity('accounts')
 @Index('accounts_email_key', { synchronize: false })
+@Index('accounts_normal_email_key', { synchronize: false })
 export class Account {
   @IdColumn('accounts_pkey')
   id!: string;

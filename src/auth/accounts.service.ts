@@ -42,9 +42,7 @@ export class AccountsService {
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     return this.transactions.run(async () => {
       if (!by.isOperator) await this.invitations.use(invitation);
-      const account = await this.accounts
-        .addRow({ email, passwordHash, permissions })
-        .catch(violation('accounts_email_key', 'account_exists'));
+      const account = await unlessTaken(this.accounts.addRow({ email, passwordHash, permissions }));
       const details = { permissions: permissions ?? 'all' };
       await this.audit.add({ by: { ...by, accountId: account.id }, action: 'account.created', details });
       return account;
@@ -74,7 +72,7 @@ export class AccountsService {
     values: Partial<Pick<Account, 'email' | 'passwordHash' | 'permissions' | 'closedAt'>>,
   ): Promise<void> {
     if (Object.values(values).every((value) => value === undefined)) return;
-    await this.accounts.updateRows({ id }, values).catch(violation('accounts_email_key', 'account_exists'));
+    await unlessTaken(this.accounts.updateRows({ id }, values));
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
@@ -89,13 +87,22 @@ export class AccountsService {
     return (await this.byEmail(email)?.getOne())?.id ?? null;
   }
 
-  /** Null if no account can have this email. Both sides of the comparison go through the function of the index. */
-  private byEmail(email: string) {
-    if (normalEmail(email) === null) return null;
+  /** Null if no account can have this email. */
+  private byEmail(text: string) {
+    const email = normalEmail(text);
+    if (email === null) return null;
+    // The expression of `accounts_normal_email_key`.
     return this.accounts
       .createQueryBuilder('account')
-      .where('lower(account.email) = lower(:email)', { email });
+      .where('lower(account.email COLLATE "C") = :email', { email });
   }
+}
+
+/** Refuses an email that another account has, by whichever of the two indexes PostgreSQL looks at first. */
+function unlessTaken<T>(change: Promise<T>): Promise<T> {
+  return change
+    .catch(violation('accounts_normal_email_key', 'account_exists'))
+    .catch(violation('accounts_email_key', 'account_exists'));
 }
 
 function stillOpen(account: Account | null): Account {

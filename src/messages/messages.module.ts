@@ -3,6 +3,7 @@ import { DataModule } from '../platform/data/data.module.js';
 import { Config } from '../config.js';
 import { DeliveryMetrics } from './delivery/delivery-metrics.js';
 import { MessageDelivery } from './delivery/message-delivery.js';
+import { MessageRetention } from './delivery/message-retention.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
@@ -18,6 +19,7 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
     Outbox,
     MessageDelivery,
     DeliveryMetrics,
+    MessageRetention,
     { provide: Transport, inject: [Config], useFactory: webhook },
   ],
 })

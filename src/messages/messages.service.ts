@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
+import { settled } from '../platform/data/settled.js';
 import { Transactions } from '../platform/data/transactions.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
@@ -37,8 +38,8 @@ export class MessagesService {
   }
 
   private async storeAll(messages: NewMessage[]): Promise<Message[]> {
-    const stored = await this.messages.addRows(messages);
-    await this.outbox.add(stored.map(({ id }) => id));
+    const ids = messages.map(({ id }) => id);
+    const [stored] = await settled([this.messages.addRows(messages), this.outbox.add(ids)]);
     return stored;
   }
 }

@@ -26,12 +26,12 @@ export class AuditLog1795269600002 implements MigrationInterface {
   }
 }
 
-/** Whatever the code does, records of the last day stay as they are. */
+/** Whatever the code does, records stay as they are, and those of the last 23 hours cannot be removed. */
 async function appendOnly(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_change_of_audit_log() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF TG_OP = 'DELETE' AND OLD.created_at < now() - interval '1 day' THEN RETURN OLD; END IF;
+      IF TG_OP = 'DELETE' AND OLD.created_at < now() - interval '23 hours' THEN RETURN OLD; END IF;
       RAISE EXCEPTION 'records of the audit log cannot be changed';
     END $$`);
   await runner.query(`

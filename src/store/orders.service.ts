@@ -111,7 +111,8 @@ export class OrdersService {
       taken.map(({ by, petId }) => ({ accountId: by.accountId, petId, status: OrderStatus.Placed })),
     );
     await this.audit.add(...orders.map((order, i) => changeOf(taken[i]!.by, order, OrderStatus.Placed)));
-    return placements.map((one) => orders[taken.indexOf(one)]);
+    const made = new Map(taken.map((one, i) => [one, orders[i]]));
+    return placements.map((one) => made.get(one));
   }
 }
 

@@ -17,6 +17,8 @@ import { Probe } from './support/probes.js';
 const FLOOD = fileURLToPath(new URL('support/flood.js', import.meta.url));
 const FLOOD_SOCKETS = 4_000;
 const FLOOD_SECONDS = 8;
+/** The time-out of the liveness probe in `deploy/k8s`, of which three in a row must fail. */
+const PROBE_MS = 3_000;
 
 let database: DatabaseServer;
 let service: Service;
@@ -135,9 +137,12 @@ test('Far more requests than the service can serve are answered or refused, whil
     wrong: string[];
     slowestMs: number;
   };
-  const liveMs = Math.round(Math.max(...live.outcomes.map(durationOf)));
-  // Node accepts one connection per turn of its event loop and socket: a new one waits behind earlier ones.
-  const newcomerMs = Math.round(Math.max(...newcomer.outcomes.map(durationOf)));
+  const [liveMs, newcomerMs] = [live, newcomer].map(({ outcomes }) =>
+    Math.round(Math.max(...outcomes.map(durationOf))),
+  );
+  // A new connection waits behind those made before it in the same second, one a turn of the event loop on each socket,
+  // and is first read in the turn after: as long as the machine needs for the crowd. On a single socket it would wait for
+  // all of the flood.
   record({
     fault: `Overload, ${FLOOD_SOCKETS} sockets`,
     statuses: Object.entries(statuses)
@@ -150,7 +155,8 @@ test('Far more requests than the service can serve are answered or refused, whil
   expect(wrong).toEqual([]);
   expect(Object.keys(statuses).filter((status) => !['200', '201', '503'].includes(status))).toEqual([]);
   expect(countStatuses(live.outcomes)).toBe(`200×${live.outcomes.length}`);
-  expect(liveMs).toBeLessThan(500);
-  expect(newcomerMs).toBeLessThan(1_000);
+  expect(liveMs).toBeLessThan(PROBE_MS);
+  expect(countStatuses(newcomer.outcomes)).toBe(`200×${newcomer.outcomes.length}`);
+  expect(newcomerMs).toBeLessThan(PROBE_MS * 2);
   expect(memory('VmHWM')).toBeLessThan(800);
 });

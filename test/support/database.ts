@@ -1,10 +1,13 @@
 import { globSync } from 'node:fs';
-import { Client } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { Config } from '../../src/config.js';
 import { commandOptions } from '../../src/platform/database/connection-options.js';
+import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
 import { ROOT } from './npm.js';
+
+const PATIENCE_MS = 30_000;
 
 /** A statement as it was sent to PostgreSQL. */
 export interface Sent {
@@ -36,7 +39,7 @@ export async function connect(
   const options = commandOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
   const extra: object = { max: 10, Client: recording(sent) };
-  const connectTimeoutMS = 30_000;
+  const connectTimeoutMS = PATIENCE_MS;
   const entities = more.entities ?? (await loadEntities());
   const database = await new DataSource({
     ...options,
@@ -48,14 +51,24 @@ export async function connect(
   return { database, sent };
 }
 
-/** A client that records what it is given. */
+/** The service's client, but patient, and it records what it is given. */
 function recording(sent: Sent[]): typeof Client {
-  return class extends Client {
-    override query(...args: unknown[]): never {
-      const [query, values = []] = args as [string | { text: string; values?: unknown[] }, unknown[]?];
-      if (typeof query === 'string') sent.push({ text: query, values: Array.isArray(values) ? values : [] });
-      else sent.push({ text: query.text, values: query.values ?? [] });
-      return super.query(...(args as [string])) as never;
+  return class extends DeadlineClient {
+    constructor(config?: string | ClientConfig) {
+      super(config, PATIENCE_MS);
+      const { query } = this;
+      const record = (...args: [string]) => {
+        const [what, values] = args as [string | Statement, unknown?];
+        if (typeof what === 'string') sent.push({ text: what, values: Array.isArray(values) ? values : [] });
+        else sent.push({ text: what.text, values: what.values ?? [] });
+        return (query as (...all: unknown[]) => unknown).apply(this, args);
+      };
+      Object.assign(this, { query: record });
     }
   };
+}
+
+interface Statement {
+  text: string;
+  values?: unknown[];
 }

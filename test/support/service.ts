@@ -55,10 +55,10 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/** Creates an empty database on the PostgreSQL of the tests. */
-export async function createDatabase(): Promise<string> {
+/** Creates an empty database on the PostgreSQL of the tests. `options` are those of CREATE DATABASE. */
+export async function createDatabase(options = ''): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name}`);
+  await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name} ${options}`);
   const url = new URL(process.env.TEST_DATABASE_URL!);
   url.pathname = `/${name}`;
   return url.href;

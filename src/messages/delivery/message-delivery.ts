@@ -14,6 +14,7 @@ import { Deliveries } from './deliveries.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryRecords, type MessageJob } from './delivery-records.js';
 import { JobsDatabase } from './jobs-database.js';
+import { MessageRetention } from './message-retention.js';
 import { createBoss, QUEUE } from './queue.js';
 import { ThrottledWarning } from '../../platform/telemetry/throttled-warning.js';
 
@@ -42,11 +43,14 @@ export class MessageDelivery implements OnApplicationBootstrap, OnModuleDestroy,
     private readonly config: Config,
     @Inject(Transport) private readonly transport: Transport | null,
     private readonly metrics: DeliveryMetrics,
+    private readonly retention: MessageRetention,
   ) {}
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
-    if (this.config.ROLE !== 'api' && this.transport) void this.start(this.transport);
+    if (this.config.ROLE === 'api' || !this.transport) return;
+    this.retention.start();
+    void this.start(this.transport);
   }
 
   /** Takes no more messages; those under way continue while the HTTP server finishes its requests. */

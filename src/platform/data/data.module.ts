@@ -10,6 +10,7 @@ import {
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral } from 'typeorm';
 import { FastRepository } from './fast-repository.js';
+import { Sweeps } from './sweeps.js';
 import { whyNotPrepared } from './why-not-prepared.js';
 import { Transactions } from './transactions.js';
 
@@ -20,7 +21,7 @@ const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 /** Gives a service the `FastRepository` of an entity that its module has from `DataModule.forFeature`. */
 export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
 
-/** Gives every module the transactions, and features the repositories of their entities. */
+/** Gives every module the transactions and sweeps, and features the repositories of their entities. */
 @Global()
 @Module({
   providers: [
@@ -29,8 +30,9 @@ export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
       inject: [DataSource],
       useFactory: (database: DataSource) => Transactions.of(database),
     },
+    Sweeps,
   ],
-  exports: [Transactions],
+  exports: [Transactions, Sweeps],
 })
 export class DataModule implements OnApplicationBootstrap {
   private readonly logger = new Logger('Data');

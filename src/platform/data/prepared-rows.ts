@@ -46,8 +46,8 @@ export class PreparedRows implements Rows {
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {
     const all = values.map((one) => this.shape.withInitial(one));
-    const [given] = all.map((one) => this.given(one));
-    const areAlike = all.every((one) => namesOf(this.given(one) ?? []) === namesOf(given ?? []));
+    const [given, ...others] = all.map((one) => this.given(one));
+    const areAlike = others.every((other) => namesOf(other ?? []) === namesOf(given ?? []));
     // SQL has no type for a list of lists.
     if (!given?.length || !areAlike || given.some(({ isArray }) => isArray))
       return this.plain.addAll(manager, values);
@@ -117,10 +117,8 @@ export class PreparedRows implements Rows {
   /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */
   private given(values: ObjectLiteral): ShapeColumn[] | undefined {
     const { columns, entity } = this.shape;
-    const isSet = (name: string) => values[name] !== undefined;
-    if (Object.keys(values).some((name) => isSet(name) && entity.findRelationWithPropertyPath(name)))
-      return undefined;
-    return columns.filter(({ property }) => isSet(property));
+    if (entity.relations.some(({ propertyPath }) => values[propertyPath] !== undefined)) return undefined;
+    return columns.filter(({ property }) => values[property] !== undefined);
   }
 
   private sought(where: ObjectLiteral): ShapeColumn[] {

@@ -10,7 +10,7 @@ const BATCH = { first: 1_000, least: 100, most: 10_000 };
 const QUICK_MS = 100;
 
 /** Rows that are no longer needed. */
-interface Old<Entity> {
+export interface Old<Entity> {
   /** The column that they are told by: of a list of properties, all values below these. */
   before: { readonly [Key in keyof Entity]?: string | Date };
   /** Values that they have besides; one of a list. */

@@ -1,15 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
 import { TIMEOUTS } from '../database/timeouts.js';
+import { inNewTransaction } from './quick-transaction.js';
 import { Together, made } from './together.js';
 
 /** A transaction, and whether it has to be undone. */
 interface Open {
   manager: EntityManager;
+  /** Whether it is being ended: what is still asked for would be done outside of it. */
+  isOver: boolean;
   failure?: { error: unknown };
 }
+
+const LOCK = {
+  name: 'try_lock',
+  text: 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint))',
+};
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -29,9 +38,14 @@ export class Transactions {
     return transactions;
   }
 
-  /** TypeORM's manager of the open transaction, else that of no transaction. */
+  /**
+   * TypeORM's manager of the open transaction, else that of no transaction.
+   * @throws Error when that transaction has ended: somebody has not waited for all of its work
+   */
   get manager(): EntityManager {
-    return this.open.getStore()?.manager ?? this.database.manager;
+    const open = this.open.getStore();
+    if (open?.isOver) throw new Error('The transaction has ended before all of its work was done');
+    return open?.manager ?? this.database.manager;
   }
 
   /**
@@ -49,20 +63,32 @@ export class Transactions {
     }
   }
 
+  /**
+   * Takes a lock on a name of somebody's until the open transaction ends, unless it is taken: nobody waits for it.
+   * @param owner an int64: the same name of another is another lock
+   */
+  async tryLock(name: string, owner: string): Promise<boolean> {
+    const client = (await this.manager.queryRunner!.connect()) as PoolClient;
+    const [[isMine]] = (await Connections.of(this.database).run(client, LOCK, [name, owner])) as [[boolean]];
+    return isMine;
+  }
+
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const begun = async (own: EntityManager) => {
-      const open: Open = { manager: own };
+      const open: Open = { manager: own, isOver: false };
       const timer = await limit(own);
       try {
         const result = await this.open.run(open, () => work(own));
         if (open.failure) throw open.failure.error;
         return result;
       } finally {
+        open.isOver = true;
         clearTimeout(timer);
       }
     };
-    return manager.queryRunner?.isTransactionActive ? begun(manager) : manager.transaction(begun);
+    if (!manager.queryRunner) return inNewTransaction(this.database, begun);
+    return manager.queryRunner.isTransactionActive ? begun(manager) : manager.transaction(begun);
   }
 
   /**

@@ -29,6 +29,8 @@ export interface BatchCounts {
 export class Batcher<Item, Answer> {
   private waiting?: Batch<Item, Answer>;
   private underWay = 0;
+  /** Whether the last batch was for more than one. */
+  private isCrowded = false;
   private timer?: NodeJS.Timeout;
 
   /**
@@ -51,9 +53,11 @@ export class Batcher<Item, Answer> {
   }
 
   private open(): Batch<Item, Answer> {
-    // With none under way, it is sent at the end of this turn of the event loop, with whatever else is added in it.
-    if (this.underWay === 0) setImmediate(this.flush);
-    else this.timer = setTimeout(this.flush, MAX_WAIT_MS);
+    // With none under way, it is sent at once; if lately there were several, with those that come in the same turn of the
+    // event loop.
+    if (this.underWay > 0) this.timer = setTimeout(this.flush, MAX_WAIT_MS);
+    else if (this.isCrowded) setImmediate(this.flush);
+    else queueMicrotask(this.flush);
     const span = tracing.active?.share();
     return (this.waiting = { items: [], span, ...Promise.withResolvers<Answer>() });
   }
@@ -66,6 +70,7 @@ export class Batcher<Item, Answer> {
     this.underWay++;
     this.counts.sent++;
     const { items, span } = batch;
+    this.isCrowded = items.length > 1;
     const send = () => this.send(items);
     // It belongs to none of those whom it answers.
     const sent = outside(() => (span ? span.run(send) : send()));

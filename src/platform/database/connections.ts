@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
+import { runPrepared, type Statement } from './prepared-query.js';
 import { Replicas } from './replicas/replicas.js';
 
 /** TypeORM's options, and those that it does not have. */
@@ -13,16 +14,8 @@ export type ConnectionOptions = PostgresDataSourceOptions & {
   readonly preparesStatements?: boolean;
 };
 
-/** A statement with fixed SQL. A connection parses it once, under its name, and from then on only runs it. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
-
 /** SQLSTATEs after which the server closes the connection: it stops, or has waited too long for a transaction. */
 const ENDED = /^(?:08|57P|25P03)/;
-
-const rowMode = 'array';
 
 const known = new WeakMap<DataSource, Connections>();
 
@@ -58,15 +51,14 @@ export class Connections {
   /** The rows of a statement, each an array of column values. */
   async run(
     connection: Pool | PoolClient,
-    { name, text }: Statement,
+    statement: Statement,
     values: readonly unknown[],
   ): Promise<unknown[][]> {
-    const query = { name: this.prepares ? name : undefined, text, values: values as unknown[], rowMode };
-    if (!(connection instanceof Pool)) return (await connection.query<unknown[]>(query)).rows;
+    if (!(connection instanceof Pool)) return this.send(connection, statement, values);
     // `Pool.query` would close the connection at any error, also one that is an ordinary answer.
     const client = await connection.connect();
     try {
-      const { rows } = await client.query<unknown[]>(query);
+      const rows = await this.send(client, statement, values);
       client.release();
       return rows;
     } catch (error) {
@@ -78,6 +70,16 @@ export class Connections {
   /** Closes those to replicas; TypeORM closes its own. */
   async close(): Promise<void> {
     await this.replicas?.close();
+  }
+
+  private async send(
+    client: PoolClient,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<unknown[][]> {
+    if (this.prepares) return runPrepared(client, statement, values);
+    const query = { text: statement.text, values: values as unknown[], rowMode: 'array' as const };
+    return (await client.query<unknown[]>(query)).rows;
   }
 }
 

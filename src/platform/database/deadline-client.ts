@@ -9,6 +9,8 @@ defaults.parseInputDatesAsUTC = true;
 interface Internals {
   connection: { stream: Socket };
   readyForQuery: boolean;
+  /** Whether a statement is sent while there is still another to be answered. */
+  pipeline: boolean;
 }
 
 /**
@@ -17,6 +19,13 @@ interface Internals {
  * while its answer is still to come, before that of the next statement.
  */
 export class DeadlineClient extends Client {
+  /** What is asked for before anything else happens goes out together: each packet wakes the server. */
+  override readonly query = ((...args: [string]) => {
+    this.gather();
+    return super.query(...args);
+  }) as Client['query'];
+  private isGathering = false;
+
   /** @param silenceMs how long the server may stay silent while a statement runs */
   constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
@@ -24,6 +33,7 @@ export class DeadlineClient extends Client {
     // the connection would end the process.
     this.on('error', () => {});
     const client = this as unknown as Internals;
+    client.pipeline = true;
     client.connection.stream.setTimeout(silenceMs, () => {
       if (!client.readyForQuery) this.terminate('the database has fallen silent');
     });
@@ -33,5 +43,16 @@ export class DeadlineClient extends Client {
   terminate(reason: string): void {
     const { stream } = (this as unknown as Internals).connection;
     stream.destroy(new Error(`Connection terminated: ${reason}`));
+  }
+
+  private gather(): void {
+    if (this.isGathering) return;
+    this.isGathering = true;
+    const { stream } = (this as unknown as Internals).connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.isGathering = false;
+      stream.uncork();
+    });
   }
 }

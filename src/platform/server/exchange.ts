@@ -1,10 +1,19 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
+import { Logger } from '@nestjs/common';
 import { ApiError } from '../api/api-error.js';
 import { TIMEOUTS } from '../database/timeouts.js';
+import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { writeError } from './error-response.js';
 import type { Client, Overload } from './overload.js';
+import { requestIdOf } from '../api/request-id.js';
+import type { ObservedRequest } from './request-observer.js';
 
 type Answer = ServerResponse & { exchange?: Exchange };
+
+const late = new ThrottledWarning(
+  new Logger('Deadline'),
+  `Requests were answered 503 after ${TIMEOUTS.request} ms, while their work went on`,
+);
 
 /** A request and its answer. It counts as work until the answer has been written, however long its client reads. */
 export class Exchange {
@@ -17,7 +26,7 @@ export class Exchange {
   private counted?: Client;
 
   constructor(
-    readonly request: IncomingMessage,
+    readonly request: ObservedRequest,
     readonly response: ServerResponse,
     /** Where it comes from, as `networkOf` says. */
     readonly client: string,
@@ -55,8 +64,9 @@ export class Exchange {
 
   /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
   private expire(): void {
-    const cause = new Error('the request has taken too long');
-    writeError(this.response, new ApiError('service_unavailable', undefined, { cause }));
+    const { method, route } = this.request;
+    late.add(`${method} ${route?.path ?? 'of no route'}, request ${requestIdOf(this.response)}`);
+    writeError(this.response, new ApiError('service_unavailable'));
   }
 }
 

@@ -39,7 +39,7 @@ export class AuditLog {
 
   /** Records changes. Call it in their transaction: either both are there, or neither. */
   async add(...changes: Change[]): Promise<void> {
-    await this.records.addRows(changes.map(recordOf));
+    if (changes.length > 0) await this.records.addRows(changes.map(recordOf));
   }
 
   /** Reads records, oldest first. */

@@ -1,22 +1,16 @@
-import {
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type BeforeApplicationShutdown,
-} from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { AccountClosing } from '../closing/account-closing.js';
-import { sweep } from '../../data/sweep.js';
+import { Sweeps } from '../../data/sweeps.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 
-const LIFETIME_MS = 24 * 60 * 60 * 1000;
-const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
+/** For so many hours an answer is given again. */
+export const LIFETIME_HOURS = 24;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
 interface KeyedRequest {
@@ -25,23 +19,19 @@ interface KeyedRequest {
   requestHash: Buffer;
 }
 
-/** Makes a retried write happen once: its first answer is stored with it, and given again for a day. */
+/** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(IdempotencyService.name);
+export class IdempotencyService implements OnApplicationBootstrap {
   private readonly running = new Set<string>();
   /** Looks up stored answers in batches: a thousand retries at once take one query, not every connection. */
   private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>((requests) =>
     this.findAll(requests),
   );
-  private sweeper?: NodeJS.Timeout;
-  private sweeping?: Promise<void>;
-  private readonly stopping = new AbortController();
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
-    private readonly database: DataSource,
+    private readonly sweeps: Sweeps,
     closing: AccountClosing,
   ) {
     closing.erases(IdempotencyKey);
@@ -76,56 +66,26 @@ export class IdempotencyService implements OnApplicationBootstrap, BeforeApplica
   }
 
   private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
-    return this.transactions.run(async (transaction) => {
-      const isFirst = await lock(transaction, request);
-      const { accountId, key, requestHash } = request;
-      const stored = answerOf(await this.keys.findRow({ accountId, key }), request);
+    const { accountId, key, requestHash } = request;
+    return this.transactions.run(async () => {
+      // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection.
+      const isFirst = await this.transactions.tryLock(key, accountId);
+      const found = await this.keys.findRow({ accountId, key });
+      const stored = answerOf(found, request);
       if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
-      // Only a row that has expired can be in the way.
-      await transaction.upsert(
-        IdempotencyKey,
-        { accountId, key, requestHash, ...answer, createdAt: new Date() },
-        ['accountId', 'key'],
-      );
+      const values = { requestHash, ...answer, createdAt: new Date() };
+      // What was found has expired.
+      if (found) await this.keys.updateRows({ accountId, key }, values);
+      else await this.keys.addRow({ accountId, key, ...values });
       return { answer, isReplayed: false };
     });
   }
 
-  /** Sweeps at once, and then at intervals. */
   onApplicationBootstrap(): void {
-    this.sweeping = this.sweep();
-    this.sweeper = setInterval(() => (this.sweeping = this.sweep()), SWEEP_INTERVAL_MS).unref();
+    this.sweeps.start(IdempotencyKey, () => ({ before: { createdAt: expiry() } }));
   }
-
-  /** Before the connections are closed, which a sweep that is under way still needs. */
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.sweeper);
-    this.stopping.abort();
-    await this.sweeping;
-  }
-
-  /** Deletes what has expired. Every instance may do so at any time. */
-  private async sweep(): Promise<void> {
-    // One that takes longer than the interval is still under way.
-    await this.sweeping;
-    try {
-      await sweep(this.database, IdempotencyKey, { before: { createdAt: expiry() } }, this.stopping.signal);
-    } catch (error) {
-      this.logger.warn(`Expired idempotency keys were not swept: ${(error as Error).message}`);
-    }
-  }
-}
-
-/**
- * Whether this is the only request with its key, until the transaction ends. It is asked for without waiting: while the
- * first one runs, others are turned away at once and hold no connection.
- */
-async function lock(transaction: EntityManager, { accountId, key }: KeyedRequest): Promise<boolean> {
-  const sql = 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint)) AS locked';
-  const [{ locked }] = await transaction.query<[{ locked: boolean }]>(sql, [key, accountId]);
-  return locked;
 }
 
 function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {
@@ -143,5 +103,5 @@ function answerOf(
 }
 
 function expiry(): Date {
-  return new Date(Date.now() - LIFETIME_MS);
+  return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }

@@ -15,7 +15,7 @@ import { ApiError } from '../../api/api-error.js';
 import { Declare } from '../../api/operation-facts.js';
 import { JsonText } from '../../api/serializer.js';
 import { isLaterVersion, withoutVersion } from '../../api/versions.js';
-import { IdempotencyService } from './idempotency.service.js';
+import { IdempotencyService, LIFETIME_HOURS } from './idempotency.service.js';
 import { answerToStore, give } from './stored-answer.js';
 
 const HEADER = 'Idempotency-Key';
@@ -92,7 +92,7 @@ function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
 
 /**
  * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
- * within a day, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
+ * within `LIFETIME_HOURS`, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
  * whatever its method and its status. It may stand anywhere among the decorators. With the header, interceptors see the
  * answer as it is stored.
  */
@@ -102,8 +102,7 @@ export function Idempotent(): MethodDecorator {
     UseGuards(IdempotencyGuard),
     ApiHeader({
       name: HEADER,
-      description:
-        'Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours.',
+      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours.`,
       required: false,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     }),
