@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { AccountId, By, type Caller } from '../platform/api/caller.js';
 import { KeyAccess, Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
 import { type Page, PageQuery } from '../platform/api/paging.js';
-import { NeedsNone } from '../platform/api/permitted.js';
+import { Needs } from '../platform/api/permitted.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
 import {
@@ -50,6 +50,21 @@ export class ApiKeysController {
     return this.apiKeys.create(by, body);
   }
 
+  // Before the routes of any id.
+  @Delete('current')
+  @KeyAccess()
+  @Needs()
+  @Operation({
+    id: 'revokeCurrentApiKey',
+    summary: 'Revoke the API key of this request',
+    description:
+      'For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.',
+    status: 204,
+  })
+  revokeCurrent(@By() by: Caller): Promise<void> {
+    return this.apiKeys.revokeCurrent(by);
+  }
+
   @Patch(':keyId')
   @Operation({
     id: 'updateApiKey',
@@ -83,21 +98,6 @@ export class ApiKeysController {
     @Body() body: ApiKeyRollDto,
   ): Promise<CreatedApiKeyDto> {
     return this.apiKeys.roll(by, keyId, body);
-  }
-
-  // Before the route of any id.
-  @Delete('current')
-  @KeyAccess()
-  @NeedsNone()
-  @Operation({
-    id: 'revokeCurrentApiKey',
-    summary: 'Revoke the API key of this request',
-    description:
-      'For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.',
-    status: 204,
-  })
-  revokeCurrent(@By() by: Caller): Promise<void> {
-    return this.apiKeys.revokeCurrent(by);
   }
 
   @Delete(':keyId')

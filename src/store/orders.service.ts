@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { In } from 'typeorm';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
 import { ApiError } from '../platform/api/api-error.js';
@@ -28,6 +27,9 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
   [OrderStatus.Cancelled]: PetStatus.Available,
 };
 
+/** The statuses of orders that hold their animal. */
+const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
+
 interface Placement {
   by: Caller;
   petId: string;
@@ -45,7 +47,7 @@ export class OrdersService {
     private readonly audit: AuditLog,
     closing: AccountClosing,
   ) {
-    closing.add((by, limit) => this.cancelOpen(by, limit));
+    for (const status of OPEN) closing.add((by, limit) => this.cancelAll(by, status, limit));
     this.take = transactions.batched((placements) => this.takeAll(placements));
   }
 
@@ -84,10 +86,10 @@ export class OrdersService {
     });
   }
 
-  /** Cancels open orders of an account that is closed, at most so many, in the open transaction. */
-  private async cancelOpen(by: Caller, limit: number): Promise<number> {
+  /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
+  private async cancelAll(by: Caller, status: OrderStatus, limit: number): Promise<number> {
     const open = await this.transactions.manager.find(Order, {
-      where: { accountId: by.accountId, status: In([OrderStatus.Placed, OrderStatus.Approved]) },
+      where: { accountId: by.accountId, status },
       order: { id: 'ASC' },
       take: limit,
       lock: { mode: 'pessimistic_write' },

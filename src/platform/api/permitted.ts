@@ -27,13 +27,10 @@ export function requirePermission(
   throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
 }
 
-/** Has an operation need another permission than that of its tag; one of several is enough. */
-export function Needs(...permissions: [Permission, ...Permission[]]): MethodDecorator {
+/** Has an operation need other permissions than that of its tag: one of these is enough. With none, any key will do. */
+export function Needs(...permissions: Permission[]): MethodDecorator {
   return Declare({ permissions });
 }
-
-/** Has an operation need no permission: any key will do. */
-export const NeedsNone = (): MethodDecorator => Declare({ permissions: [] });
 
 /**
  * Has an operation need the permission of what its body asks for: a key with none of them is refused before its body is
