@@ -6,6 +6,9 @@ import { CategoriesModule } from './categories/categories.module.js';
 import type { Config } from './config.js';
 import { MessagesModule } from './messages/messages.module.js';
 import { PetsModule } from './pets/pets.module.js';
+import { AuditModule } from './platform/access/audit/audit.module.js';
+import { AuditRetention } from './platform/access/audit/audit-retention.js';
+import { ClosingModule } from './platform/access/closing/closing.module.js';
 import { IdempotencyModule } from './platform/access/idempotency/idempotency.module.js';
 import { LimitsModule } from './platform/access/limits/limits.module.js';
 import { ValidationPipe } from './platform/api/validation.pipe.js';
@@ -33,13 +36,16 @@ import { StoreModule } from './store/store.module.js';
 
     HealthModule,
     SiteModule,
+    AuditModule,
+    ClosingModule,
     IdempotencyModule,
     LimitsModule,
     DataModule,
     DatabaseModule.with(poolOptions),
   ],
-  // What every request passes through, in this order.
   providers: [
+    AuditRetention,
+    // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },
     { provide: APP_PIPE, useClass: ValidationPipe },

@@ -16,14 +16,16 @@ import {
 import {
   AsDecimal,
   AsInteger,
+  AreListed,
   DatabaseUrls,
   EndsIn,
   isWebhookUsed,
   Origins,
   URLS,
-  WebhookSecret,
+  WebhookSecrets,
   WithoutTrailingSlash,
 } from './platform/process/config-rules.js';
+import { PERMISSION_NAMES } from './platform/api/permissions.js';
 import { OperatorError } from './platform/process/operator-error.js';
 
 /**
@@ -57,6 +59,12 @@ export class Config {
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) API_URL?: string;
   /** Sign-ups and failed log-ins per minute, for each address and each account; 0 is off. */
   @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
+  /** Who may sign up: anyone, nobody, or whoever has an invitation. */
+  @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
+  /** What keys of new accounts may do, separated by commas; everything when left out. */
+  @IsOptional() @AreListed(PERMISSION_NAMES) ACCOUNT_PERMISSIONS?: string;
+  /** Days for which the audit log is kept. */
+  @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
   /** Requests per minute for each API key; 0 is off. */
   @AsInteger() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
   /** Redis through which all instances share their counts. */
@@ -69,8 +77,8 @@ export class Config {
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Where messages are posted to. */
   @IsOptional() @IsUrl(URLS.webhook) MESSAGES_WEBHOOK_URL?: string;
-  /** Signs the messages posted there. */
-  @ValidateIf(isWebhookUsed) @WebhookSecret() MESSAGES_WEBHOOK_SECRET?: string;
+  /** Sign the messages posted there: one secret, or several, separated by commas. */
+  @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
   /** Days from its submission after which a message that was delivered or has failed is removed; without it, none is. */

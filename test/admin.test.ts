@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { call, createAccount, createKey, expectError, expectRevoked, TIMESTAMP } from './support/client.js';
-import { endRuns, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
+import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
+import { Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
 /** The commands that operators paste, tested exactly as documented. */
@@ -97,11 +98,12 @@ describe('Keys', () => {
     expect(told).toEqual({
       id: expect.any(Number),
       name: 'Till',
+      permissions: expect.arrayContaining(['pets:read', 'orders:manage']),
       createdAt: expect.stringMatching(TIMESTAMP),
       expiresAt,
     });
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
-    expect(await json(['keys', 'list', email])).toEqual([told]);
+    expect(await json(['keys', 'list', email])).toEqual([{ ...told, lastUsedAt: expect.any(String) }]);
     // So that the service has just seen it.
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
     expect(await run(['keys', 'revoke', email, String(told.id)])).toMatchObject({
@@ -110,6 +112,36 @@ describe('Keys', () => {
     });
     await expectRevoked(async () => [await call(service, 'GET', '/v1/pets', { key })]);
     expect(await json(['keys', 'list', email])).toEqual([]);
+  });
+
+  test('have the permissions that they are given, and at most those that their account is given', async () => {
+    const account = await createAccount(service);
+    const { key } = await json([
+      'keys',
+      'create',
+      account.email,
+      '--name',
+      'x',
+      '--permissions',
+      'pets:read',
+    ]);
+    const add = () => call(service, 'POST', '/v1/pets', { key, body: '{' });
+    expectError(await add(), 403, 'permission_denied');
+    const all = await createKey(service, account);
+    const set = (permissions: string) => run(['accounts', 'set-permissions', account.email, permissions]);
+    expect(await set('orders:read,orders:write')).toEqual({
+      code: 0,
+      stdout: `Keys of "${account.email}" may do: orders:read, orders:write.\n`,
+      stderr: '',
+    });
+    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key })).status === 403);
+    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key: all })).status === 403);
+    expect((await call(service, 'GET', '/v1/store/orders', { key: all })).status).toBe(200);
+    const shown = await call(service, 'GET', '/v1/accounts/current', { account });
+    expect(shown.body.permissions).toEqual(['orders:read', 'orders:write']);
+    expect(await set('all')).toMatchObject({ code: 0 });
+    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key: all })).status === 200);
+    expect(await set('pets:fly')).toMatchObject({ code: 2 });
   });
 
   test('are not created with an end that has passed', async () => {
@@ -183,21 +215,72 @@ test('admin works on embedded data that no service is using, and leaves nothing 
 });
 
 describe('A service with rights only on the rows', () => {
-  test('starts and works on a schema that another role has migrated', async () => {
+  /** Starts one on a new database, whose roles are made before or after it is migrated, and has it do what it does. */
+  async function serveAs(sql: (role: string) => string, isBefore: boolean): Promise<string> {
     const owner = await createDatabase();
-    await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });
     const role = `app_${new URL(owner).pathname.slice(1)}`;
-    const documented = /```sql\n(.*?)```/s.exec(OPERATING)![1]!;
-    await query(owner, documented.replaceAll('petstore_app', role).replaceAll('petstore_owner', 'petstore'));
+    if (isBefore) await query(owner, sql(role));
+    await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });
+    if (!isBefore) await query(owner, sql(role));
     const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: 'change me' }).href;
-    const restricted = await startService({ DATABASE_URL });
-    const key = await createKey(restricted);
+    const receiver = await Receiver.start();
+    const restricted = await startService({ DATABASE_URL, ...receiver.env });
+    const account = await createAccount(restricted);
+    const key = await createKey(restricted, account);
     const body = { name: 'Luna', categoryId: 1, status: 'available' };
     const { body: pet } = await call(restricted, 'POST', '/v1/pets', { key, body });
     const order = await call(restricted, 'POST', '/v1/store/orders', { key, body: { petId: pet.id } });
     const message = await call(restricted, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
     expect([order.status, message.status]).toEqual([201, 202]);
+    await eventually(async () => {
+      const { body: sent } = await call(restricted, 'GET', `/v1/messages/${message.body.id}`, { key });
+      return sent.status === 'delivered';
+    });
+    expect((await call(restricted, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
     await restricted.stop();
-    await expect(query(DATABASE_URL, 'DROP TABLE pets')).rejects.toThrow('must be owner');
-  });
+    receiver.stop();
+    return DATABASE_URL;
+  }
+
+  /** What only the owner of the tables may do. */
+  const OWNERS = [
+    'DROP TABLE pets',
+    'ALTER TABLE pets ADD COLUMN x text',
+    'ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only',
+    'TRUNCATE audit_log',
+    'DROP SCHEMA pgboss',
+    'CREATE TABLE more (id bigint)',
+    'CREATE INDEX ON pets (name)',
+  ];
+
+  test.each<[string, (role: string) => string, boolean]>([
+    [
+      'by docs/operating.md',
+      (role) =>
+        /```sql\n(.*?)```/s
+          .exec(OPERATING)![1]!
+          .replaceAll('petstore_app', role)
+          .replaceAll('petstore_owner', 'petstore'),
+      false,
+    ],
+    [
+      'by deploy/postgres/roles.sql',
+      (role) =>
+        readFileSync(`${ROOT}/deploy/postgres/roles.sql`, 'utf8')
+          .replace(/^\\getenv .*$/m, '')
+          .replace(":'app_password'", "'change me'")
+          .replaceAll('petstore_app', role),
+      true,
+    ],
+  ])(
+    'does everything on a schema that another role has migrated, and can change none of that: %s',
+    async (_by, sql, isBefore) => {
+      const databaseUrl = await serveAs(sql, isBefore);
+      for (const statement of OWNERS)
+        await expect(query(databaseUrl, statement)).rejects.toThrow(/must be owner|permission denied/);
+      await expect(query(databaseUrl, `UPDATE audit_log SET actor = 'operator'`)).rejects.toThrow(
+        'cannot be changed',
+      );
+    },
+  );
 });

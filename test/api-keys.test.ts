@@ -13,10 +13,24 @@ import {
   expectRevoked,
 } from './support/client.js';
 import { nextOf, walk } from './support/paging.js';
-import { everythingStored, type Service, startService } from './support/service.js';
+import { eventually } from './support/npm.js';
+import { everythingStored, query, type Service, startService } from './support/service.js';
 
 /** Well-formed, but of no account. */
 const UNKNOWN_KEY = `petstore_${'0'.repeat(40)}${checksum('0'.repeat(40))}`;
+
+/** Every permission, in the order of the contract. */
+const ALL = [
+  'pets:read',
+  'pets:write',
+  'categories:read',
+  'categories:write',
+  'orders:read',
+  'orders:write',
+  'orders:manage',
+  'messages:read',
+  'messages:write',
+];
 
 let service: Service;
 let account: Credentials;
@@ -38,12 +52,13 @@ function checksum(random: string): string {
 }
 
 describe('POST /api-keys', () => {
-  test('answers 201 with exactly id, name, createdAt and the key, which works', async () => {
+  test('answers 201 with exactly id, name, permissions, createdAt and the key, which works', async () => {
     const { status, body } = await create({ name: 'My first key' });
     expect(status).toBe(201);
     expect(body).toEqual({
       id: expect.any(Number),
       name: 'My first key',
+      permissions: ALL,
       createdAt: expect.stringMatching(TIMESTAMP),
       key: expect.any(String),
     });
@@ -109,7 +124,8 @@ describe('GET /api-keys', () => {
     await create({ name: 'of another' });
     const { status, body, text } = await list(owner);
     expect(status).toBe(200);
-    expect(body).toEqual(created.map(({ id, name, createdAt }) => ({ id, name, createdAt })));
+    const shown = created.map(({ id, name, createdAt }) => ({ id, name, permissions: ALL, createdAt }));
+    expect(body).toEqual(shown);
     expect(text).not.toContain('petstore_');
   });
 
@@ -281,4 +297,152 @@ describe('DELETE /api-keys/current', () => {
     expectError(answer, 405, 'method_not_allowed');
     expect(answer.headers.get('allow')).toContain('DELETE');
   });
+});
+
+describe('PATCH /api-keys/{keyId}', () => {
+  const change = (id: number | string, body: unknown, by = account) =>
+    call(service, 'PATCH', `/v1/api-keys/${id}`, { account: by, body });
+
+  test('renames a key, and sets and clears its end, each alone', async () => {
+    const { body } = await create({ name: 'Old' });
+    const { key: _key, ...shown } = body;
+    expect((await change(body.id, { name: 'New' })).body).toEqual({ ...shown, name: 'New' });
+    const expiresAt = '2099-12-31T23:59:59.000Z';
+    expect((await change(body.id, { expiresAt })).body).toEqual({ ...shown, name: 'New', expiresAt });
+    const cleared = await change(body.id, { expiresAt: null });
+    expect([cleared.status, cleared.body]).toEqual([200, { ...shown, name: 'New' }]);
+    expect((await use(body.key)).status).toBe(200);
+  });
+
+  test('ends a key at its new end, even if it was just used', async () => {
+    const { body } = await create({ name: 'Ends' });
+    expect((await use(body.key)).status).toBe(200);
+    const end = Date.now() + 1_500;
+    await change(body.id, { expiresAt: new Date(end).toISOString() });
+    await sleep(end + 1 - Date.now());
+    expectError(await use(body.key), 401, 'invalid_api_key');
+    await change(body.id, { expiresAt: null });
+    expect((await use(body.key)).status).toBe(200);
+  });
+
+  test.each([
+    ['nothing', {}],
+    ['nothing that it knows', { hash: 'x' }],
+    ['a name that is null', { name: null }],
+    ['an end that has passed', { expiresAt: '2020-01-01T00:00:00Z' }],
+    ['permissions that are null', { permissions: null }],
+  ])('refuses %s', async (_what, body) => {
+    const made = await create({ name: 'Kept' });
+    expectError(await change(made.body.id, body), 400, 'validation_failed');
+  });
+
+  test('does not find the key of another account, nor one that was revoked', async () => {
+    const { body } = await create({ name: 'Mine' });
+    expectError(
+      await change(body.id, { name: 'Theirs' }, await createAccount(service)),
+      404,
+      'api_key_not_found',
+    );
+    await revoke(body.id);
+    expectError(await change(body.id, { name: 'Gone' }), 404, 'api_key_not_found');
+  });
+});
+
+describe('POST /api-keys/{keyId}/roll', () => {
+  const roll = (id: number | string, body?: unknown, by = account) =>
+    call(service, 'POST', `/v1/api-keys/${id}/roll`, { account: by, body });
+
+  test('makes another with the same name, permissions and end, and revokes the old one without a body', async () => {
+    const fields = {
+      name: 'Rolled',
+      permissions: ['categories:read'],
+      expiresAt: '2099-12-31T23:59:59.000Z',
+    };
+    const { body: old } = await create(fields);
+    expect((await use(old.key)).status).toBe(200);
+    const { status, body } = await roll(old.id);
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      ...old,
+      id: expect.any(Number),
+      key: expect.any(String),
+      createdAt: body.createdAt,
+    });
+    expect(body.id).not.toBe(old.id);
+    expect((await use(body.key)).status).toBe(200);
+    expectError(await use(old.key), 401, 'invalid_api_key');
+    expectError(await roll(old.id), 404, 'api_key_not_found');
+  });
+
+  test('leaves the old one valid for the overlap, which never makes it last longer', async () => {
+    const { body: old } = await create({ name: 'Overlaps' });
+    const begun = Date.now();
+    const { body } = await roll(old.id, { overlapSeconds: 2 });
+    const answered = Date.now();
+    expect(body.expiresAt).toBeUndefined();
+    for (let answer = await use(old.key); Date.now() < begun + 2_000; answer = await use(old.key))
+      expect(answer.status).toBe(200);
+    await sleep(answered + 2_001 - Date.now());
+    expectError(await use(old.key), 401, 'invalid_api_key');
+    expect((await use(body.key)).status).toBe(200);
+    const expiresAt = new Date(Date.now() + 60_000).toISOString();
+    const { body: ending } = await create({ name: 'Ends', expiresAt });
+    const { body: next } = await roll(ending.id, { overlapSeconds: 604_800 });
+    expect(next.expiresAt).toBe(expiresAt);
+    const { body: all } = await list(account, '?limit=100');
+    expect(all.find(({ id }: { id: number }) => id === ending.id).expiresAt).toBe(expiresAt);
+  });
+
+  test.each([-1, 604_801, 1.5, '60', null])('refuses an overlap of %s seconds', async (overlapSeconds) => {
+    const { body } = await create({ name: 'Kept' });
+    expectError(await roll(body.id, { overlapSeconds }), 400, 'validation_failed');
+    expect((await use(body.key)).status).toBe(200);
+  });
+
+  test('does not find the key of another account', async () => {
+    const { body } = await create({ name: 'Mine' });
+    expectError(await roll(body.id, undefined, await createAccount(service)), 404, 'api_key_not_found');
+    expect((await use(body.key)).status).toBe(200);
+  });
+});
+
+describe('The hour in which a key was last used', () => {
+  test('is told once it has been, and written once', async () => {
+    const owner = await createAccount(service);
+    const { body } = await create({ name: 'Used' }, owner);
+    expect(body.lastUsedAt).toBeUndefined();
+    expect((await list(owner)).body[0].lastUsedAt).toBeUndefined();
+    const hours = [hourOf(Date.now())];
+    const rows = () => query(service.databaseUrl, 'SELECT xmin FROM api_keys WHERE id = $1', [body.id]);
+    await use(body.key);
+    await eventually(async () => (await list(owner)).body[0].lastUsedAt !== undefined);
+    const before = await rows();
+    await Promise.all(Array.from({ length: 20 }, () => use(body.key)));
+    await sleep(1_000);
+    await use(body.key);
+    hours.push(hourOf(Date.now()));
+    expect(hours).toContain((await list(owner)).body[0].lastUsedAt);
+    if (hours[0] === hours[1]) expect(await rows()).toEqual(before);
+  });
+
+  const hourOf = (time: number) => `${new Date(time).toISOString().slice(0, 13)}:00:00.000Z`;
+});
+
+test('An account has at most 1,000 keys, however many are asked for at once', async () => {
+  const owner = await createAccount(service);
+  await query(
+    service.databaseUrl,
+    `INSERT INTO api_keys (account_id, name, hash) SELECT $1::bigint, 'k', sha256(($1::text || ' ' || i)::bytea)
+     FROM generate_series(1, 998) AS i`,
+    [owner.id],
+  );
+  const answers = await Promise.all(Array.from({ length: 4 }, () => create({ name: 'Last' }, owner)));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409]);
+  for (const answer of answers.filter(({ status }) => status === 409))
+    expectError(answer, 409, 'too_many_api_keys');
+  const { id } = answers.find(({ status }) => status === 201)!.body;
+  const path = `/v1/api-keys/${id}/roll`;
+  const overlap = { account: owner, body: { overlapSeconds: 1 } };
+  expectError(await call(service, 'POST', path, overlap), 409, 'too_many_api_keys');
+  expect((await call(service, 'POST', path, { account: owner })).status).toBe(201);
 });

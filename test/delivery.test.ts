@@ -87,6 +87,22 @@ describe('A message', () => {
     expectError(await call(service, 'GET', `/v1/messages/${theirs}`, { key }), 404, 'message_not_found');
   });
 
+  test('is signed with each secret while one replaces another', async () => {
+    const next = `whsec_${Buffer.alloc(32, 'another').toString('base64')}`;
+    const rotating = await Receiver.start();
+    const env = { ...rotating.env, ...QUICK, MESSAGES_WEBHOOK_SECRET: `${next},${rotating.secret}` };
+    const other = await startService(env);
+    const by = await createKey(other);
+    const id = await submit('Signed twice', { at: other, by });
+    await becomes(id, 'delivered', { at: other, by });
+    const [received] = rotating.callsFor(id);
+    for (const secret of [next, rotating.secret])
+      expect(rotating.verify(received!, secret)).toMatchObject({ id, message: 'Signed twice' });
+    expect(received!.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
+    rotating.stop();
+    await other.stop();
+  });
+
   test('is signed as the Standard Webhooks specification requires', async () => {
     const id = await submit('Signed, ünïcode');
     await becomes(id, 'delivered');

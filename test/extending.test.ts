@@ -4,7 +4,7 @@ import { Checkout } from './support/checkout.js';
 import { ROOT } from './support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['contract', 'house', 'migrations', 'samples', 'clients', 'plans', 'fuzz'];
+const OTHERS = ['contract', 'house', 'permissions', 'migrations', 'samples', 'clients', 'plans', 'fuzz'];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const filesOf = (folder: string) =>
@@ -20,7 +20,8 @@ const MODULES = 'src/app.module.ts';
 const CODES = 'src/platform/api/api-error.ts';
 const REQUESTS = 'examples/petstore.http';
 const TYPES = 'examples/typescript/schema.d.ts';
-const REGISTERS = [MODULES, CODES, REQUESTS];
+const PERMISSIONS = 'src/platform/api/permissions.ts';
+const REGISTERS = [MODULES, CODES, PERMISSIONS, REQUESTS];
 
 const isFree = !['vets', 'medical-histories', 'appointments'].some((name) =>
   existsSync(join(ROOT, 'src', name)),
@@ -60,6 +61,11 @@ function addAppointments(): void {
     CODES,
     '  account_exists:',
     "  appointment_final: { status: 409, meaning: 'The appointment was kept or cancelled.' },\n",
+  );
+  checkout.insert(
+    PERMISSIONS,
+    '} as const',
+    "  'appointments:read': 'List and fetch your appointments.',\n  'appointments:write': 'Add, change and delete your appointments.',\n",
   );
   checkout.insert(REQUESTS, '### Revoke the key', `${read('examples/appointments/requests.http')}\n`);
 }
@@ -105,10 +111,11 @@ describe('docs/extending.md', () => {
     expect(checkout.read('src/platform/api/api-error.ts')).toContain('  medical_history_not_found: {');
   });
 
-  test('adds its lines to the modules and to the error codes, and the requests, and changes nothing else', () => {
+  test('adds its lines to the modules, the error codes, the permissions and the requests, and changes nothing else', () => {
     const added = [
       ["import { VetsModule } from './vets/vets.module.js';", '    VetsModule,'],
       ["  vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },"],
+      ["  'vets:read': 'List and fetch vets.',", "  'vets:write': 'Add vets.',"],
       ['### Add a vet', 'POST {{base}}/vets', 'GET {{base}}/vets/{{newVet.response.body.id}}'],
     ];
     for (const [i, lines] of added.entries()) {

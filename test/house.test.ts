@@ -131,6 +131,7 @@ describe('Every operation', () => {
       const { responses, security, requestBody, parameters = [] } = operation;
       const expected = ['400', '408', '417', '429', '431', '500', '503'];
       if (security.length > 0) expected.push('401');
+      if (security.some(({ bearerAuth }) => bearerAuth?.length)) expected.push('403');
       if (path.includes('{')) expected.push('404');
       if (requestBody) expected.push('413', '415');
       if (parameters.some(({ name }) => name === 'Idempotency-Key')) expected.push('409', '422');

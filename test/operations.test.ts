@@ -17,7 +17,7 @@ import { randomUUID } from 'node:crypto';
 import { map, type Observable } from 'rxjs';
 import { Idempotent } from '../src/platform/access/idempotency/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
-import { Operation, Public } from '../src/platform/api/operation.js';
+import { Operation, Public, Tag } from '../src/platform/api/operation.js';
 import { Sunset } from '../src/platform/api/sunset.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { createAccount, createKey } from './support/client.js';
@@ -58,6 +58,7 @@ class Notes {
 }
 
 /** Keyed operations with the decorator above and below the others, for each status and method. */
+@Tag('pets', 'Notes.')
 @Controller('notes')
 class NotesController {
   private readonly notes: Notes;
@@ -146,6 +147,7 @@ class Watching implements NestInterceptor {
   }
 }
 
+@Tag('pets', 'Things.')
 @Controller({ path: 'things', version: '1' })
 class ThingsController {
   @Get()

@@ -4,9 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
+import { Account } from '../src/auth/account.entity.js';
+import { AccountsService } from '../src/auth/accounts.service.js';
 import { ApiKey } from '../src/auth/api-key.entity.js';
+import { KeyOwners } from '../src/auth/key-owners.js';
+import { Invitation } from '../src/auth/invitation.entity.js';
+import { Invitations } from '../src/auth/invitations.js';
+import { Config } from '../src/config.js';
+import { AuditLog } from '../src/platform/access/audit/audit-log.js';
+import { AuditRecord } from '../src/platform/access/audit/audit-record.entity.js';
+import { AccountClosing } from '../src/platform/access/closing/account-closing.js';
 import { ApiKeysService } from '../src/auth/api-keys.service.js';
-import { newSecretKey } from '../src/auth/secret-key.js';
+import { INVITATIONS, KEYS, newSecret } from '../src/auth/secret.js';
 import { CategoriesService } from '../src/categories/categories.service.js';
 import { Category } from '../src/categories/category.entity.js';
 import { Sweeps } from '../src/platform/data/sweeps.js';
@@ -192,6 +201,7 @@ function fill(from: number, to: number): string[] {
     `INSERT INTO orders (account_id, pet_id, status) SELECT ${owner}, i,
        CASE WHEN i % 9999 = 1 THEN 'placed' WHEN i % 2 = 0 THEN 'delivered' ELSE 'cancelled' END FROM ${numbers}`,
     `INSERT INTO api_keys (account_id, name, hash) SELECT ${owner}, 'k', sha256(i::text::bytea) FROM ${numbers}`,
+    `INSERT INTO invitations (hash) SELECT sha256(i::text::bytea) FROM ${numbers}`,
     `INSERT INTO messages (id, account_id, message, status)
        SELECT gen_random_uuid(), ${owner}, 'Is Luna there?', 'queued' FROM ${numbers}`,
     `INSERT INTO idempotency_keys (account_id, key, request_hash, body)
@@ -206,10 +216,24 @@ async function record(): Promise<Sent[]> {
   const rowsOf = <Entity extends object>(type: new () => Entity) =>
     new FastRepository(type, database.manager);
   const pets = new PetsService(rowsOf(Pet));
-  const orders = new OrdersService(rowsOf(Order), pets, transactions);
+  const audit = new AuditLog(rowsOf(AuditRecord));
+  const closing = new AccountClosing(transactions);
+  const orders = new OrdersService(rowsOf(Order), pets, transactions, audit, closing);
   const categories = new CategoriesService(rowsOf(Category));
-  const apiKeys = new ApiKeysService(rowsOf(ApiKey), new Metrics());
-  const messages = new MessagesService(rowsOf(Message), new Outbox(database, transactions), transactions);
+  const config = Object.assign(new Config(), { SIGN_UP: 'invite' });
+  const invitations = new Invitations(rowsOf(Invitation), transactions, config);
+  const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
+  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), new Metrics());
+  const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
+  const outbox = new Outbox(database, transactions);
+  const messages = new MessagesService(rowsOf(Message), outbox, transactions, closing);
+  const idempotency = new IdempotencyService(
+    rowsOf(IdempotencyKey),
+    transactions,
+    new Sweeps(database),
+    closing,
+  );
+  const by = { accountId: '1' };
   const ids = Array.from({ length: 100 }, (_, i) => String(i * 290 + 1));
   const cursors = [undefined, ...['0', '15000', '29999'].map(cursorOf)];
   const pages = [1, 20, 100].flatMap((limit) => cursors.map((cursor) => ({ limit, cursor })));
@@ -231,24 +255,29 @@ async function record(): Promise<Sent[]> {
     ]),
   );
   await Promise.all(['5', '6', '7'].map((id) => Promise.all([pets.get(id), categories.get(id)])));
-  await apiKeys.findOwner(newSecretKey());
+  await owners.find(newSecret(KEYS));
+  const { key, id } = await apiKeys.create({ accountId: '3' }, { name: 'used' });
+  await owners.find(key);
+  await apiKeys.change({ accountId: '3' }, id, { name: 'renamed', permissions: ['pets:read'] });
+  await apiKeys.roll({ accountId: '3' }, id, { overlapSeconds: 60 });
+  await apiKeys.revoke({ accountId: '3' }, id);
+  await invitations.require(newSecret(INVITATIONS)).catch(() => {});
   await messages.get('1', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').catch(() => {});
   const free = await query<{ id: string }>(
     service.databaseUrl,
     `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 4`,
   );
-  const placed = await Promise.all(free.map(({ id }) => orders.place('1', { petId: id })));
-  await orders.place('1', { petId: free[0]!.id }).catch(() => {});
+  const placed = await Promise.all(free.map(({ id }) => orders.place(by, { petId: id })));
+  await orders.place(by, { petId: free[0]!.id }).catch(() => {});
   await orders.get('1', placed[0]!.id);
-  await orders.move('1', placed[0]!.id, OrderStatus.Cancelled);
+  await orders.move(by, placed[0]!.id, OrderStatus.Cancelled);
+  // Of an account with as many rows as others.
+  await closing.run({ accountId: '5' });
   const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
-  await new IdempotencyService(rowsOf(IdempotencyKey), transactions, new Sweeps(database)).once(
-    once,
-    async () => ({
-      body: '{}',
-      location: null,
-    }),
-  );
+  await idempotency.once(once, async () => ({
+    body: '{}',
+    location: null,
+  }));
   return sent.filter(isOfTables);
 }
 
@@ -278,14 +307,14 @@ test('The statements examined are those of every list, alone and shared, and of 
   const counts = {
     unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
     several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
-    placing: texts.filter((text) => /^UPDATE "pets".*ANY/.test(text)).length,
+    placing: texts.filter((text) => /^UPDATE "pets".*ANY.* AND "status" = /.test(text)).length,
     locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
     unread: filled.filter((table) => !texts.some((text) => text.includes(`"${table}"`))),
   };
   expect(counts).toMatchObject({
     unseen: [],
     placing: 1,
-    locking: 1,
+    locking: 3,
     unread: [],
   });
   expect(counts.several).toBeGreaterThanOrEqual(6 * 3);

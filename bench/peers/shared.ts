@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { hashSecretKey, isSecretKey } from '../../src/auth/secret-key.js';
+import { hashSecret, isSecret, KEYS } from '../../src/auth/secret.js';
 import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
 import { int64FromJson, isInt64Text } from '../../src/platform/api/int64.js';
 import { isPlainText, lengthInCodePoints } from '../../src/platform/api/text.js';
@@ -38,8 +38,8 @@ export async function authenticate(authorization = ''): Promise<string> {
   const key = authorization.slice(scheme.length);
   const known = owners.get(key);
   if (known && performance.now() < known.until) return known.accountId;
-  if (!isSecretKey(key)) throw new ApiError('invalid_api_key');
-  const accountId = findKeyOwner(hashSecretKey(key));
+  if (!isSecret(KEYS, key)) throw new ApiError('invalid_api_key');
+  const accountId = findKeyOwner(hashSecret(key));
   owners.set(key, { accountId, until: performance.now() + KEY_LIFETIME_MS });
   accountId.catch(() => owners.delete(key));
   return accountId;

@@ -31,12 +31,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your API keys */
+        /**
+         * List your API keys
+         * @description With their permissions and when they were last used, but never the keys themselves.
+         */
         get: operations["listApiKeys"];
         put?: never;
         /**
          * Create an API key
-         * @description The key itself is only ever shown in this answer.
+         * @description The key itself is only ever shown in this answer. It may do what its permissions say, and an account has at most 1,000 keys.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -57,7 +60,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke the API key of this request
-         * @description For a key in the wrong hands: it needs no password, and is refused everywhere within a second.
+         * @description For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.
          */
         delete: operations["revokeCurrentApiKey"];
         options?: never;
@@ -82,7 +85,59 @@ export interface paths {
         delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
+        /**
+         * Change an API key
+         * @description Every instance knows within a second of the answer.
+         */
+        patch: operations["updateApiKey"];
+        trace?: never;
+    };
+    "/api-keys/{keyId}/roll": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace an API key
+         * @description Makes a new key with the name, the permissions and the end of the old one, which stays valid for the overlap. The new key is only ever shown in this answer.
+         */
+        post: operations["rollApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/accounts/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch your account
+         * @description With the permissions that its API keys can have.
+         */
+        get: operations["getCurrentAccount"];
+        put?: never;
+        post?: never;
+        /**
+         * Close your account
+         * @description For good. Its email and password are erased, its messages deleted whether delivered or not, its open orders cancelled, and its API keys refused everywhere within a second.
+         */
+        delete: operations["closeCurrentAccount"];
+        options?: never;
+        head?: never;
+        /**
+         * Change your email or password
+         * @description The API keys stay valid, unless they are to be revoked too.
+         */
+        patch: operations["updateCurrentAccount"];
         trace?: never;
     };
     "/pets": {
@@ -92,10 +147,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List animals */
+        /**
+         * List animals
+         * @description Needs the permission `pets:read`.
+         */
         get: operations["listPets"];
         put?: never;
-        /** Add an animal */
+        /**
+         * Add an animal
+         * @description Needs the permission `pets:write`.
+         */
         post: operations["createPet"];
         delete?: never;
         options?: never;
@@ -113,7 +174,7 @@ export interface paths {
         /**
          * Fetch an animal
          * @deprecated
-         * @description Will be removed on 2030-12-05. Use `GET /pets` instead: with `ids` for known animals, or with the `status` filter.
+         * @description Will be removed on 2030-12-05. Use `GET /pets` instead: with `ids` for known animals, or with the `status` filter. Needs the permission `pets:read`.
          */
         get: operations["getPet"];
         put?: never;
@@ -131,10 +192,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List categories */
+        /**
+         * List categories
+         * @description Needs the permission `categories:read`.
+         */
         get: operations["listCategories"];
         put?: never;
-        /** Add a category */
+        /**
+         * Add a category
+         * @description Needs the permission `categories:write`.
+         */
         post: operations["createCategory"];
         delete?: never;
         options?: never;
@@ -149,7 +216,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch a category */
+        /**
+         * Fetch a category
+         * @description Needs the permission `categories:read`.
+         */
         get: operations["getCategory"];
         put?: never;
         post?: never;
@@ -166,12 +236,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your orders */
+        /**
+         * List your orders
+         * @description Needs the permission `orders:read`.
+         */
         get: operations["listOrders"];
         put?: never;
         /**
          * Order an animal
-         * @description Takes an available animal, which is pending from then on.
+         * @description Takes an available animal, which is pending from then on. Needs the permission `orders:write`.
          */
         post: operations["placeOrder"];
         delete?: never;
@@ -187,7 +260,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch one of your orders */
+        /**
+         * Fetch one of your orders
+         * @description Needs the permission `orders:read`.
+         */
         get: operations["getOrder"];
         put?: never;
         post?: never;
@@ -196,7 +272,7 @@ export interface paths {
         head?: never;
         /**
          * Approve, deliver or cancel an order
-         * @description `delivered` makes the animal sold, `cancelled` makes it available again.
+         * @description `delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`. Needs the permission `orders:write` or `orders:manage`.
          */
         patch: operations["updateOrder"];
         trace?: never;
@@ -212,7 +288,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a message
-         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered.
+         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered. Needs the permission `messages:write`.
          */
         post: operations["submitMessage"];
         delete?: never;
@@ -228,7 +304,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch one of your messages */
+        /**
+         * Fetch one of your messages
+         * @description Needs the permission `messages:read`.
+         */
         get: operations["getMessage"];
         put?: never;
         post?: never;
@@ -276,6 +355,11 @@ export interface components {
              * @example correct horse battery
              */
             password: string;
+            /**
+             * Format: password
+             * @description Code of an invitation, where signing up takes one. It is good for one account.
+             */
+            invitation?: string;
         };
         Account: {
             /**
@@ -310,6 +394,14 @@ export interface components {
              */
             name: string;
             /**
+             * @description What the key may do, if its account may too. Modules may bring other permissions.
+             * @example [
+             *       "pets:read",
+             *       "pets:write"
+             *     ]
+             */
+            permissions: string[];
+            /**
              * Format: date-time
              * @description When the key was created.
              * @example 2026-11-21T12:00:00.000Z
@@ -317,10 +409,20 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
+             * @description The hour in which the key was last used; a key without it has not been used.
+             */
+            lastUsedAt?: string;
+            /**
+             * Format: date-time
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
         };
+        /**
+         * @description What a key may do.
+         * @enum {string}
+         */
+        Permission: "pets:read" | "pets:write" | "categories:read" | "categories:write" | "orders:read" | "orders:write" | "orders:manage" | "messages:read" | "messages:write";
         NewApiKey: {
             /**
              * @description What the key is for.
@@ -332,6 +434,8 @@ export interface components {
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
+            /** @description What the key may do; all that its account may, now and later, when left out. */
+            permissions?: components["schemas"]["Permission"][];
         };
         CreatedApiKey: {
             /**
@@ -346,11 +450,24 @@ export interface components {
              */
             name: string;
             /**
+             * @description What the key may do, if its account may too. Modules may bring other permissions.
+             * @example [
+             *       "pets:read",
+             *       "pets:write"
+             *     ]
+             */
+            permissions: string[];
+            /**
              * Format: date-time
              * @description When the key was created.
              * @example 2026-11-21T12:00:00.000Z
              */
             createdAt: string;
+            /**
+             * Format: date-time
+             * @description The hour in which the key was last used; a key without it has not been used.
+             */
+            lastUsedAt?: string;
             /**
              * Format: date-time
              * @description When the key expires, in the future; a key without it does not expire.
@@ -361,6 +478,71 @@ export interface components {
              * @example petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4
              */
             key: string;
+        };
+        ApiKeyChange: {
+            /**
+             * @description What the key is for.
+             * @example My renamed key
+             */
+            name?: string;
+            /**
+             * Format: date-time
+             * @description When the key expires, in the future; `null` if it shall not.
+             */
+            expiresAt?: string | null;
+            /** @description What the key may do from now on. */
+            permissions?: components["schemas"]["Permission"][];
+        };
+        ApiKeyRoll: {
+            /**
+             * @description For how many seconds more the old key is valid, unless it expires before; 0 when left out.
+             * @example 3600
+             */
+            overlapSeconds?: number;
+        };
+        CurrentAccount: {
+            /**
+             * Format: int64
+             * @description Identifier of the account.
+             * @example 1
+             */
+            id: number;
+            /**
+             * Format: email
+             * @description Email address; no two accounts share one.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: date-time
+             * @description When the account was created.
+             * @example 2026-11-21T12:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * @description What keys of the account may do. Modules may bring other permissions.
+             * @example [
+             *       "pets:read",
+             *       "pets:write"
+             *     ]
+             */
+            permissions: string[];
+        };
+        AccountChange: {
+            /**
+             * Format: email
+             * @description Email address; no two accounts share one.
+             * @example ada@example.com
+             */
+            email?: string;
+            /**
+             * Format: password
+             * @description Password.
+             * @example correct horse battery
+             */
+            password?: string;
+            /** @description Whether to revoke all API keys; false when left out. */
+            revokeKeys?: boolean;
         };
         /** @enum {string} */
         PetStatus: "available" | "pending" | "sold";
@@ -550,6 +732,8 @@ export interface components {
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
+         *     | 403 | `permission_denied` | The API key lacks a permission, which the message names. |
+         *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
          *     | 404 | `pet_not_found` | The animal cannot be found. |
          *     | 404 | `category_not_found` | The category cannot be found. |
          *     | 404 | `order_not_found` | The order cannot be found. |
@@ -559,6 +743,7 @@ export interface components {
          *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
          *     | 408 | `request_timeout` | The request did not arrive in time. |
          *     | 409 | `account_exists` | An account with this email already exists. |
+         *     | 409 | `too_many_api_keys` | The account has as many API keys as it can have. |
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `pet_not_available` | The animal is not available. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
@@ -574,7 +759,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "permission_denied" | "sign_up_closed" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "too_many_api_keys" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. */
             code: components["schemas"]["ErrorCode"];
@@ -707,6 +892,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `sign_up_closed`: Signing up is closed, or takes an invitation. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `request_timeout`: The request did not arrive in time. */
             408: {
                 headers: {
@@ -830,6 +1025,10 @@ export interface operations {
                      *       {
                      *         "id": 1,
                      *         "name": "My first key",
+                     *         "permissions": [
+                     *           "pets:read",
+                     *           "pets:write"
+                     *         ],
                      *         "createdAt": "2026-11-21T12:00:00.000Z"
                      *       }
                      *     ]
@@ -959,6 +1158,10 @@ export interface operations {
                      * @example {
                      *       "id": 1,
                      *       "name": "My first key",
+                     *       "permissions": [
+                     *         "pets:read",
+                     *         "pets:write"
+                     *       ],
                      *       "createdAt": "2026-11-21T12:00:00.000Z",
                      *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
                      *     }
@@ -995,8 +1198,28 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `request_timeout`: The request did not arrive in time. */
             408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_api_keys`: The account has as many API keys as it can have. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -1310,6 +1533,747 @@ export interface operations {
             };
         };
     };
+    updateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the key. */
+                keyId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "My renamed key"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "My first key",
+                     *       "permissions": [
+                     *         "pets:read",
+                     *         "pets:write"
+                     *       ],
+                     *       "createdAt": "2026-11-21T12:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            /**
+             * @description `bad_request`: The request is not valid HTTP.
+             *
+             *     `invalid_json`: The request body is not valid JSON in UTF-8.
+             *
+             *     `invalid_content_type`: The request needs the header Content-Type: application/json.
+             *
+             *     `validation_failed`: A parameter or a field of the body has an invalid value.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `invalid_credentials`: The email and password are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `api_key_not_found`: The API key cannot be found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `headers_too_large`: The request headers are larger than 16 kB. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: The service cannot answer right now. Try again shortly. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rollApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the key. */
+                keyId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlapSeconds": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyRoll"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "My first key",
+                     *       "permissions": [
+                     *         "pets:read",
+                     *         "pets:write"
+                     *       ],
+                     *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            /**
+             * @description `bad_request`: The request is not valid HTTP.
+             *
+             *     `invalid_json`: The request body is not valid JSON in UTF-8.
+             *
+             *     `invalid_content_type`: The request needs the header Content-Type: application/json.
+             *
+             *     `validation_failed`: A parameter or a field of the body has an invalid value.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `invalid_credentials`: The email and password are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `api_key_not_found`: The API key cannot be found. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `too_many_api_keys`: The account has as many API keys as it can have. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `headers_too_large`: The request headers are larger than 16 kB. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: The service cannot answer right now. Try again shortly. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCurrentAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "ada@example.com",
+                     *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "permissions": [
+                     *         "pets:read",
+                     *         "pets:write"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CurrentAccount"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `invalid_credentials`: The email and password are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `headers_too_large`: The request headers are larger than 16 kB. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: The service cannot answer right now. Try again shortly. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    closeCurrentAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. The response has no body. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The request is not valid HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `invalid_credentials`: The email and password are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `headers_too_large`: The request headers are larger than 16 kB. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: The service cannot answer right now. Try again shortly. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateCurrentAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "ada@example.com",
+                     *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "permissions": [
+                     *         "pets:read",
+                     *         "pets:write"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CurrentAccount"];
+                };
+            };
+            /**
+             * @description `bad_request`: The request is not valid HTTP.
+             *
+             *     `invalid_json`: The request body is not valid JSON in UTF-8.
+             *
+             *     `invalid_content_type`: The request needs the header Content-Type: application/json.
+             *
+             *     `validation_failed`: A parameter or a field of the body has an invalid value.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `invalid_credentials`: The email and password are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `request_timeout`: The request did not arrive in time. */
+            408: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_exists`: An account with this email already exists. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The request body is larger than 100 kB. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `expectation_failed`: The expectation in the Expect header cannot be met. */
+            417: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `headers_too_large`: The request headers are larger than 16 kB. */
+            431: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: The service cannot answer right now. Try again shortly. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listPets: {
         parameters: {
             query?: {
@@ -1378,6 +2342,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1522,6 +2496,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1696,6 +2680,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `pet_not_found`: The animal cannot be found. */
             404: {
                 headers: {
@@ -1852,6 +2846,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `request_timeout`: The request did not arrive in time. */
             408: {
                 headers: {
@@ -1984,6 +2988,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2157,6 +3171,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `category_not_found`: The category cannot be found. */
             404: {
                 headers: {
@@ -2302,6 +3326,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `request_timeout`: The request did not arrive in time. */
             408: {
                 headers: {
@@ -2440,6 +3474,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2617,6 +3661,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `order_not_found`: The order cannot be found. */
             404: {
                 headers: {
@@ -2767,6 +3821,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2977,6 +4041,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `request_timeout`: The request did not arrive in time. */
             408: {
                 headers: {
@@ -3136,6 +4210,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {

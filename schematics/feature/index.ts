@@ -24,12 +24,13 @@ type Names = ReturnType<typeof spell>;
 
 const MODULES = 'src/app.module.ts';
 const CODES = 'src/platform/api/api-error.ts';
+const PERMISSIONS = 'src/platform/api/permissions.ts';
 const REQUESTS = 'examples/petstore.http';
 // PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
 const WORDS = /^(?=.{2,40}$)[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$/;
 
 /**
- * Writes a feature, and registers its module, its error code and its requests.
+ * Writes a feature, and registers its module, its error code, its permissions and its requests.
  * @throws SchematicsException that says in one line what is wrong with the name
  */
 export function feature({ name, singular, owned = false }: Options): Rule {
@@ -48,10 +49,17 @@ export function feature({ name, singular, owned = false }: Options): Rule {
         /^ {2}route_not_found:/m,
         `  ${names.code}_not_found: { status: 404, meaning: 'The ${names.word} cannot be found.' },\n`,
       ),
+      insertBefore(PERMISSIONS, /^\} as const;$/m, permissions(names, owned)),
       insertBefore(REQUESTS, /^### Revoke the key$/m, requests(names)),
       formatChanged,
     ]);
   };
+}
+
+/** The permissions of a feature, and what they are for. */
+function permissions({ files, words }: Names, owned: boolean): string {
+  const whose = owned ? `your ${words}` : words;
+  return `  '${files}:read': 'List and fetch ${whose}.',\n  '${files}:write': 'Add ${words}.',\n`;
 }
 
 /** The requests of a feature, which create, list and fetch, as the extension REST Client sends them. */

@@ -1,5 +1,7 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EmailField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
+import { ChangeSchema } from '../platform/api/change-schema.js';
+import { BooleanField, EmailField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
+import { GrantedField } from './permissions.field.js';
 
 /** Heading of the operations on accounts and on their keys. */
 export const ACCOUNTS_TAG: [name: string, description: string] = [
@@ -8,14 +10,29 @@ export const ACCOUNTS_TAG: [name: string, description: string] = [
 ];
 
 const EMAIL = { description: 'Email address; no two accounts share one.', example: 'ada@example.com' };
+const PASSWORD = {
+  description: 'Password.',
+  example: 'correct horse battery',
+  min: 12,
+  max: 128,
+  secret: true,
+};
 
 @ApiSchema({ name: 'NewAccount' })
 export class NewAccountDto {
   @EmailField(EMAIL)
   email!: string;
 
-  @TextField({ description: 'Password.', example: 'correct horse battery', min: 12, max: 128, secret: true })
+  @TextField(PASSWORD)
   password!: string;
+
+  @TextField({
+    description: 'Code of an invitation, where signing up takes one. It is good for one account.',
+    max: 255,
+    secret: true,
+    optional: true,
+  })
+  invitation?: string;
 }
 
 @ApiSchema({ name: 'Account' })
@@ -28,4 +45,25 @@ export class AccountDto {
 
   @TimestampField({ description: 'When the account was created.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
+}
+
+@ApiSchema({ name: 'CurrentAccount' })
+export class CurrentAccountDto extends AccountDto {
+  @GrantedField({
+    description: 'What keys of the account may do. Modules may bring other permissions.',
+    example: ['pets:read', 'pets:write'],
+  })
+  permissions!: string[];
+}
+
+@ChangeSchema('AccountChange')
+export class AccountChangeDto {
+  @EmailField({ ...EMAIL, optional: true })
+  email?: string;
+
+  @TextField({ ...PASSWORD, optional: true })
+  password?: string;
+
+  @BooleanField({ description: 'Whether to revoke all API keys; false when left out.', optional: true })
+  revokeKeys?: boolean;
 }

@@ -16,6 +16,14 @@ export class Account {
   @Column('text', { name: 'password_hash', select: false })
   passwordHash!: string;
 
+  /** What its keys may do; null stands for everything. */
+  @Column('text', { array: true, nullable: true })
+  permissions!: string[] | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
+
+  /** When it was closed. It then has no email and no password. */
+  @Column({ type: 'timestamptz', name: 'closed_at', precision: 3, nullable: true })
+  closedAt!: Date | null;
 }

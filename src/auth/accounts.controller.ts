@@ -1,10 +1,12 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { callerOf } from '../platform/api/caller.js';
 import { Operation, Public, Tag } from '../platform/api/operation.js';
 import { AuthLimiter } from '../platform/access/limits/limiters.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { SignUp } from './sign-up.js';
 
 @Tag(...ACCOUNTS_TAG)
 @Controller('accounts')
@@ -16,13 +18,14 @@ export class AccountsController {
 
   @Post()
   @Public()
+  @SignUp()
   @Operation({
     id: 'createAccount',
     summary: 'Create an account',
     description: 'The first step: with its email and password you then create API keys.',
     returns: AccountDto,
     status: 201,
-    errors: { account_exists: 409 },
+    errors: { sign_up_closed: 403, account_exists: 409 },
   })
   async create(
     @Body() body: NewAccountDto,
@@ -30,6 +33,6 @@ export class AccountsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
     await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
-    return this.accounts.create(body, requesterOf(request));
+    return this.accounts.create(body, callerOf(request), requesterOf(request));
   }
 }

@@ -1,34 +1,78 @@
 import { Injectable } from '@nestjs/common';
+import { Config } from '../config.js';
+import type { Caller } from '../platform/api/caller.js';
 import type { Page, PageQuery } from '../platform/api/paging.js';
+import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
+import { Transactions } from '../platform/data/transactions.js';
 import { violation } from '../platform/data/violations.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
 import type { Requester } from './fair-queue.js';
+import { Invitations } from './invitations.js';
 import { hashPassword, verifyPassword } from './password.js';
+import { unauthorized } from './unauthorized.js';
+
+/** The caller of a change that makes its account. */
+type Anyone = Omit<Caller, 'accountId'>;
 
 @Injectable()
 export class AccountsService {
-  constructor(@InjectFastRepository(Account) private readonly accounts: FastRepository<Account>) {}
+  constructor(
+    @InjectFastRepository(Account) private readonly accounts: FastRepository<Account>,
+    private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
+    private readonly invitations: Invitations,
+    private readonly config: Config,
+  ) {}
 
   list(page: PageQuery): Promise<Page<Account>> {
     return this.accounts.page({}, page);
   }
 
-  /** @throws ApiError `account_exists`, by whichever of the two indexes PostgreSQL looks at first */
-  async create({ email, password }: NewAccountDto, requester?: Requester): Promise<Account> {
+  /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
+  async create(
+    { email, password, invitation }: NewAccountDto,
+    by: Anyone,
+    requester?: Requester,
+  ): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
-    return this.accounts
-      .addRow({ email, passwordHash })
-      .catch(violation('accounts_normal_email_key', 'account_exists'))
-      .catch(violation('accounts_email_key', 'account_exists'));
+    const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
+    return this.transactions.run(async () => {
+      if (!by.isOperator) await this.invitations.use(invitation);
+      const account = await unlessTaken(this.accounts.addRow({ email, passwordHash, permissions }));
+      const details = { permissions: permissions ?? 'all' };
+      await this.audit.add({ by: { ...by, accountId: account.id }, action: 'account.created', details });
+      return account;
+    });
   }
 
-  /** Replaces the password. The account's keys stay valid. */
-  async setPassword(id: string, password: string): Promise<void> {
-    await this.accounts.updateRows({ id }, { passwordHash: await hashPassword(password) });
+  /** @throws ApiError `invalid_credentials` if it has been closed since its password was checked */
+  async get(id: string): Promise<Account> {
+    return stillOpen(await this.accounts.findRow({ id }));
+  }
+
+  /**
+   * The account, which nothing else changes until the open transaction ends. Rows that refer to it can be added meanwhile.
+   * @throws ApiError `invalid_credentials` if it has been closed
+   */
+  async hold(id: string): Promise<Account> {
+    const lock = { mode: 'for_no_key_update' as const };
+    return stillOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
+  }
+
+  /**
+   * Sets what is given, in the open transaction.
+   * @throws ApiError `account_exists`
+   */
+  async set(
+    id: string,
+    values: Partial<Pick<Account, 'email' | 'passwordHash' | 'permissions' | 'closedAt'>>,
+  ): Promise<void> {
+    if (Object.values(values).every((value) => value === undefined)) return;
+    await unlessTaken(this.accounts.updateRows({ id }, values));
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
@@ -52,4 +96,16 @@ export class AccountsService {
       .createQueryBuilder('account')
       .where('lower(account.email COLLATE "C") = :email', { email });
   }
+}
+
+/** Refuses an email that another account has, by whichever of the two indexes PostgreSQL looks at first. */
+function unlessTaken<T>(change: Promise<T>): Promise<T> {
+  return change
+    .catch(violation('accounts_normal_email_key', 'account_exists'))
+    .catch(violation('accounts_email_key', 'account_exists'));
+}
+
+function stillOpen(account: Account | null): Account {
+  if (!account || account.closedAt) throw unauthorized('invalid_credentials');
+  return account;
 }

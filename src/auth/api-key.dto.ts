@@ -1,12 +1,16 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
+import { ChangeSchema } from '../platform/api/change-schema.js';
+import { IntegerField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
 import { Int64Param } from '../platform/api/params.js';
+import { GrantedField, PermissionsField } from './permissions.field.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {
   description: 'When the key expires, in the future; a key without it does not expire.',
   optional: true,
 };
+/** Seconds of seven days. */
+const LONGEST_OVERLAP = 604_800;
 
 @ApiSchema({ name: 'NewApiKey' })
 export class NewApiKeyDto {
@@ -15,6 +19,41 @@ export class NewApiKeyDto {
 
   @TimestampField({ ...EXPIRES_AT, future: true })
   expiresAt?: Date;
+
+  @PermissionsField({
+    description: 'What the key may do; all that its account may, now and later, when left out.',
+    optional: true,
+  })
+  permissions?: string[];
+}
+
+@ChangeSchema('ApiKeyChange')
+export class ApiKeyChangeDto {
+  @TextField({ ...NAME, example: 'My renamed key', optional: true })
+  name?: string;
+
+  @TimestampField({
+    description: 'When the key expires, in the future; `null` if it shall not.',
+    optional: true,
+    nullable: true,
+    future: true,
+  })
+  expiresAt?: Date | null;
+
+  @PermissionsField({ description: 'What the key may do from now on.', optional: true })
+  permissions?: string[];
+}
+
+@ApiSchema({ name: 'ApiKeyRoll' })
+export class ApiKeyRollDto {
+  @IntegerField({
+    description: 'For how many seconds more the old key is valid, unless it expires before; 0 when left out.',
+    example: 3_600,
+    min: 0,
+    max: LONGEST_OVERLAP,
+    optional: true,
+  })
+  overlapSeconds = 0;
 }
 
 @ApiSchema({ name: 'ApiKey' })
@@ -25,8 +64,20 @@ export class ApiKeyDto {
   @TextField(NAME)
   name!: string;
 
+  @GrantedField({
+    description: 'What the key may do, if its account may too. Modules may bring other permissions.',
+    example: ['pets:read', 'pets:write'],
+  })
+  permissions!: string[];
+
   @TimestampField({ description: 'When the key was created.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
+
+  @TimestampField({
+    description: 'The hour in which the key was last used; a key without it has not been used.',
+    optional: true,
+  })
+  lastUsedAt?: Date | null;
 
   @TimestampField(EXPIRES_AT)
   expiresAt?: Date | null;

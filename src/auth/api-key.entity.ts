@@ -23,9 +23,17 @@ export class ApiKey {
   @Column({ type: 'bytea' })
   hash!: Buffer;
 
+  /** What it may do, if its account may too; null stands for all of that. */
+  @Column('text', { array: true, nullable: true })
+  permissions!: string[] | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt!: Date | null;
+
+  /** The hour in which it was last used. */
+  @Column({ type: 'timestamptz', name: 'last_used_at', precision: 3, nullable: true })
+  lastUsedAt!: Date | null;
 }

@@ -1,10 +1,18 @@
-import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { AccountId, By, type Caller } from '../platform/api/caller.js';
 import { KeyAccess, Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
 import { type Page, PageQuery } from '../platform/api/paging.js';
+import { Needs } from '../platform/api/permitted.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
-import { AccountId, KeyId } from '../platform/api/caller.js';
-import { ApiKeyDto, ApiKeyParams, CreatedApiKeyDto, NewApiKeyDto } from './api-key.dto.js';
+import {
+  ApiKeyChangeDto,
+  ApiKeyDto,
+  ApiKeyParams,
+  ApiKeyRollDto,
+  CreatedApiKeyDto,
+  NewApiKeyDto,
+} from './api-key.dto.js';
 import { ApiKeysService } from './api-keys.service.js';
 
 @Tag(...ACCOUNTS_TAG)
@@ -14,7 +22,12 @@ export class ApiKeysController {
   constructor(private readonly apiKeys: ApiKeysService) {}
 
   @Get()
-  @Operation({ id: 'listApiKeys', summary: 'List your API keys', returns: [ApiKeyDto] })
+  @Operation({
+    id: 'listApiKeys',
+    summary: 'List your API keys',
+    description: 'With their permissions and when they were last used, but never the keys themselves.',
+    returns: [ApiKeyDto],
+  })
   async list(
     @AccountId() accountId: string,
     @Query() query: PageQuery,
@@ -27,26 +40,64 @@ export class ApiKeysController {
   @Operation({
     id: 'createApiKey',
     summary: 'Create an API key',
-    description: 'The key itself is only ever shown in this answer.',
+    description:
+      'The key itself is only ever shown in this answer. It may do what its permissions say, and an account has at most 1,000 keys.',
     returns: CreatedApiKeyDto,
     status: 201,
+    errors: { permission_denied: 403, too_many_api_keys: 409 },
   })
-  create(@AccountId() accountId: string, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
-    return this.apiKeys.create(accountId, body);
+  create(@By() by: Caller, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
+    return this.apiKeys.create(by, body);
   }
 
-  // Before the route of any id.
+  // Before the routes of any id.
   @Delete('current')
   @KeyAccess()
+  @Needs()
   @Operation({
     id: 'revokeCurrentApiKey',
     summary: 'Revoke the API key of this request',
     description:
-      'For a key in the wrong hands: it needs no password, and is refused everywhere within a second.',
+      'For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.',
     status: 204,
   })
-  revokeCurrent(@AccountId() accountId: string, @KeyId() keyId: string): Promise<void> {
-    return this.apiKeys.revokeCurrent(accountId, keyId);
+  revokeCurrent(@By() by: Caller): Promise<void> {
+    return this.apiKeys.revokeCurrent(by);
+  }
+
+  @Patch(':keyId')
+  @Operation({
+    id: 'updateApiKey',
+    summary: 'Change an API key',
+    description: 'Every instance knows within a second of the answer.',
+    returns: ApiKeyDto,
+    errors: { permission_denied: 403, api_key_not_found: 404 },
+  })
+  update(
+    @By() by: Caller,
+    @Param() { keyId }: ApiKeyParams,
+    @Body() body: ApiKeyChangeDto,
+  ): Promise<ApiKeyDto> {
+    return this.apiKeys.change(by, keyId, body);
+  }
+
+  @Post(':keyId/roll')
+  @Operation({
+    id: 'rollApiKey',
+    summary: 'Replace an API key',
+    description:
+      'Makes a new key with the name, the permissions and the end of the old one, which stays valid for the overlap. The new key is only ever shown in this answer.',
+    returns: CreatedApiKeyDto,
+    status: 201,
+    bodyOptional: true,
+    errors: { api_key_not_found: 404, too_many_api_keys: 409 },
+  })
+  roll(
+    @By() by: Caller,
+    @Param() { keyId }: ApiKeyParams,
+    @Body() body: ApiKeyRollDto,
+  ): Promise<CreatedApiKeyDto> {
+    return this.apiKeys.roll(by, keyId, body);
   }
 
   @Delete(':keyId')
@@ -57,7 +108,7 @@ export class ApiKeysController {
     status: 204,
     errors: { api_key_not_found: 404 },
   })
-  revoke(@AccountId() accountId: string, @Param() { keyId }: ApiKeyParams): Promise<void> {
-    return this.apiKeys.revoke(accountId, keyId);
+  revoke(@By() by: Caller, @Param() { keyId }: ApiKeyParams): Promise<void> {
+    return this.apiKeys.revoke(by, keyId);
   }
 }

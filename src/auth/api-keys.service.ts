@@ -1,86 +1,148 @@
 import { Injectable } from '@nestjs/common';
 import { ApiError } from '../platform/api/api-error.js';
+import type { Caller } from '../platform/api/caller.js';
 import type { Page, PageQuery } from '../platform/api/paging.js';
+import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
-import { broadcast, onBroadcast } from '../platform/process/worker-channel.js';
-import { Metrics } from '../platform/telemetry/metrics.js';
-import type { NewApiKeyDto } from './api-key.dto.js';
+import { Transactions } from '../platform/data/transactions.js';
+import type { Account } from './account.entity.js';
+import { AccountsService } from './accounts.service.js';
+import type { ApiKeyChangeDto, ApiKeyRollDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
-import { KeyCache, type KeyOwner } from './key-cache.js';
-import { hashSecretKey, isSecretKey, newSecretKey } from './secret-key.js';
+import { requireOwned, withPermissions } from './granted.js';
+import { KeyOwners } from './key-owners.js';
+import { hashSecret, KEYS, newSecret } from './secret.js';
 import { unauthorized } from './unauthorized.js';
 
-/** The event that is broadcast to the other workers of this service. */
-const REVOKED = 'key revoked';
+/** Keys that an account may have, those that have expired included. */
+const MOST = 1_000;
 
-/** The API keys of each account, and the look-up of the account behind a key. */
+type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'expiresAt'>;
+/** A key as an answer shows it. */
+type Shown = ApiKey & { permissions: string[] };
+type Made = Shown & { key: string };
+
+/** The API keys of each account. A change counts as soon as `KeyOwners.forget` says. */
 @Injectable()
 export class ApiKeysService {
-  private readonly cache = new KeyCache((key) => this.lookUp(key));
-
   constructor(
     @InjectFastRepository(ApiKey) private readonly apiKeys: FastRepository<ApiKey>,
-    metrics: Metrics,
-  ) {
-    onBroadcast(REVOKED, () => this.cache.clear());
-    metrics.counter('petstore_key_lookups_total', 'API keys that were looked up, in memory or not.', () => [
-      { labels: { result: 'hit' }, value: this.cache.hits },
-      { labels: { result: 'miss' }, value: this.cache.misses },
+    private readonly accounts: AccountsService,
+    private readonly owners: KeyOwners,
+    private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
+  ) {}
+
+  async list(accountId: string, query: PageQuery): Promise<Page<Shown>> {
+    const [account, page] = await Promise.all([
+      this.accounts.get(accountId),
+      this.apiKeys.page({ accountId }, query),
     ]);
-  }
-
-  list(accountId: string, page: PageQuery): Promise<Page<ApiKey>> {
-    return this.apiKeys.page({ accountId }, page);
-  }
-
-  /** Creates a key. The key itself is returned here and nowhere else. */
-  async create(accountId: string, { name, expiresAt }: NewApiKeyDto): Promise<ApiKey & { key: string }> {
-    const key = newSecretKey();
-    const hash = hashSecretKey(key);
-    const apiKey = await this.apiKeys.addRow({ accountId, name, hash, expiresAt: expiresAt ?? null });
-    return Object.assign(apiKey, { key });
+    for (const key of page.items) withPermissions(key, account.permissions);
+    return page as Page<Shown>;
   }
 
   /**
-   * Deletes a key. This process refuses it at once, the other workers of this service as soon as they are notified, and
-   * every other instance within a second.
-   * @throws ApiError `api_key_not_found`
+   * Creates a key. The key itself is returned here and nowhere else.
+   * @throws ApiError `permission_denied`, `too_many_api_keys`
    */
-  async revoke(accountId: string, id: string): Promise<void> {
-    if (!(await this.remove(accountId, id))) throw new ApiError('api_key_not_found');
+  create(by: Caller, { name, expiresAt, permissions }: NewApiKeyDto): Promise<Made> {
+    const { accountId } = by;
+    return this.inAccount(by, async (account) => {
+      requireOwned(permissions, account.permissions);
+      const made = await this.add({
+        accountId,
+        name,
+        expiresAt: expiresAt ?? null,
+        permissions: permissions ?? null,
+      });
+      const details = { permissions: permissions ?? 'all', expiresAt };
+      await this.audit.add({ by, action: 'api_key.created', subjectId: made.id, details });
+      return withPermissions(made, account.permissions);
+    });
+  }
+
+  /** @throws ApiError `api_key_not_found`, `permission_denied` */
+  change(by: Caller, id: string, change: ApiKeyChangeDto): Promise<Shown> {
+    const { accountId } = by;
+    return this.changing(by, async (account) => {
+      const { name, expiresAt, permissions } = change;
+      requireOwned(permissions, account.permissions);
+      const key = await this.apiKeys.changeRow({ id, accountId }, 'api_key_not_found', (row) => {
+        Object.assign(row, { name: name ?? row.name, permissions: permissions ?? row.permissions });
+        if (expiresAt !== undefined) row.expiresAt = expiresAt;
+      });
+      const details = { renamed: name === undefined ? undefined : true, expiresAt, permissions };
+      await this.audit.add({ by, action: 'api_key.changed', subjectId: id, details });
+      return withPermissions(key, account.permissions);
+    });
   }
 
   /**
-   * Deletes the key of a request, as `revoke` does.
-   * @throws ApiError `invalid_api_key` if it has been revoked elsewhere within the last second
+   * Makes a new key in place of another, which is valid for a while more.
+   * @throws ApiError `api_key_not_found`, `too_many_api_keys`
    */
-  async revokeCurrent(accountId: string, id: string): Promise<void> {
-    if (!(await this.remove(accountId, id))) throw unauthorized('invalid_api_key');
+  roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto): Promise<Made> {
+    const { accountId } = by;
+    return this.changing(by, async (account) => {
+      const { name, permissions, expiresAt } = await this.apiKeys.getRow(
+        { id, accountId },
+        'api_key_not_found',
+      );
+      const end = new Date(Date.now() + overlapSeconds * 1_000);
+      if (overlapSeconds === 0) await this.remove(accountId, id);
+      else if (!expiresAt || expiresAt > end) await this.apiKeys.updateRows({ id }, { expiresAt: end });
+      const made = await this.add({ accountId, name, permissions, expiresAt });
+      const details = { apiKeyId: Number(made.id), overlapSeconds };
+      await this.audit.add({ by, action: 'api_key.rolled', subjectId: id, details });
+      return withPermissions(made, account.permissions);
+    });
   }
 
-  /** The owner of a valid key if that is known without a query, else undefined. */
-  peekOwner(key: string): KeyOwner | undefined {
-    return this.cache.peek(key);
+  /** @throws ApiError `api_key_not_found` */
+  revoke(by: Caller, id: string): Promise<void> {
+    return this.changing(by, async () => {
+      if (!(await this.remove(by.accountId, id))) throw new ApiError('api_key_not_found');
+      await this.audit.add({ by, action: 'api_key.revoked', subjectId: id });
+    });
   }
 
-  /** The owner of a valid key; null if it is unknown, mistyped, expired or revoked. */
-  async findOwner(key: string): Promise<KeyOwner | null> {
-    return isSecretKey(key) ? this.cache.get(key) : null;
+  /** @throws ApiError `invalid_api_key` if the key of the request has been revoked within the last second */
+  async revokeCurrent(by: Caller): Promise<void> {
+    await this.revoke(by, by.keyId!).catch((error: unknown) => {
+      const isGone =
+        error instanceof ApiError && ['api_key_not_found', 'invalid_credentials'].includes(error.code);
+      throw isGone ? unauthorized('invalid_api_key') : error;
+    });
   }
 
-  /** Whether the key was there. */
+  /** Revokes all keys of an account, in the open transaction. */
+  async removeAll(accountId: string): Promise<void> {
+    await this.transactions.manager.delete(ApiKey, { accountId });
+  }
+
+  /** Runs `work` in a transaction in which nothing else changes the keys of the account. */
+  private inAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+    return this.transactions.run(async () => work(await this.accounts.hold(accountId)));
+  }
+
+  private async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+    const result = await this.inAccount(by, work);
+    this.owners.forget();
+    return result;
+  }
+
+  /** @throws ApiError `too_many_api_keys` */
+  private async add(values: NewKey): Promise<ApiKey & { key: string }> {
+    const count = await this.transactions.manager.countBy(ApiKey, { accountId: values.accountId });
+    if (count >= MOST) throw new ApiError('too_many_api_keys', `An account has at most ${MOST} API keys.`);
+    const key = newSecret(KEYS);
+    return Object.assign(await this.apiKeys.addRow({ ...values, hash: hashSecret(key) }), { key });
+  }
+
   private async remove(accountId: string, id: string): Promise<boolean> {
-    const { affected } = await this.apiKeys.delete({ id, accountId });
-    this.cache.clear();
-    broadcast(REVOKED);
+    const { affected } = await this.transactions.manager.delete(ApiKey, { id, accountId });
     return affected === 1;
-  }
-
-  private async lookUp(key: string): Promise<KeyOwner | null> {
-    const found = await this.apiKeys.findRow({ hash: hashSecretKey(key) });
-    const expiresAt = found?.expiresAt?.getTime() ?? Infinity;
-    if (!found || expiresAt <= Date.now()) return null;
-    return { keyId: found.id, accountId: found.accountId, expiresAt };
   }
 }

@@ -1,36 +1,51 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
 import type { AuthenticatedRequest } from '../platform/api/caller.js';
+import { requirePermissions } from '../platform/api/declared-operations.js';
 import { operationOf } from '../platform/api/operation-facts.js';
+import { requirePermission } from '../platform/api/permitted.js';
 import { timesSent } from '../platform/api/raw-headers.js';
 import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
-import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { Invitations } from './invitations.js';
+import { KeyOwners } from './key-owners.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
 import { unauthorized } from './unauthorized.js';
 
 const BEARER = /^bearer +(?=\S)/i;
 
-type Caller = Pick<AuthenticatedRequest, 'accountId' | 'keyId'>;
+type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'>;
 
-/** Closes every operation that is not marked `@Public()`. Runs before anything else in a request is looked at. */
+/**
+ * Closes every operation that is not marked `@Public()`, to keys without its permission too. Runs before anything else in a
+ * request is looked at.
+ */
 @Injectable()
-export class AuthGuard implements CanActivate {
+export class AuthGuard implements CanActivate, OnModuleInit {
   constructor(
-    private readonly apiKeys: ApiKeysService,
+    private readonly owners: KeyOwners,
     private readonly bearer: BearerStrategy,
     private readonly accounts: AccountsService,
     private readonly authLimiter: AuthLimiter,
     private readonly keyLimiter: KeyLimiter,
+    private readonly invitations: Invitations,
+    private readonly modules: ModulesContainer,
   ) {}
+
+  /** @throws Error for an operation that no permission opens */
+  onModuleInit(): void {
+    requirePermissions(this.modules);
+  }
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
     // Also for those that are turned away: the log and the metrics name the operation.
     request.operation = operationOf(context.getHandler(), context.getClass());
-    const { access } = request.operation;
+    const { access, signUp } = request.operation;
+    if (signUp) this.invitations.requireOpen();
     if (access === 'public') return true;
     return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
   }
@@ -42,7 +57,7 @@ export class AuthGuard implements CanActivate {
     if (!scheme) throw unauthorized('missing_api_key');
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const key = header.slice(scheme.length);
-    const known = this.keyLimiter.isOn ? undefined : this.apiKeys.peekOwner(key);
+    const known = this.keyLimiter.isOn ? undefined : this.owners.peek(key);
     if (known) return admit(request, known);
     return this.checkByPassport(request, response, key);
   }
@@ -76,9 +91,11 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-function admit(request: AuthenticatedRequest, { accountId, keyId }: Caller): true {
+function admit(request: AuthenticatedRequest, { accountId, keyId, permissions }: Admitted): true {
   request.accountId = accountId;
   request.keyId = keyId;
+  request.permissions = permissions;
+  requirePermission(permissions, request.operation.permissions);
   return true;
 }
 

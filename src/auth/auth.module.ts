@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DataModule } from '../platform/data/data.module.js';
+import { AccountChanges } from './account-changes.js';
 import { Account } from './account.entity.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
@@ -7,12 +8,26 @@ import { ApiKey } from './api-key.entity.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
+import { CurrentAccountController } from './current-account.controller.js';
 import { DemoKey } from './demo-key.js';
+import { Invitation } from './invitation.entity.js';
+import { Invitations } from './invitations.js';
+import { KeyOwners } from './key-owners.js';
+
+const FOR_ALL = [
+  AccountsService,
+  AccountChanges,
+  ApiKeysService,
+  BearerStrategy,
+  DemoKey,
+  Invitations,
+  KeyOwners,
+];
 
 @Module({
-  imports: [DataModule.forFeature([Account, ApiKey])],
-  controllers: [AccountsController, ApiKeysController],
-  providers: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
-  exports: [AccountsService, ApiKeysService, BearerStrategy, DemoKey],
+  imports: [DataModule.forFeature([Account, ApiKey, Invitation])],
+  controllers: [AccountsController, ApiKeysController, CurrentAccountController],
+  providers: FOR_ALL,
+  exports: FOR_ALL,
 })
 export class AuthModule {}

@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
-import { ApiKeysService } from './api-keys.service.js';
 import type { KeyOwner } from './key-cache.js';
+import { KeyOwners } from './key-owners.js';
 
 /** Passport's bearer strategy (RFC 6750) over the stored API keys. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   declare private passport: passport.PassportStatic;
 
-  constructor(private readonly apiKeys: ApiKeysService) {
+  constructor(private readonly owners: KeyOwners) {
     super();
   }
 
@@ -21,7 +21,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   /** Called by Passport with the key of a request. */
   async validate(key: string): Promise<KeyOwner | false> {
-    return (await this.apiKeys.findOwner(key)) ?? false;
+    return (await this.owners.find(key)) ?? false;
   }
 
   /**

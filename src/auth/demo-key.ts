@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
+import { KeyOwners } from './key-owners.js';
 
 /** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
@@ -14,6 +15,7 @@ export class DemoKey {
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
+    private readonly owners: KeyOwners,
   ) {}
 
   /**
@@ -23,7 +25,7 @@ export class DemoKey {
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');
     const earlier = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    if (await this.apiKeys.findOwner(earlier)) return earlier;
+    if (await this.owners.find(earlier)) return earlier;
     const key = await this.create();
     writeFileSync(file, key, { mode: 0o600 });
     return key;
@@ -34,9 +36,10 @@ export class DemoKey {
     const password = randomBytes(32).toString('hex');
     const accountId =
       (await this.accounts.findIdByEmail(EMAIL)) ??
-      (await this.accounts.create({ email: EMAIL, password })).id;
+      (await this.accounts.create({ email: EMAIL, password }, { isOperator: true })).id;
+    const by = { accountId, isOperator: true };
     const { items } = await this.apiKeys.list(accountId, { limit: 100 });
-    for (const { id } of items) await this.apiKeys.revoke(accountId, id);
-    return (await this.apiKeys.create(accountId, { name: 'Demo' })).key;
+    for (const { id } of items) await this.apiKeys.revoke(by, id);
+    return (await this.apiKeys.create(by, { name: 'Demo' })).key;
   }
 }

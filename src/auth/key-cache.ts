@@ -4,6 +4,8 @@ import { LRUCache } from 'lru-cache';
 export interface KeyOwner {
   keyId: string;
   accountId: string;
+  /** What the key may do: those of its permissions that its account has too; undefined stands for everything. */
+  permissions?: ReadonlySet<string>;
   /** Milliseconds since 1970; Infinity if the key does not expire. */
   expiresAt: number;
 }

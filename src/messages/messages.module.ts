@@ -26,6 +26,6 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
 export class MessagesModule {}
 
 /** The transport for messages, or null without one: they then wait. */
-function webhook({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Config): Transport | null {
-  return url && secret ? new WebhookTransport(url, secret) : null;
+function webhook({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets }: Config): Transport | null {
+  return url && secrets ? new WebhookTransport(url, secrets.split(',')) : null;
 }

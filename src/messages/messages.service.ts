@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
 import { settled } from '../platform/data/settled.js';
@@ -19,7 +20,10 @@ export class MessagesService {
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly outbox: Outbox,
     transactions: Transactions,
+    closing: AccountClosing,
   ) {
+    // The job of one that has not been delivered finds no message then, and does nothing.
+    closing.erases(Message);
     this.store = transactions.batched((all) => this.storeAll(all));
   }
 

@@ -42,8 +42,8 @@ export class PetsService {
       : new ApiError('pet_not_found', undefined, { status: 400 });
   }
 
-  /** Gives a reserved animal its next status. */
-  async settle(id: string, status: PetStatus): Promise<void> {
-    await this.pets.updateRows({ id }, { status });
+  /** Gives reserved animals their next status. */
+  async settle(ids: readonly string[], status: PetStatus): Promise<void> {
+    await this.pets.updateRows({ id: ids }, { status });
   }
 }

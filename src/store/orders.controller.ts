@@ -1,14 +1,16 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { AccountId } from '../platform/api/caller.js';
+import { AccountId, By, type Caller } from '../platform/api/caller.js';
 import { EntityTags, IfMatch, Precondition } from '../platform/api/entity-tag.js';
 import { Operation, Stability, Tag } from '../platform/api/operation.js';
 import type { Page } from '../platform/api/paging.js';
+import { NeedsBy } from '../platform/api/permitted.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
 import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
+import { OrderStatus } from './order.entity.js';
 import { OrdersService } from './orders.service.js';
 
-@Tag('store', 'Orders for animals, from placed to delivered.')
+@Tag('store', 'Orders for animals, from placed to delivered.', 'orders')
 @Stability('beta')
 @EntityTags(OrderDto)
 @Controller('store/orders')
@@ -36,12 +38,8 @@ export class OrdersController {
     located: true,
     errors: { pet_not_found: 400, pet_not_available: 409 },
   })
-  async place(
-    @AccountId() accountId: string,
-    @Body() body: NewOrderDto,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<OrderDto> {
-    return reply.created(await this.orders.place(accountId, body));
+  async place(@By() by: Caller, @Body() body: NewOrderDto, @Reply() reply: ReplyHeaders): Promise<OrderDto> {
+    return reply.created(await this.orders.place(by, body));
   }
 
   @Get(':orderId')
@@ -57,19 +55,25 @@ export class OrdersController {
 
   @Patch(':orderId')
   @Idempotent()
+  @NeedsBy('status', {
+    [OrderStatus.Cancelled]: 'orders:write',
+    [OrderStatus.Approved]: 'orders:manage',
+    [OrderStatus.Delivered]: 'orders:manage',
+  })
   @Operation({
     id: 'updateOrder',
     summary: 'Approve, deliver or cancel an order',
-    description: '`delivered` makes the animal sold, `cancelled` makes it available again.',
+    description:
+      '`delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`.',
     returns: OrderDto,
     errors: { order_not_found: 404, invalid_transition: 409 },
   })
   update(
-    @AccountId() accountId: string,
+    @By() by: Caller,
     @Param() { orderId }: OrderParams,
     @Body() { status }: OrderChangeDto,
     @IfMatch() precondition: Precondition,
   ): Promise<OrderDto> {
-    return this.orders.move(accountId, orderId, status, precondition);
+    return this.orders.move(by, orderId, status, precondition);
   }
 }

@@ -3,7 +3,10 @@ import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
 import { ApiError } from '../platform/api/api-error.js';
 import type { Precondition } from '../platform/api/entity-tag.js';
+import type { Caller } from '../platform/api/caller.js';
 import type { Page } from '../platform/api/paging.js';
+import { AuditLog, type Change } from '../platform/access/audit/audit-log.js';
+import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
 import { Transactions } from '../platform/data/transactions.js';
@@ -25,7 +28,13 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
   [OrderStatus.Cancelled]: PetStatus.Available,
 };
 
-type Placement = Pick<Order, 'accountId' | 'petId'>;
+/** The statuses of orders that hold their animal. */
+const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
+
+interface Placement {
+  by: Caller;
+  petId: string;
+}
 
 /** The orders of one account each: another account's order is as good as none. */
 @Injectable()
@@ -35,8 +44,11 @@ export class OrdersService {
   constructor(
     @InjectFastRepository(Order) private readonly orders: FastRepository<Order>,
     private readonly pets: PetsService,
-    transactions: Transactions,
+    private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
+    closing: AccountClosing,
   ) {
+    for (const status of OPEN) closing.add((by, limit) => this.cancelAll(by, status, limit));
     this.take = transactions.batched((placements) => this.takeAll(placements));
   }
 
@@ -48,8 +60,8 @@ export class OrdersService {
    * Takes the animal and writes its order.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
-  async place(accountId: string, { petId }: NewOrderDto): Promise<Order> {
-    const order = await this.take({ accountId, petId })
+  async place(by: Caller, { petId }: NewOrderDto): Promise<Order> {
+    const order = await this.take({ by, petId })
       // Only an animal whose status was set past its open order gets there.
       .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
     if (!order) throw await this.pets.refusal(petId);
@@ -62,16 +74,36 @@ export class OrdersService {
   }
 
   /** @throws ApiError `order_not_found`, `precondition_failed`, `invalid_transition` */
-  move(accountId: string, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
+  move(by: Caller, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
+    const { accountId } = by;
     return this.orders.changeRow({ id, accountId }, 'order_not_found', async (order) => {
       precondition?.require(order);
       if (!NEXT[order.status].includes(status)) {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
       const petStatus = PET_STATUS[status];
-      if (petStatus) await this.pets.settle(order.petId, petStatus);
+      if (petStatus) await this.pets.settle([order.petId], petStatus);
+      await this.audit.add(changeOf(by, order, status));
       order.status = status;
     });
+  }
+
+  /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
+  private async cancelAll(by: Caller, status: OrderStatus, limit: number): Promise<number> {
+    const open = await this.transactions.manager.find(Order, {
+      where: { accountId: by.accountId, status },
+      order: { id: 'ASC' },
+      take: limit,
+      lock: { mode: 'pessimistic_write' },
+    });
+    if (open.length === 0) return 0;
+    await this.orders.updateRows({ id: open.map(({ id }) => id) }, { status: OrderStatus.Cancelled });
+    await this.pets.settle(
+      open.map(({ petId }) => petId),
+      PetStatus.Available,
+    );
+    await this.audit.add(...open.map((order) => changeOf(by, order, OrderStatus.Cancelled)));
+    return open.length;
   }
 
   /** The orders of those whose animals are available. Of several who want one animal, the first gets it. */
@@ -80,9 +112,17 @@ export class OrdersService {
     const reserved = await this.pets.reserve([...first.keys()]);
     const taken = placements.filter((one) => first.get(one.petId) === one && reserved.has(one.petId));
     const orders = await this.orders.addRows(
-      taken.map(({ accountId, petId }) => ({ accountId, petId, status: OrderStatus.Placed })),
+      taken.map(({ by, petId }) => ({ accountId: by.accountId, petId, status: OrderStatus.Placed })),
     );
+    await this.audit.add(...orders.map((order, i) => changeOf(taken[i]!.by, order, OrderStatus.Placed)));
     const made = new Map(taken.map((one, i) => [one, orders[i]]));
     return placements.map((one) => made.get(one));
   }
+}
+
+/** What the audit log has of an order that gets to a status. */
+function changeOf(by: Caller, { id, petId, status: from }: Order, to: OrderStatus): Change {
+  // Assigned by the service, so exact.
+  const details = { petId: Number(petId), ...(to === OrderStatus.Placed ? {} : { from }) };
+  return { by, action: `order.${to}`, subjectId: id, details };
 }

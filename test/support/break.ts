@@ -1,6 +1,15 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { Placed } from './contract.js';
-import { bodyOf, bodySchema, parameters, type Parts, resolve, type Schema } from './generate.js';
+import {
+  bodyOf,
+  bodySchema,
+  isNullable,
+  parameters,
+  type Parts,
+  resolve,
+  type Schema,
+  typeOf,
+} from './generate.js';
 
 /** One way in which a request is wrong, and the code that it is answered with. */
 export interface Break {
@@ -130,7 +139,9 @@ function fieldBreaks(one: Placed): Arbitrary<Break>[] {
     }),
   });
   const wrong = Object.entries(properties).map(([name, schema]) =>
-    fc.constantFrom('null', ...noValues(resolve(schema))).map((json) => set(name, json)),
+    fc
+      .constantFrom(...(isNullable(schema) ? [] : ['null']), ...noValues(resolve(schema)))
+      .map((json) => set(name, json)),
   );
   if (required.length === 0) return wrong;
   const missing = fc.constantFrom(...required).map((name) => ({
@@ -143,7 +154,9 @@ function fieldBreaks(one: Placed): Arbitrary<Break>[] {
 
 /** JSON texts that a schema does not allow. */
 function noValues(schema: Schema): string[] {
-  const { type, format, enum: values, minLength = 0, maxLength, pattern } = schema;
+  const { format, enum: values, minLength = 0, maxLength, pattern } = schema;
+  const type = typeOf(schema);
+  if (type === 'array') return noArrays(schema);
   if (values) return NO_ENUM.filter((json) => !values.includes(JSON.parse(json)));
   if (type === 'integer') return [...NO_JSON_INTEGER, ...beyond(schema)];
   if (type === 'boolean') return NO_BOOLEAN;
@@ -156,6 +169,22 @@ function noValues(schema: Schema): string[] {
     .filter((text) => Buffer.byteLength(text) < 100_000);
   if (pattern) texts.push(' ', '\t\n', '\u00a0\u3000');
   return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
+}
+
+/** JSON texts that are not an array of a schema. */
+function noArrays({ items, minItems = 0, maxItems, uniqueItems }: Schema): string[] {
+  const values = resolve(items!).enum!.map((value) => JSON.stringify(value));
+  return [
+    '"x"',
+    '{}',
+    '1',
+    `[${'['.repeat(50)}${']'.repeat(50)}]`,
+    '[null]',
+    '["__proto__"]',
+    ...(minItems > 0 ? ['[]'] : []),
+    ...(uniqueItems ? [`[${values[0]},${values[0]}]`] : []),
+    ...(maxItems === undefined ? [] : [JSON.stringify(Array.from({ length: maxItems + 1 }, String))]),
+  ];
 }
 
 /** The integers next to the bounds of a schema that has some. */
@@ -173,7 +202,9 @@ function bodyBreaks(one: Placed): Arbitrary<Break>[] {
     code,
     apply: (parts) => ({ ...parts, body: change(String(bodyOf(parts))) }),
   });
-  const cut = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  // Nothing at all is a body where none is required.
+  const isRequired = one.operation.requestBody.required !== false;
+  const cut = fc.double({ min: isRequired ? 0 : 0.9, max: 1, maxExcluded: true, noNaN: true });
   const trim = (text: string) => text.trimEnd();
   return [
     cut.map((at) =>

@@ -20,7 +20,7 @@ export interface Operation {
   security: Record<string, string[]>[];
   servers?: { url: string }[];
   parameters?: Parameter[];
-  requestBody?: { content: Record<string, { schema: object; example: unknown }> };
+  requestBody?: { required?: boolean; content: Record<string, { schema: object; example: unknown }> };
   responses: Record<string, Response>;
   [extension: `x-${string}`]: unknown;
 }

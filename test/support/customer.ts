@@ -1,4 +1,4 @@
-import { type Answer, call, createKey } from './client.js';
+import { type Answer, call, createKey, type Credentials } from './client.js';
 import type { Service } from './service.js';
 
 export interface Order {
@@ -28,9 +28,9 @@ export class Customer {
     readonly key: string,
   ) {}
 
-  /** A customer with an account of its own. */
-  static async of(service: Service): Promise<Customer> {
-    return new Customer(service, await createKey(service));
+  /** A customer with an account of its own, unless one is given. */
+  static async of(service: Service, account?: Credentials): Promise<Customer> {
+    return new Customer(service, await createKey(service, account));
   }
 
   /** Sends a body as a new order. */

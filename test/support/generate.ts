@@ -4,7 +4,8 @@ import { document, pathFrom, type Placed } from './contract.js';
 /** The part of JSON Schema that the document uses. */
 export interface Schema {
   $ref?: string;
-  type?: string;
+  /** Two where the second is null. */
+  type?: string | string[];
   format?: string;
   enum?: string[];
   pattern?: string;
@@ -12,11 +13,14 @@ export interface Schema {
   maxLength?: number;
   minimum?: number;
   maximum?: number;
+  minItems?: number;
   maxItems?: number;
+  uniqueItems?: boolean;
   items?: Schema;
   'x-future'?: boolean;
   properties?: Record<string, Schema>;
   required?: string[];
+  minProperties?: number;
 }
 
 /** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
@@ -43,6 +47,11 @@ export function resolve(schema: Schema): Schema {
   return schema.$ref ? document.components.schemas[schema.$ref.split('/').pop()!] : schema;
 }
 
+/** The type of a schema, apart from null. */
+export const typeOf = ({ type }: Schema): string | undefined => [type].flat()[0];
+
+export const isNullable = ({ type }: Schema): boolean => [type].flat().includes('null');
+
 export function bodySchema({ operation }: Placed): Schema | undefined {
   const schema = operation.requestBody?.content['application/json']?.schema;
   return schema && resolve(schema);
@@ -56,16 +65,8 @@ export function parameters({ operation }: Placed, place: string): { name: string
 
 /** Values of a schema: strings as they are, all others as JSON writes them. */
 export function valueOf(schema: Schema): Arbitrary<string> {
-  const {
-    type,
-    format,
-    enum: values,
-    minimum,
-    maximum,
-    items,
-    maxItems,
-    'x-future': future,
-  } = resolve(schema);
+  const type = typeOf(resolve(schema));
+  const { format, enum: values, minimum, maximum, items, maxItems, 'x-future': future } = resolve(schema);
   if (values) return fc.constantFrom(...values);
   if (type === 'array')
     return fc.array(valueOf(items!), { minLength: 1, maxLength: maxItems! }).map((all) => all.join(','));
@@ -111,7 +112,14 @@ function time(from: number): Arbitrary<string> {
 
 /** JSON texts of the values of a schema, strings with and without escapes. */
 export function jsonOf(schema: Schema): Arbitrary<string> {
-  if (['integer', 'boolean'].includes(resolve(schema).type!)) return valueOf(schema);
+  if (isNullable(schema)) return fc.oneof(fc.constant('null'), jsonOf({ ...schema, type: typeOf(schema) }));
+  const { type, items, minItems, maxItems, uniqueItems } = resolve(schema);
+  if (type === 'array') {
+    const limits = { minLength: minItems, maxLength: maxItems };
+    const all = uniqueItems ? fc.uniqueArray(jsonOf(items!), limits) : fc.array(jsonOf(items!), limits);
+    return all.map((texts) => `[${texts.join()}]`);
+  }
+  if (type === 'integer' || type === 'boolean') return valueOf(schema);
   return fc.tuple(valueOf(schema), fc.constantFrom(plain, escaped)).map(([value, write]) => write(value));
 }
 
@@ -126,8 +134,10 @@ function escaped(value: string): string {
 
 /** Requests for an operation that its document calls valid. */
 export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
-  const { properties = {}, required = [] } = bodySchema(one) ?? {};
-  const fields = fc.record(mapValues(properties, jsonOf), { requiredKeys: required });
+  const { properties = {}, required = [], minProperties = 0 } = bodySchema(one) ?? {};
+  const fields = fc
+    .record(mapValues(properties, jsonOf), { requiredKeys: required })
+    .filter((given) => Object.keys(given).length >= minProperties);
   const isKnown = (name: string) => Object.hasOwn(properties, name);
   const extraName = fc.oneof(fc.constantFrom(...ODD_NAMES), fc.string()).filter((name) => !isKnown(name));
   const extras = fc.array(fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String))), {

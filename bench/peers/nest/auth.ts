@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Request } from 'express';
 import { Strategy } from 'passport-http-bearer';
 import { Repository } from 'typeorm';
-import { hashSecretKey } from '../../../src/auth/secret-key.js';
+import { hashSecret } from '../../../src/auth/secret.js';
 import { ApiError } from '../../../src/platform/api/api-error.js';
 import { ApiKey } from './entities.js';
 
@@ -16,7 +16,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   async validate(key: string): Promise<ApiKey | null> {
-    const found = await this.apiKeys.findOneBy({ hash: hashSecretKey(key) });
+    const found = await this.apiKeys.findOneBy({ hash: hashSecret(key) });
     return found?.expiresAt && found.expiresAt.getTime() <= Date.now() ? null : found;
   }
 }

@@ -18,7 +18,7 @@ export class WebhookTransport extends Transport {
 
   constructor(
     private readonly url: string,
-    private readonly secret: string,
+    private readonly secrets: readonly string[],
   ) {
     super();
     // Path and query may contain a token.
@@ -33,7 +33,7 @@ export class WebhookTransport extends Transport {
       headers: {
         'Content-Type': 'application/json',
         'User-Agent': 'petstore',
-        ...signatureHeaders(this.secret, id, Math.floor(Date.now() / 1000), body),
+        ...signatureHeaders(this.secrets, id, Math.floor(Date.now() / 1000), body),
       },
       redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),

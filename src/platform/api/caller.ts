@@ -1,6 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
+import { clientNetwork } from './client-network.js';
 import type { OperationFacts } from './operation-facts.js';
+import { requestIdOf } from './request-id.js';
 
 /** A request to a controller: the guard gives it its operation before it checks anything. */
 export interface RoutedRequest extends Request {
@@ -12,6 +14,8 @@ export interface AuthenticatedRequest extends RoutedRequest {
   accountId: string;
   /** Of the API key, if it came with one. */
   keyId?: string;
+  /** What its key may do; undefined stands for everything. */
+  permissions?: ReadonlySet<string>;
 }
 
 /** Gives a controller method the id of the calling account. */
@@ -24,4 +28,26 @@ export const AccountId = createParamDecorator(
 export const KeyId = createParamDecorator(
   (_data: unknown, context: ExecutionContext) =>
     context.switchToHttp().getRequest<AuthenticatedRequest>().keyId,
+);
+
+/** Who makes a change, as the audit log has it. */
+export interface Caller {
+  accountId: string;
+  /** Of the API key; none if it was made by email and password, or by an operator. */
+  keyId?: string;
+  requestId?: string;
+  /** Where it comes from, as `clientNetwork` says. */
+  address?: string;
+  isOperator?: boolean;
+}
+
+/** The caller of a request; one that makes its account has none yet. */
+export function callerOf(request: Request & { accountId?: string; keyId?: string }): Caller {
+  const { accountId = '', keyId } = request;
+  return { accountId, keyId, requestId: requestIdOf(request.res!), address: clientNetwork(request) };
+}
+
+/** Gives a controller method the caller of a request, for what is written to the audit log. */
+export const By = createParamDecorator((_data: unknown, context: ExecutionContext) =>
+  callerOf(context.switchToHttp().getRequest<AuthenticatedRequest>()),
 );

@@ -46,7 +46,7 @@ function byFields(type: Type<object>, fields: Field[], sent: object): object {
   const dto = new type() as Values;
   let reasons: string[] | undefined;
   for (const { name, declared } of fields) {
-    const given = valueOf(sent, name);
+    const given = valueOf(sent, name, declared.isNested);
     if (given !== undefined) dto[name] = declared.read(given);
     const value = dto[name];
     if (value === undefined ? declared.isOptional : declared.accepts(value)) continue;
@@ -71,12 +71,12 @@ function byLibraries(type: Type<object>, names: string[], fields: Field[], sent:
 }
 
 /**
- * A value as it was sent. No rule takes an object or an array; class-transformer would descend into it, however deep,
- * and call whatever it has under the name `constructor`.
+ * A value as it was sent. Only a nested field takes an object or an array; class-transformer would descend into it,
+ * however deep, and call whatever it has under the name `constructor`.
  */
-function valueOf(sent: object, name: string): unknown {
+function valueOf(sent: object, name: string, isNested = false): unknown {
   const value = Object.hasOwn(sent, name) ? (sent as Values)[name] : undefined;
-  return typeof value === 'object' && value !== null ? UNREADABLE : value;
+  return typeof value === 'object' && value !== null && !isNested ? UNREADABLE : value;
 }
 
 function refusal(reasons: string[]): ApiError {

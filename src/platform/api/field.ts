@@ -2,11 +2,15 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator';
 
-/** Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null. */
+/**
+ * Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null. A
+ * `nullable` one may be null, which in a change means to clear it; an answer leaves it out then.
+ */
 export interface FieldOptions {
   description: string;
   example?: unknown;
   optional?: boolean;
+  nullable?: boolean;
 }
 
 interface Rule {
@@ -18,22 +22,27 @@ interface Rule {
   read?: (value: unknown) => unknown;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
+  /** Whether `read` takes objects and arrays. Those sent for any other field are refused before anything looks at them. */
+  nested?: boolean;
 }
 
 /** What the decorator of a field has declared. class-validator keeps it beside the rule that it makes of it. */
 class Declared {
   readonly isOptional: boolean;
+  readonly isNested: boolean;
   readonly accepts: (value: unknown) => boolean;
   readonly read: (value: unknown) => unknown;
   readonly write: (value: unknown) => string;
   private readonly must: string;
 
-  constructor({ optional = false }: FieldOptions, { must, accepts, read, write }: Rule) {
+  constructor({ optional = false, nullable = false }: FieldOptions, rule: Rule) {
+    const { must, accepts, read = (value) => value, write = JSON.stringify, nested = false } = rule;
     this.isOptional = optional;
-    this.must = must;
-    this.accepts = accepts;
-    this.read = read ?? ((value) => value);
-    this.write = write ?? JSON.stringify;
+    this.isNested = nested;
+    this.must = nullable ? `${must}, or null` : must;
+    this.accepts = nullable ? (value) => value === null || accepts(value) : accepts;
+    this.read = nullable ? (value) => (value === null ? null : read(value)) : read;
+    this.write = write;
   }
 
   /** Why a value is refused. */
@@ -52,15 +61,16 @@ const isGiven = (_dto: unknown, value: unknown): boolean => value !== undefined;
 
 /** One decorator for a field: how it is read, its rule for class-validator, how an answer writes it, its OpenAPI schema. */
 export function field(options: FieldOptions, rule: Rule): PropertyDecorator {
-  const { description, example, optional = false } = options;
+  const { description, example, optional = false, nullable } = options;
   const declared = new Declared(options, rule);
   const validator = {
-    validate: rule.accepts,
+    validate: declared.accepts,
     defaultMessage: (about?: { property: string; value: unknown }) =>
       declared.reason(about!.property, about!.value),
   };
+  const property = { description, example, required: !optional, ...(nullable && { nullable }) };
   return applyDecorators(
-    ApiProperty({ description, example, required: !optional, ...rule.schema } as ApiPropertyOptions),
+    ApiProperty({ ...property, ...rule.schema } as ApiPropertyOptions),
     ValidateBy({ name: rule.must, constraints: [declared], validator }),
     ...(optional ? [ValidateIf(isGiven)] : []),
   );

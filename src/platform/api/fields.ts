@@ -46,6 +46,12 @@ export function Int64Field(options: FieldOptions) {
   });
 }
 
+/** True or false. */
+export function BooleanField(options: FieldOptions) {
+  const accepts = (value: unknown) => typeof value === 'boolean';
+  return field(options, { schema: { type: 'boolean' }, must: 'true or false', accepts });
+}
+
 /** A UUID (RFC 9562). */
 export function UuidField(options: FieldOptions) {
   const accepts = (value: unknown) => isUUID(value, 'loose');
@@ -107,7 +113,7 @@ export function TimestampField(options: FieldOptions & { future?: boolean }) {
 }
 
 /** The time that a text names; undefined for a day that the calendar does not have, of which `Date` makes another. */
-function parseTime(text: string): Date | undefined {
+export function parseTime(text: string): Date | undefined {
   const day = RFC_3339.exec(text)?.[1];
   if (day === undefined) return undefined;
   const midnight = new Date(`${day}T00:00:00Z`);

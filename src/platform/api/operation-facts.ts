@@ -1,4 +1,5 @@
-import type { Type } from '@nestjs/common';
+import { RequestMethod, type Type } from '@nestjs/common';
+import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import type { ErrorCode } from './api-error.js';
 import type { Serializer } from './serializer.js';
 
@@ -33,11 +34,17 @@ export interface OperationFacts {
   /** The operationId. */
   readonly id: string;
   readonly access: Access;
+  /** The permissions of which a key needs one; none where any key will do, or it is not opened by keys. */
+  readonly permissions: readonly string[];
   readonly stability: 'beta' | 'experimental' | 'stable';
   /** Day from which a deprecated operation is gone, as YYYY-MM-DD (UTC). */
   readonly sunset?: string;
   /** Whether it accepts an `Idempotency-Key`. */
   readonly idempotent: boolean;
+  /** Whether a request without a body stands for one with an empty object. */
+  readonly bodyOptional: boolean;
+  /** Whether accounts are made by it. */
+  readonly signUp: boolean;
   /** Whether its answer has a `Location`. */
   readonly located: boolean;
   /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
@@ -54,15 +61,21 @@ export interface OperationFacts {
   readonly tag: Tag;
   /** The request that the service makes because of it. */
   readonly webhook?: Webhook;
+  /** What its permissions begin with, if not with the name of its tag. */
+  readonly subject?: string;
   /** Writes what the method returns; undefined where no class of the answer is declared. */
   readonly serialize?: Serializer<object>;
 }
 
-const UNDECLARED: OperationFacts = {
+type Declared = Omit<OperationFacts, 'permissions'> & Partial<Pick<OperationFacts, 'permissions'>>;
+
+const UNDECLARED: Declared = {
   id: NO_ID,
   access: 'bearer',
   stability: 'stable',
   idempotent: false,
+  bodyOptional: false,
+  signUp: false,
   located: false,
   conditional: false,
   errors: {},
@@ -88,10 +101,19 @@ const known = new Map<Handler, Map<Controller, OperationFacts>>();
 export function operationOf(handler: Handler, controller: Controller): OperationFacts {
   let facts = known.get(handler)?.get(controller);
   if (!facts) {
-    facts = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    const declared: Declared = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    facts = { ...declared, permissions: declared.permissions ?? usualPermissions(declared, handler) };
     known.set(handler, (known.get(handler) ?? new Map<Controller, OperationFacts>()).set(controller, facts));
   }
   return facts;
+}
+
+/** Reading needs `pets:read`, all else `pets:write`. */
+function usualPermissions({ access, tag, subject = tag.name }: Declared, handler: Handler): string[] {
+  if (access !== 'bearer') return [];
+  const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
+  const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
+  return [`${subject}:${isRead ? 'read' : 'write'}`];
 }
 
 function declaredBy(declaring: object): Partial<OperationFacts> | undefined {

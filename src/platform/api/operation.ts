@@ -17,6 +17,8 @@ interface OperationOptions {
   status?: number;
   /** Whether the answer has a `Location`. */
   located?: boolean;
+  /** Whether a request without a body stands for one with an empty object. */
+  bodyOptional?: boolean;
   /** The errors of this operation besides those that every operation has, with their statuses. */
   errors?: Partial<Record<ErrorCode, number>>;
 }
@@ -26,7 +28,8 @@ interface OperationOptions {
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { id, summary, description, returns, status = 200, located = false, errors = {}, sorted } = options;
+  const { id, summary, description, returns, status = 200, sorted } = options;
+  const { located = false, bodyOptional = false, errors = {} } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(
@@ -37,6 +40,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
       id,
       errors,
       located,
+      bodyOptional,
       sorted,
       returns: isArray ? undefined : type,
       serialize: serialize as Serializer<object> | undefined,
@@ -44,9 +48,13 @@ export function Operation(options: OperationOptions): MethodDecorator {
   );
 }
 
-/** Puts the operations of a controller under one heading, with a line on what they are for. */
-export function Tag(name: string, description: string): ClassDecorator {
-  return applyDecorators(ApiTags(name), Declare({ tag: { name, description } }));
+/**
+ * Puts the operations of a controller under one heading, with a line on what they are for. A key needs the permission
+ * `<name>:read` for those that read, `<name>:write` for all others, unless they say otherwise.
+ * @param subject what their permissions begin with instead of the name
+ */
+export function Tag(name: string, description: string, subject = name): ClassDecorator {
+  return applyDecorators(ApiTags(name), Declare({ tag: { name, description }, subject }));
 }
 
 /** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */

@@ -1,5 +1,6 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform, type Type } from '@nestjs/common';
 import { ApiError } from './api-error.js';
+import { requireChange } from './change-schema.js';
 import { type DtoReader, dtoReader } from './dto-reader.js';
 
 /**
@@ -21,7 +22,7 @@ export class ValidationPipe implements PipeTransform {
   }
 
   private readerOf(metatype: Type<object>): DtoReader | undefined {
-    if (!this.readers.has(metatype)) this.readers.set(metatype, dtoReader(metatype));
+    if (!this.readers.has(metatype)) this.readers.set(metatype, requireChange(metatype, dtoReader(metatype)));
     return this.readers.get(metatype);
   }
 }

@@ -34,6 +34,20 @@ export const EndsIn = (suffix: string) =>
     },
   });
 
+/** Names out of a list, separated by commas, none of them twice. */
+export const AreListed = (names: readonly string[]) =>
+  ValidateBy({
+    name: 'areListed',
+    validator: {
+      validate: (value) => {
+        const all = String(value).split(',');
+        return new Set(all).size === all.length && all.every((one) => names.includes(one));
+      },
+      defaultMessage: (args) =>
+        `${args?.property} must be some of ${names.join(', ')}, separated by commas, none of them twice`,
+    },
+  });
+
 /** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
   ValidateBy({
@@ -61,10 +75,13 @@ export const Origins = () =>
     },
   });
 
-/** A secret as the Standard Webhooks specification defines it. */
-export const WebhookSecret = () =>
-  Matches(/^whsec_(?:[A-Za-z\d+/]{4}){8,}(?:[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)?$/, {
-    message: '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64',
+const WEBHOOK_SECRET = 'whsec_(?:[A-Za-z\\d+/]{4}){8,}(?:[A-Za-z\\d+/]{3}=|[A-Za-z\\d+/]{2}==)?';
+
+/** Secrets as the Standard Webhooks specification defines them, separated by commas. */
+export const WebhookSecrets = () =>
+  Matches(new RegExp(`^${WEBHOOK_SECRET}(?:,${WEBHOOK_SECRET})*$`), {
+    message:
+      '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64, or several of that, separated by commas',
   });
 
 /** Each of the two needs the other. */

@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
+import type { RoutedRequest } from '../api/caller.js';
 import { Exchange } from './exchange.js';
 import { Holdings } from './holdings.js';
 import { parseJson } from './json.js';
@@ -34,9 +35,17 @@ const CODES: Record<string, ErrorCode> = {
 @Injectable()
 export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
-    const [request, response] = context.getArgs<[Request, Response]>();
-    return METHODS_WITH_BODY.has(request.method) ? read(request, response) : true;
+    const [request, response] = context.getArgs<[RoutedRequest, Response]>();
+    if (!METHODS_WITH_BODY.has(request.method)) return true;
+    if (!request.operation.bodyOptional || hasBody(request)) return read(request, response);
+    request.body = {};
+    return true;
   }
+}
+
+/** RFC 9112, 6: a body is announced by one of two headers. */
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 async function read(request: RawBodyRequest<Request>, response: Response): Promise<true> {

@@ -12,7 +12,7 @@ import { isUnavailable } from '../database/unavailable.js';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
 import type { RoutedRequest } from '../api/caller.js';
 import { writeError } from './error-response.js';
-import { requestIdOf } from './request-id.js';
+import { requestIdOf } from '../api/request-id.js';
 import { allowedMethods } from './router.js';
 
 /** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */

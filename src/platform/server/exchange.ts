@@ -5,7 +5,7 @@ import { TIMEOUTS } from '../database/timeouts.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { writeError } from './error-response.js';
 import type { Client, Overload } from './overload.js';
-import { requestIdOf } from './request-id.js';
+import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
 
 type Answer = ServerResponse & { exchange?: Exchange };

@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
 import { asResponse, writeError } from './error-response.js';
-import { giveRequestId, requestIdOf } from './request-id.js';
+import { giveRequestId, requestIdOf } from '../api/request-id.js';
 
 const REFUSALS: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

@@ -5,7 +5,7 @@ import type { Histogram } from 'prom-client';
 import { NO_ID, type OperationFacts } from '../api/operation-facts.js';
 import type { HttpAdapter } from './http-adapter.js';
 import { PROBES } from '../telemetry/probes.js';
-import { requestIdOf } from './request-id.js';
+import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest, Refusal, RequestObserver } from './request-observer.js';
 import { AccountCounts } from '../telemetry/account-counts.js';
 import { LOG, type Log } from '../telemetry/log.js';

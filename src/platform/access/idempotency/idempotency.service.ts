@@ -3,6 +3,7 @@ import { ApiError } from '../../api/api-error.js';
 import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
+import { AccountClosing } from '../closing/account-closing.js';
 import { Sweeps } from '../../data/sweeps.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
@@ -31,7 +32,10 @@ export class IdempotencyService implements OnApplicationBootstrap {
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
     private readonly sweeps: Sweeps,
-  ) {}
+    closing: AccountClosing,
+  ) {
+    closing.erases(IdempotencyKey);
+  }
 
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that

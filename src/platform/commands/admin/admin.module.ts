@@ -5,10 +5,21 @@ import { Config } from '../../../config.js';
 import { DataModule } from '../../data/data.module.js';
 import { commandOptions } from '../../database/connection-options.js';
 import { DatabaseModule } from '../../database/database.module.js';
+import { AuditModule } from '../../access/audit/audit.module.js';
+import { ClosingModule } from '../../access/closing/closing.module.js';
 import { LimitsModule } from '../../access/limits/limits.module.js';
 
 /** The part of the service that is needed to manage accounts and keys. */
-@Module({ imports: [DataModule, DatabaseModule.with(commandOptions), LimitsModule, AuthModule] })
+@Module({
+  imports: [
+    DataModule,
+    DatabaseModule.with(commandOptions),
+    AuditModule,
+    ClosingModule,
+    LimitsModule,
+    AuthModule,
+  ],
+})
 export class AdminModule {
   /** Operators are not limited, so Redis is not used. */
   static with(config: Config): DynamicModule {

@@ -3,7 +3,7 @@ import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../../auth/api-key
 import { isInt64Text } from '../../api/int64.js';
 import { ValidationPipe } from '../../api/validation.pipe.js';
 import { everyPage, fieldsOf, write } from './output.js';
-import { accountId, withServices } from './services.js';
+import { accountId, operatorOf, withServices } from './services.js';
 
 interface Options {
   json?: boolean;
@@ -12,17 +12,14 @@ interface Options {
 /** `keys list | create | revoke` */
 export function addKeysCommands(program: Command): void {
   const keys = program.command('keys').description('manage the API keys of an account');
-  keys
-    .command('list')
-    .description('list the keys of an account')
-    .argument('<email>')
-    .option('--json', 'print JSON')
-    .action(list);
+  const listing = keys.command('list').description('list the keys of an account');
+  listing.argument('<email>').option('--json', 'print JSON').action(list);
   keys
     .command('create')
     .description('create a key and print it, only this once')
     .argument('<email>')
     .requiredOption('--name <name>', 'what the key is for')
+    .option('--permissions <list>', 'what the key may do, separated by commas; all by default')
     .option('--expires-at <time>', 'when the key expires, such as 2030-01-31T12:00:00Z')
     .option('--json', 'print JSON')
     .action(create);
@@ -30,7 +27,7 @@ export function addKeysCommands(program: Command): void {
     .command('revoke')
     .description('revoke a key; every instance refuses it within a second')
     .argument('<email>')
-    .argument('<id>', 'id of the key', keyId)
+    .argument('<id>', 'id of the key', idOf)
     .action(revoke);
 }
 
@@ -45,23 +42,32 @@ function list(email: string, { json }: Options): Promise<void> {
   });
 }
 
-function create(email: string, { json, ...fields }: Options & Record<string, unknown>): Promise<void> {
+interface CreateOptions extends Options {
+  name: string;
+  expiresAt?: string;
+  permissions?: string;
+}
+
+function create(email: string, { json, permissions, ...fields }: CreateOptions): Promise<void> {
   return withServices(async (services) => {
-    const account = await accountId(services, email);
+    const operator = await operatorOf(services, email);
     const rules = { type: 'body', metatype: NewApiKeyDto } as const;
-    const body = new ValidationPipe().transform(fields, rules) as NewApiKeyDto;
-    write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(account, body)), json);
+    const body = new ValidationPipe().transform(
+      { ...fields, permissions: permissions?.split(',') },
+      rules,
+    ) as NewApiKeyDto;
+    write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(operator, body)), json);
   });
 }
 
 function revoke(email: string, id: string): Promise<void> {
   return withServices(async (services) => {
-    await services.apiKeys.revoke(await accountId(services, email), id);
+    await services.apiKeys.revoke(await operatorOf(services, email), id);
     console.log(`Key ${id} is revoked.`);
   });
 }
 
-function keyId(text: string): string {
+function idOf(text: string): string {
   if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
   return text;
 }

@@ -1,6 +1,8 @@
 import { commandLine } from '../command.js';
 import { addAccountsCommands } from './accounts.commands.js';
+import { addAuditCommand } from './audit.commands.js';
 import { addDataCommands } from './data.commands.js';
+import { addInvitationsCommands } from './invitations.commands.js';
 import { addKeysCommands } from './keys.commands.js';
 
 const program = commandLine(
@@ -9,5 +11,7 @@ const program = commandLine(
 );
 addAccountsCommands(program);
 addKeysCommands(program);
+addInvitationsCommands(program);
+addAuditCommand(program);
 addDataCommands(program);
 await program.parseAsync();

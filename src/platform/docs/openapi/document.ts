@@ -1,9 +1,10 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { ModulesContainer } from '@nestjs/core';
+import { declaredOperations, defaultId } from '../../api/declared-operations.js';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
 import type { OperationFacts, Tag } from '../../api/operation-facts.js';
-import { declaredOperations, defaultId } from './declared.js';
 import { errorComponents } from './errors.js';
 import { addLinks } from './links.js';
 import { finishOperation } from './operations.js';
@@ -16,6 +17,9 @@ List, add and fetch the animals of a store; place orders for them; submit messag
 
 **First steps.** Create an account, create an API key with its email and password, and send that key with every other
 request: \`Authorization: Bearer <API key>\`.
+
+**Permissions.** A key may do what its list of permissions says, all that its account may if it was made without one; each
+operation names what it needs. A request without that is answered 403 \`permission_denied\`.
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
 \`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors).
@@ -31,7 +35,8 @@ JavaScript holds them too.
 **This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
 `.trim();
 
-const BASIC = 'Email (as the username) and password of an account, only for managing API keys.';
+const BASIC =
+  'Email (as the username) and password of an account, only for managing API keys and the account.';
 const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
 
@@ -55,7 +60,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .build();
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   document.paths = relativePaths(document.paths, config);
-  const declared = declaredOperations(app);
+  const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
   document.webhooks = webhooksOf(declared.values(), document);

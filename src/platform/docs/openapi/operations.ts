@@ -18,11 +18,25 @@ interface Parameter {
   'x-default'?: string;
 }
 
-const SECURITY: Record<Access, Record<string, string[]>[]> = {
-  public: [],
-  basic: [{ basicAuth: [] }],
-  bearer: [{ bearerAuth: [] }],
+const SCHEME: Record<Access, string | undefined> = {
+  public: undefined,
+  basic: 'basicAuth',
+  bearer: 'bearerAuth',
 };
+
+/** The credentials that open an operation, with the permission that they need: of several, one is enough. */
+function securityOf({ access, permissions }: OperationFacts): Record<string, string[]>[] {
+  const scheme = SCHEME[access];
+  if (scheme === undefined) return [];
+  return permissions.length === 0 ? [{ [scheme]: [] }] : permissions.map((one) => ({ [scheme]: [one] }));
+}
+
+/** The description of an operation, with the permission that it needs. */
+function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
+  if (permissions.length === 0) return description;
+  const names = permissions.map((one) => `\`${one}\``).join(' or ');
+  return `${description ?? ''} Needs the permission ${names}.`.trim();
+}
 
 /** Completes an operation with what its decorators and its own shape say. */
 export function finishOperation(
@@ -33,9 +47,11 @@ export function finishOperation(
 ): void {
   const { operation } = placed;
   const { access, idempotent, sunset } = facts;
-  operation.security = SECURITY[access];
+  operation.security = securityOf(facts);
+  operation.description = describe(operation, facts);
   (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
   giveExample(document, operation.requestBody);
+  if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
   finishSuccess(document, operation, facts);
   const errors = {
     ...facts.errors,

@@ -5,22 +5,35 @@ import type { Operation } from './placed.js';
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
-  type?: string;
+  type?: string | string[];
+  nullable?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
   example?: unknown;
 }
 
-/** Writes a described reference as OpenAPI 3.1 allows: with the description beside it, not wrapped in `allOf`. */
+/** Writes the properties of all schemas as OpenAPI 3.1 has them. */
 export function finishSchemas(document: OpenAPIObject): void {
   for (const schema of Object.values(document.components?.schemas ?? {}) as Schema[]) {
     for (const property of Object.values(schema.properties ?? {})) {
-      const [only, ...more] = property.allOf ?? [];
-      if (!only?.$ref || more.length > 0) continue;
-      delete property.allOf;
-      property.$ref = only.$ref;
+      unwrapReference(property);
+      if (property.nullable) addNull(property);
+      delete property.nullable;
     }
   }
+}
+
+/** A described reference has its description beside it, and is not wrapped in `allOf`. */
+function unwrapReference(property: Schema): void {
+  const [only, ...more] = property.allOf ?? [];
+  if (!only?.$ref || more.length > 0) return;
+  delete property.allOf;
+  property.$ref = only.$ref;
+}
+
+/** `null` is a type like any other. */
+function addNull(property: Schema): void {
+  if (property.type) property.type = [property.type, 'null'].flat();
 }
 
 /** Names the schema of a page: `listPets` answers with `Pets`. */

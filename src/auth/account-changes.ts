@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '../platform/api/caller.js';
+import { AuditLog } from '../platform/access/audit/audit-log.js';
+import { AccountClosing } from '../platform/access/closing/account-closing.js';
+import { Transactions } from '../platform/data/transactions.js';
+import { ThrottledWarning } from '../platform/telemetry/throttled-warning.js';
+import { Logger } from '@nestjs/common';
+import type { AccountChangeDto } from './account.dto.js';
+import type { Account } from './account.entity.js';
+import { AccountsService } from './accounts.service.js';
+import { ApiKeysService } from './api-keys.service.js';
+import type { Requester } from './fair-queue.js';
+import type { Stored } from './granted.js';
+import { KeyOwners } from './key-owners.js';
+import { hashPassword } from './password.js';
+
+/** Milliseconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
+const SETTLED_MS = 5_000;
+
+/** What becomes of an account and of its keys. */
+@Injectable()
+export class AccountChanges {
+  private readonly troubles = new ThrottledWarning(
+    new Logger(AccountChanges.name),
+    'What closed accounts have left could not be cleared',
+  );
+
+  constructor(
+    private readonly accounts: AccountsService,
+    private readonly apiKeys: ApiKeysService,
+    private readonly owners: KeyOwners,
+    private readonly closing: AccountClosing,
+    private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** @throws ApiError `account_exists` */
+  async change(
+    by: Caller,
+    { email, password, revokeKeys = false }: AccountChangeDto,
+    requester?: Requester,
+  ): Promise<Account> {
+    const { accountId } = by;
+    const passwordHash = password === undefined ? undefined : await hashPassword(password, requester);
+    await this.changing(by, async () => {
+      await this.accounts.set(accountId, { email, passwordHash });
+      if (revokeKeys) await this.apiKeys.removeAll(accountId);
+      const details = { email: email !== undefined, password: password !== undefined, revokeKeys };
+      await this.audit.add({ by, action: 'account.changed', details });
+    });
+    return this.accounts.get(accountId);
+  }
+
+  /** Replaces what the keys of an account may do: an explicit list, or everything. */
+  async setPermissions(by: Caller, permissions: Stored): Promise<void> {
+    await this.changing(by, async () => {
+      await this.accounts.set(by.accountId, { permissions });
+      const details = { permissions: permissions ?? 'all' };
+      await this.audit.add({ by, action: 'account.permissions_changed', details });
+    });
+  }
+
+  /**
+   * Closes an account: erases its personal data, revokes its keys, and ends what it has begun as `AccountClosing` knows.
+   * The steps come first: if they take longer than the request may, another goes on where this one was.
+   */
+  async close(by: Caller): Promise<void> {
+    const { accountId } = by;
+    await this.closing.run(by);
+    await this.changing(by, async () => {
+      await this.closing.run(by);
+      await this.apiKeys.removeAll(accountId);
+      // No email has a space, so no one can sign up with it.
+      const email = `closed account ${accountId}`;
+      await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });
+      await this.audit.add({ by, action: 'account.closed' });
+    });
+    // What its keys have still added elsewhere, within the second in which that may be.
+    setTimeout(() => this.clear(by), SETTLED_MS).unref();
+  }
+
+  private clear(by: Caller): void {
+    this.closing.run(by).catch((error: Error) => this.troubles.add(error.message));
+  }
+
+  private async changing(by: Caller, work: () => Promise<void>): Promise<void> {
+    await this.transactions.run(async () => {
+      await this.accounts.hold(by.accountId);
+      await work();
+    });
+    this.owners.forget();
+  }
+}

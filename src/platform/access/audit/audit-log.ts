@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
+import type { Caller } from '../../api/caller.js';
+import { InjectFastRepository } from '../../data/data.module.js';
+import { FastRepository } from '../../data/fast-repository.js';
+import { AuditRecord } from './audit-record.entity.js';
+
+/** Something that was changed. */
+export interface Change {
+  by: Caller;
+  /** What was done, such as `order.approved`. */
+  action: string;
+  /** The id of what it was done to, if that is not the account. */
+  subjectId?: string;
+  /** Facts about it; no secret and no personal text. */
+  details?: object;
+}
+
+/** Which records are read: those that all of it is true of. */
+export interface AuditFilter {
+  accountId?: string;
+  /** Of the API key that a change was made with. */
+  key?: string;
+  action?: string;
+  /** The id of the request that made it. */
+  request?: string;
+  since?: Date;
+  /** Exclusive. */
+  until?: Date;
+}
+
+/** Records that are read by one statement. */
+const PAGE = 1_000;
+
+/** Who has changed what. */
+@Injectable()
+export class AuditLog {
+  constructor(@InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>) {}
+
+  /** Records changes. Call it in their transaction: either both are there, or neither. */
+  async add(...changes: Change[]): Promise<void> {
+    if (changes.length > 0) await this.records.addRows(changes.map(recordOf));
+  }
+
+  /** Reads records, oldest first. */
+  async *read({ accountId, key: keyId, action, request: requestId, since, until }: AuditFilter) {
+    const created = [...(since ? [MoreThanOrEqual(since)] : []), ...(until ? [LessThan(until)] : [])];
+    const createdAt = created.length > 0 ? And(...created) : undefined;
+    const given = Object.entries({ accountId, keyId, action, requestId, createdAt }).filter(
+      ([, value]) => value,
+    );
+    for (let after = '0'; ;) {
+      const where = { ...Object.fromEntries(given), id: MoreThan(after) };
+      const page = await this.records.find({ where, order: { id: 'ASC' }, take: PAGE });
+      yield* page;
+      if (page.length < PAGE) return;
+      after = page.at(-1)!.id;
+    }
+  }
+}
+
+function recordOf({ by, action, subjectId, details }: Change) {
+  return {
+    actor: by.isOperator ? ('operator' as const) : ('account' as const),
+    accountId: by.accountId,
+    keyId: by.keyId ?? null,
+    action,
+    subjectId: subjectId ?? null,
+    details: details ?? null,
+    requestId: by.requestId ?? null,
+    address: by.address ?? null,
+  };
+}

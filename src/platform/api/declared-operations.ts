@@ -1,0 +1,37 @@
+import type { Type } from '@nestjs/common';
+import { PATH_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { NO_ID, type OperationFacts, operationOf } from './operation-facts.js';
+import { isPermission } from './permissions.js';
+
+/** The operationId of a method without `@Operation`. */
+export function defaultId(controller: string, method: string): string {
+  return `${controller}_${method}`;
+}
+
+/** What the decorators of all controllers declare, by operationId. */
+export function declaredOperations(modules: ModulesContainer): Map<string, OperationFacts> {
+  const scanner = new MetadataScanner();
+  const declared = new Map<string, OperationFacts>();
+  for (const { metatype } of new DiscoveryService(modules).getControllers()) {
+    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
+    for (const method of scanner.getAllMethodNames(prototype)) {
+      if (!Reflect.hasMetadata(PATH_METADATA, prototype[method])) continue;
+      const facts = operationOf(prototype[method], metatype as Type);
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, facts);
+    }
+  }
+  return declared;
+}
+
+/** @throws Error that names every operation for keys whose permission is not in the list */
+export function requirePermissions(modules: ModulesContainer): void {
+  const lacking = [...declaredOperations(modules)].flatMap(([id, { access, permissions }]) => {
+    const unknown = permissions.filter((one) => !isPermission(one));
+    return access === 'bearer' && unknown.length > 0 ? [`${id} (${unknown.join(', ')})`] : [];
+  });
+  if (lacking.length === 0) return;
+  throw new Error(
+    `No permission of src/platform/api/permissions.ts opens ${lacking.join(', ')}: add those of its tag, or mark it.`,
+  );
+}

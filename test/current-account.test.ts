@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Answer,
+  call,
+  createAccount,
+  createKey,
+  type Credentials,
+  expectError,
+  expectRevoked,
+  TIMESTAMP,
+} from './support/client.js';
+import { Customer } from './support/customer.js';
+import { eventually, runNode } from './support/npm.js';
+import { everythingStored, query, type Service, startService } from './support/service.js';
+
+let service: Service;
+let other: Service;
+
+beforeAll(async () => {
+  service = await startService();
+  other = await startService({ DATABASE_URL: service.databaseUrl });
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const CURRENT = '/v1/accounts/current';
+const get = (account: Credentials, at = service) => call(at, 'GET', CURRENT, { account });
+const change = (account: Credentials, body: unknown) => call(service, 'PATCH', CURRENT, { account, body });
+const close = (account: Credentials) => call(service, 'DELETE', CURRENT, { account });
+const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
+const admin = (...args: string[]) =>
+  runNode(['dist/src/platform/commands/admin/main.js', ...args], {
+    env: { DATABASE_URL: service.databaseUrl },
+  });
+
+describe('GET /accounts/current', () => {
+  test('answers with exactly id, email, createdAt and permissions, to the password alone', async () => {
+    const account = await createAccount(service);
+    const { status, body } = await get(account);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: account.id,
+      email: account.email,
+      createdAt: expect.stringMatching(TIMESTAMP),
+      permissions: expect.arrayContaining(['pets:read', 'orders:manage']),
+    });
+    const key = await createKey(service, account);
+    expectError(await call(service, 'GET', CURRENT, { key }), 401, 'invalid_credentials');
+    expectError(await get({ ...account, password: 'wrong horse battery' }), 401, 'invalid_credentials');
+  });
+});
+
+describe('PATCH /accounts/current', () => {
+  test('changes the email alone, which then logs in, in any case', async () => {
+    const account = await createAccount(service);
+    const email = `New.${account.email}`;
+    const { status, body } = await change(account, { email });
+    expect([status, body.email, body.id]).toEqual([200, email, account.id]);
+    expectError(await get(account), 401, 'invalid_credentials');
+    expect((await get({ ...account, email: email.toUpperCase() })).body).toEqual(body);
+    expect((await change({ ...account, email }, { email: email.toLowerCase() })).status).toBe(200);
+  });
+
+  test('changes the password alone, and leaves the keys valid unless they are to be revoked', async () => {
+    const account = await createAccount(service);
+    const key = await createKey(service, account);
+    const password = 'another horse battery';
+    expect((await change(account, { password })).status).toBe(200);
+    expectError(await get(account), 401, 'invalid_credentials');
+    expect((await list(key)).status).toBe(200);
+    const now = { ...account, password };
+    expect((await change(now, { revokeKeys: false })).status).toBe(200);
+    expect((await list(key, other)).status).toBe(200);
+    expect((await change(now, { revokeKeys: true })).status).toBe(200);
+    expectError(await list(key), 401, 'invalid_api_key');
+    await expectRevoked(async () => [await list(key, other)]);
+    expect((await list(await createKey(service, now))).status).toBe(200);
+    expect(await everythingStored(service)).not.toContain(password);
+  });
+
+  test('refuses the email of another account, in any case, and then changes nothing', async () => {
+    const [account, another] = [await createAccount(service), await createAccount(service)];
+    const key = await createKey(service, account);
+    const body = { email: another.email.toUpperCase(), password: 'another horse battery', revokeKeys: true };
+    expectError(await change(account, body), 409, 'account_exists');
+    expect((await get(account)).status).toBe(200);
+    expect((await list(key)).status).toBe(200);
+  });
+
+  test.each([
+    ['nothing', {}],
+    ['nothing that it knows', { permissions: ['pets:read'], id: 7 }],
+    ['an email that is null', { email: null }],
+    ['an email that is none', { email: 'ada' }],
+    ['a short password', { password: 'short' }],
+    ['a flag that is a text', { revokeKeys: 'true' }],
+  ])('refuses %s', async (_what, body) => {
+    expectError(await change(await createAccount(service), body), 400, 'validation_failed');
+  });
+});
+
+describe('DELETE /accounts/current', () => {
+  test('closes the account: nothing logs in any more, and its email is free', async () => {
+    const account = await createAccount(service);
+    const keys = [await createKey(service, account), await createKey(service, account)];
+    for (const key of keys) expect((await list(key, other)).status).toBe(200);
+    const { status, text } = await close(account);
+    expect([status, text]).toEqual([204, '']);
+    for (const key of keys) expectError(await list(key), 401, 'invalid_api_key');
+    await expectRevoked(() => Promise.all(keys.map((key) => list(key, other))));
+    expectError(await get(account), 401, 'invalid_credentials');
+    expectError(await close(account), 401, 'invalid_credentials');
+    expectError(
+      await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'x' } }),
+      401,
+      'invalid_credentials',
+    );
+    const again = await call(service, 'POST', '/v1/accounts', {
+      body: { email: account.email, password: account.password },
+    });
+    expect(again.status).toBe(201);
+    expect(again.body.id).not.toBe(account.id);
+  });
+
+  test('cancels its open orders, whose animals are available again, and keeps the others', async () => {
+    const account = await createAccount(service);
+    const customer = await Customer.of(service, account);
+    const orders = {
+      placed: await customer.orderAt('placed'),
+      approved: await customer.orderAt('approved'),
+      delivered: await customer.orderAt('delivered'),
+    };
+    await close(account);
+    const next = await Customer.of(service);
+    expect(await next.petStatus(orders.placed.petId)).toBe('available');
+    expect(await next.petStatus(orders.approved.petId)).toBe('available');
+    expect(await next.petStatus(orders.delivered.petId)).toBe('sold');
+    expect((await next.place(orders.placed.petId)).status).toBe(201);
+    for (const { id } of Object.values(orders)) expectError(await next.get(id), 404, 'order_not_found');
+  });
+
+  test('erases its email, its messages and the answers that are kept for retries', async () => {
+    const account = await createAccount(service);
+    const key = await createKey(service, account);
+    const text = `Only for you: ${randomUUID()}`;
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const message = await call(service, 'POST', '/v1/messages', { key, headers, body: { message: text } });
+    expect(message.status).toBe(202);
+    expect(await everythingStored(service)).toContain(text);
+    await close(account);
+    const stored = await everythingStored(service);
+    for (const personal of [text, account.email, headers['Idempotency-Key']])
+      expect(stored).not.toContain(personal);
+    const path = `/v1/messages/${message.body.id}`;
+    const another = await createKey(service);
+    expectError(await call(service, 'GET', path, { key: another }), 404, 'message_not_found');
+  });
+
+  test('clears more orders than one statement takes', async () => {
+    const account = await createAccount(service);
+    await query(
+      service.databaseUrl,
+      `WITH animals AS (
+         INSERT INTO pets (name, category_id, status) SELECT 'Many', 1, 'pending' FROM generate_series(1, 1200)
+         RETURNING id)
+       INSERT INTO orders (account_id, pet_id, status) SELECT $1, id, 'placed' FROM animals`,
+      [account.id],
+    );
+    expect((await close(account)).status).toBe(204);
+    const left = await query(
+      service.databaseUrl,
+      `SELECT status FROM orders WHERE account_id = $1 AND status <> 'cancelled'
+       UNION ALL SELECT status FROM pets WHERE name = 'Many' AND status <> 'available'`,
+      [account.id],
+    );
+    expect(left).toEqual([]);
+  });
+
+  test('also cancels what another instance has accepted in the second after', async () => {
+    const account = await createAccount(service);
+    const customer = await Customer.of(other, account);
+    const petId = await customer.addPet('available');
+    await close(account);
+    const { status } = await customer.place(petId);
+    expect([201, 401]).toContain(status);
+    const next = await Customer.of(service);
+    await eventually(async () => (await next.petStatus(petId)) === 'available');
+  });
+});
+
+describe('npm run admin -- accounts export', () => {
+  test('prints all rows of the account as JSON lines, without secrets, and nothing of others', async () => {
+    const account = await createAccount(service);
+    const customer = await Customer.of(service, account);
+    const order = await customer.orderAt('placed');
+    const message = { message: 'Is Luna there?' };
+    await call(service, 'POST', '/v1/messages', { key: customer.key, body: message });
+    await (await Customer.of(service)).orderAt('placed');
+    const { code, stdout } = await admin('accounts', 'export', account.email);
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const rowsOf = (table: string) => lines.filter((line) => line.table === table).map(({ row }) => row);
+    expect(rowsOf('accounts')).toEqual([
+      { id: account.id, email: account.email, created_at: expect.any(String) },
+    ]);
+    expect(rowsOf('orders')).toMatchObject([{ id: order.id, account_id: account.id, status: 'placed' }]);
+    expect(rowsOf('messages')).toMatchObject([message]);
+    expect(rowsOf('api_keys')).toMatchObject([{ name: 'test' }]);
+    expect(new Set(lines.flatMap(({ row }) => row.account_id ?? []))).toEqual(new Set([account.id]));
+    expect(stdout).not.toMatch(/hash|argon2/);
+  });
+});
+
+describe('SIGN_UP', () => {
+  const signUp = (at: Service, body: unknown) => call(at, 'POST', '/v1/accounts', { body });
+  const newcomer = () => ({ email: `${randomUUID()}@example.com`, password: 'correct horse battery' });
+  const invite = async (...args: string[]): Promise<string> => {
+    const { stdout } = await admin('invitations', 'create', '--json', ...args);
+    return JSON.parse(stdout).invitation;
+  };
+
+  test('closed refuses everyone before their body is looked at, and leaves accounts as they are', async () => {
+    const account = await createAccount(service);
+    const closed = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'closed' });
+    for (const body of [newcomer(), {}, '{', 'x'.repeat(200_000), { ...newcomer(), email: account.email }])
+      expectError(await signUp(closed, body), 403, 'sign_up_closed');
+    expect((await get(account, closed)).status).toBe(200);
+    expect((await list(await createKey(closed, account), closed)).status).toBe(200);
+    await closed.stop();
+  });
+
+  test('invite takes an invitation of the administrator, once, and no other', async () => {
+    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
+    const taken = await createAccount(service);
+    const invitation = await invite();
+    expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
+    const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+    const bad = [undefined, null, 5, '', 'x', mistyped, [invitation]];
+    for (const code of bad)
+      expectError(await signUp(invited, { ...newcomer(), invitation: code }), 403, 'sign_up_closed');
+    expectError(await signUp(invited, { ...taken, invitation: mistyped }), 403, 'sign_up_closed');
+    expectError(await signUp(invited, { email: 'x' }), 403, 'sign_up_closed');
+    // Refused for other reasons, it is not used up.
+    expectError(await signUp(invited, { ...taken, invitation }), 409, 'account_exists');
+    expectError(await signUp(invited, { email: 'x', invitation }), 400, 'validation_failed');
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => signUp(invited, { ...newcomer(), invitation })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const answer of answers.filter(({ status }) => status !== 201))
+      expectError(answer, 403, 'sign_up_closed');
+    expect(await everythingStored(service)).not.toContain(invitation);
+    await invited.stop();
+  });
+
+  test('invite refuses an invitation that has expired', async () => {
+    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
+    const invitation = await invite('--expires-at', '2099-01-01T00:00:00Z');
+    await query(service.databaseUrl, `UPDATE invitations SET expires_at = now()`);
+    expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
+    await invited.stop();
+  });
+
+  test('open takes an invitation for what it is: an unknown property', async () => {
+    expect((await signUp(service, { ...newcomer(), invitation: 'x' })).status).toBe(201);
+  });
+});
