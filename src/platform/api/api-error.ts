@@ -10,7 +10,10 @@ export const ERROR_CODES = {
     meaning: 'The request needs the header Content-Type: application/json.',
   },
   validation_failed: { status: 400, meaning: 'A parameter or a field of the body has an invalid value.' },
-  invalid_cursor: { status: 400, meaning: 'The cursor does not come from a Link header of this list.' },
+  invalid_cursor: {
+    status: 400,
+    meaning: 'The cursor does not come from a Link header of this list with these filters and this order.',
+  },
   missing_api_key: {
     status: 401,
     meaning: 'The request needs an API key in its Authorization header: Bearer, then the key.',
