@@ -54,7 +54,7 @@ describe('The code samples', () => {
         await service.stop();
       }
     },
-    60_000,
+    180_000,
   );
 });
 

@@ -44,7 +44,7 @@ export class OrdersService {
   constructor(
     @InjectFastRepository(Order) private readonly orders: FastRepository<Order>,
     private readonly pets: PetsService,
-    private readonly transactions: Transactions,
+    transactions: Transactions,
     private readonly audit: AuditLog,
     closing: AccountClosing,
   ) {
@@ -83,27 +83,22 @@ export class OrdersService {
       }
       const petStatus = PET_STATUS[status];
       if (petStatus) await this.pets.settle([order.petId], petStatus);
-      await this.audit.add(changeOf(by, order, status));
+      await this.audit.add(changeOf(by, order, status, order.status));
       order.status = status;
     });
   }
 
   /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
   private async cancelAll(by: Caller, status: OrderStatus, limit: number): Promise<number> {
-    const open = await this.transactions.manager.find(Order, {
-      where: { accountId: by.accountId, status },
-      order: { id: 'ASC' },
-      take: limit,
-      lock: { mode: 'pessimistic_write' },
-    });
-    if (open.length === 0) return 0;
-    await this.orders.updateRows({ id: open.map(({ id }) => id) }, { status: OrderStatus.Cancelled });
-    await this.pets.settle(
-      open.map(({ petId }) => petId),
-      PetStatus.Available,
-    );
-    await this.audit.add(...open.map((order) => changeOf(by, order, OrderStatus.Cancelled)));
-    return open.length;
+    const { items } = await this.orders.page({ accountId: by.accountId, status }, { limit });
+    if (items.length === 0) return 0;
+    const found = { id: items.map(({ id }) => id), status };
+    // Others may have changed some meanwhile.
+    const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
+    const petIds = cancelled.map(({ petId }) => petId);
+    await this.pets.settle(petIds, PetStatus.Available);
+    await this.audit.add(...cancelled.map((order) => changeOf(by, order, OrderStatus.Cancelled, status)));
+    return items.length;
   }
 
   /** The orders of those whose animals are available. Of several who want one animal, the first gets it. */
@@ -120,9 +115,8 @@ export class OrdersService {
   }
 }
 
-/** What the audit log has of an order that gets to a status. */
-function changeOf(by: Caller, { id, petId, status: from }: Order, to: OrderStatus): Change {
+/** What the audit log has of an order that gets to a status, from another unless it is new. */
+function changeOf(by: Caller, { id, petId }: Order, to: OrderStatus, from?: OrderStatus): Change {
   // Assigned by the service, so exact.
-  const details = { petId: Number(petId), ...(to === OrderStatus.Placed ? {} : { from }) };
-  return { by, action: `order.${to}`, subjectId: id, details };
+  return { by, action: `order.${to}`, subjectId: id, details: { petId: Number(petId), from } };
 }

@@ -116,7 +116,9 @@ export function jsonOf(schema: Schema): Arbitrary<string> {
   const { type, items, minItems, maxItems, uniqueItems } = resolve(schema);
   if (type === 'array') {
     const limits = { minLength: minItems, maxLength: maxItems };
-    const all = uniqueItems ? fc.uniqueArray(jsonOf(items!), limits) : fc.array(jsonOf(items!), limits);
+    const all = uniqueItems
+      ? fc.uniqueArray(jsonOf(items!), { ...limits, selector: (json) => JSON.parse(json) as unknown })
+      : fc.array(jsonOf(items!), limits);
     return all.map((texts) => `[${texts.join()}]`);
   }
   if (type === 'integer' || type === 'boolean') return valueOf(schema);
