@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { Operation, Tag } from '../platform/api/operation.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
@@ -17,6 +18,7 @@ export class VetsV2Controller {
   }
 
   @Post()
+  @Idempotent()
   @Operation({ id: 'createVetV2', summary: 'Add a vet', returns: VetV2Dto, status: 201, located: true })
   async create(@Body() { fullName }: NewVetV2Dto, @Reply() reply: ReplyHeaders): Promise<VetV2Dto> {
     return toVetV2(reply.created(await this.vets.create({ name: fullName })));

@@ -1,7 +1,7 @@
 import type { Access } from '../../api/operation-facts.js';
 import { aboveVersions, isLaterVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import type { Placed } from './placed.js';
+import { HERE, type Placed } from './placed.js';
 
 interface Sample {
   lang: string;
@@ -53,7 +53,9 @@ function describeCall(placed: Placed, access: Access, config: Config): Call {
 
 /** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */
 function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
-  const own = operation.servers?.map(({ url }) => url).find((url) => URL.canParse(url));
+  const own = operation.servers
+    ?.map(({ url }) => url)
+    .find((url) => URL.canParse(url) && !url.startsWith(HERE));
   const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
   return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
 }

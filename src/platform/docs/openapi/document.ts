@@ -8,6 +8,7 @@ import type { OperationFacts, Tag } from '../../api/operation-facts.js';
 import { errorComponents } from './errors.js';
 import { addLinks } from './links.js';
 import { finishOperation } from './operations.js';
+import { HERE } from './placed.js';
 import { finishSchemas } from './schemas.js';
 import { HEADERS } from './headers.js';
 import { webhooksOf } from './webhooks.js';
@@ -39,9 +40,6 @@ const BASIC =
   'Email (as the username) and password of an account, only for managing API keys and the account.';
 const BEARER =
   'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
-
-/** Stands in the document for the scheme, host and port that a client has asked for it. */
-export const HERE = 'http://here.invalid';
 
 /** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {

@@ -11,3 +11,6 @@ export interface Placed {
   method: string;
   operation: Operation;
 }
+
+/** Stands in the document for the scheme, host and port by which a client has asked for it. */
+export const HERE = 'http://here.invalid';

@@ -6,7 +6,8 @@ import { LRUCache } from 'lru-cache';
 import type { Config } from '../../../config.js';
 import { originOf } from '../../api/origin.js';
 import { StaticContent } from '../../server/static-content.js';
-import { buildDocument, HERE } from './document.js';
+import { buildDocument } from './document.js';
+import { HERE } from './placed.js';
 
 /** Names by which a service is usually called; a document takes 200 kB in all its codings. */
 const ORIGINS = 8;

@@ -9,8 +9,9 @@ export function hints(system) {
     operationLink(system, operation.getIn(['tags', 0]), operation.get('operationId'), text);
 
   const Hints = ({ path, method, specSelectors, authSelectors, visitSelectors }) => {
+    // None for what the service sends itself.
     const operation = specSelectors.specJson().getIn(['paths', path, method]);
-    const takesAccount = operation.get('security')?.some((scheme) => scheme.has('basicAuth'));
+    const takesAccount = operation?.get('security')?.some((scheme) => scheme.has('basicAuth'));
     const { name, maker } = makerOf(specSelectors, path) ?? {};
     return h(
       React.Fragment,
