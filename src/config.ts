@@ -17,6 +17,7 @@ import {
   AsDecimal,
   AsInteger,
   AreListed,
+  DatabaseUrl,
   DatabaseUrls,
   EndsIn,
   isWebhookUsed,
@@ -37,10 +38,10 @@ export class Config {
   @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address when left out. */
   @IsOptional() @IsString() HOST?: string;
-  /** A PostgreSQL server, 15 or newer. Without it, the service starts its own in DATA_DIR. */
-  @IsOptional() @IsUrl(URLS.postgres) DATABASE_URL?: string;
+  /** A PostgreSQL server, 15 or newer, or the hosts of a primary and its standbys. Without it, the service starts its own in DATA_DIR. */
+  @IsOptional() @DatabaseUrl() DATABASE_URL?: string;
   /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations and the message queue. */
-  @IsOptional() @IsUrl(URLS.postgres) DATABASE_DIRECT_URL?: string;
+  @IsOptional() @DatabaseUrl() DATABASE_DIRECT_URL?: string;
   /** Replicas of DATABASE_URL's server that lists are read from, separated by commas. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
   /** Whether statements are prepared; `off` is for a PgBouncer older than 1.21. */

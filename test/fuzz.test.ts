@@ -136,7 +136,7 @@ describe('What is wrong in one place', () => {
         fc.constantFrom(...methods),
       );
       await check(cases, 50, async ([parts, method]) => {
-        if (operations.some((one) => one.path === parts.one.path && one.method === method)) return;
+        if (operations.some((one) => one.method === method && couldBe(one.path, parts.one.path))) return;
         counts.broken++;
         const answer = await request({ ...parts, method });
         expectError(answer, 405, 'method_not_allowed');
@@ -203,3 +203,11 @@ describe('Bytes that are almost a request', () => {
     expect(complaints()).toEqual([]);
   });
 });
+
+/** Whether a path is one of a template: `/api-keys/current` is one of `/api-keys/{keyId}`, too. */
+function couldBe(template: string, path: string): boolean {
+  const [places, parts] = [template.split('/'), path.split('/')];
+  return (
+    places.length === parts.length && places.every((place, i) => place.startsWith('{') || place === parts[i])
+  );
+}

@@ -2,6 +2,7 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
+import { HostClient } from './hosts/host-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
@@ -38,7 +39,7 @@ export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: C
     url: DATABASE_URL,
     applicationName: 'petstore-command',
     connectTimeoutMS: TIMEOUTS.start,
-    extra: { max: 1 },
+    extra: { max: 1, Client: HostClient },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
   };
 }
@@ -53,6 +54,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     // The role may have the time-outs of requests, for connections through a pooler. The server finds out within two
     // minutes that the machine at the other end is gone, and releases what its session holds.
     extra: {
+      Client: HostClient,
       options:
         '-c statement_timeout=0 -c lock_timeout=0 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10',
       keepAlive: true,

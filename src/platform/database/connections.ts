@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
+import { Hosts } from './hosts/hosts.js';
 import { runPrepared, type Statement } from './prepared-query.js';
 import { Replicas } from './replicas/replicas.js';
 
@@ -14,8 +15,8 @@ export type ConnectionOptions = PostgresDataSourceOptions & {
   readonly preparesStatements?: boolean;
 };
 
-/** SQLSTATEs after which the server closes the connection: it stops, or has waited too long for a transaction. */
-const ENDED = /^(?:08|57P|25P03)/;
+/** SQLSTATEs after which the connection is closed: the server stops, has waited too long for a transaction, or is read only. */
+const ENDED = /^(?:08|57P|25P03|25006)/;
 
 const known = new WeakMap<DataSource, Connections>();
 
@@ -25,13 +26,16 @@ export class Connections {
   readonly reads: BatchCounts = { asked: 0, sent: 0 };
   readonly writes: BatchCounts = { asked: 0, sent: 0 };
   readonly primary: Pool;
+  /** Where the primary may be, if the URL names several hosts. */
+  readonly hosts?: Hosts;
   /** Whether they keep the statements that they have parsed. */
   readonly prepares: boolean;
   private readonly replicas?: Replicas;
 
   private constructor({ driver, options }: DataSource) {
-    const { replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
+    const { url, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
     this.primary = (driver as PostgresDriver).master;
+    this.hosts = Hosts.of(url);
     this.prepares = preparesStatements;
     if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);
   }

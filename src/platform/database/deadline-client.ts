@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { Client, type ClientConfig, defaults } from 'pg';
+import { type ClientConfig, defaults } from 'pg';
+import { HostClient } from './hosts/host-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
 // Otherwise `pg` writes a Date in the time zone of this process, without the odd seconds of zones before 1900.
@@ -18,31 +19,22 @@ interface Internals {
  * server that still runs, and `pg`'s own `query_timeout` gives up the statement but returns the connection to the pool
  * while its answer is still to come, before that of the next statement.
  */
-export class DeadlineClient extends Client {
+export class DeadlineClient extends HostClient {
   /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   override readonly query = ((...args: [string]) => {
     this.gather();
     return super.query(...args);
-  }) as Client['query'];
+  }) as HostClient['query'];
   private isGathering = false;
 
   /** @param silenceMs how long the server may stay silent while a statement runs */
   constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
     super(config);
-    // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of
-    // the connection would end the process.
-    this.on('error', () => {});
     const client = this as unknown as Internals;
     client.pipeline = true;
     client.connection.stream.setTimeout(silenceMs, () => {
       if (!client.readyForQuery) this.terminate('the database has fallen silent');
     });
-  }
-
-  /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */
-  terminate(reason: string): void {
-    const { stream } = (this as unknown as Internals).connection;
-    stream.destroy(new Error(`Connection terminated: ${reason}`));
   }
 
   private gather(): void {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Connections } from './connections.js';
 import { loadMigrations } from './migrations.js';
 
 /** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
@@ -22,6 +23,11 @@ export class SchemaCheck {
   private keptUntil = -Infinity;
 
   constructor(private readonly database: DataSource) {}
+
+  /** The host in use, as `host:port`, if the URL names several. */
+  get host(): string | undefined {
+    return Connections.of(this.database).hosts?.current?.name;
+  }
 
   /**
    * Queries the database at most once a second, for all who ask meanwhile.

@@ -22,7 +22,7 @@ const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EA
 // Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early if its connection breaks
 // between two statements of a transaction.
 const BY_MESSAGE =
-  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|[Qq]uery runner (?:was )?already released/;
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|No host of the database can be written|it cannot be written|another server has been promoted|[Qq]uery runner (?:was )?already released/;
 
 /** Whether an error means that the database is away, too slow or too busy, and a later try can succeed. */
 export function isUnavailable(error: unknown): boolean {

@@ -1,13 +1,11 @@
 import { Transform } from 'class-transformer';
-import { Matches, isURL, ValidateBy } from 'class-validator';
+import { Matches, ValidateBy } from 'class-validator';
+import { isDatabaseUrl, isServerUrl, PRIVATE } from './database-url.js';
 
-// Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore.
-const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
 /** Options of `IsUrl` for each kind of URL. */
 export const URLS = {
-  postgres: { ...PRIVATE, protocols: ['postgres', 'postgresql'] },
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
   http: HTTP,
   webhook: { ...HTTP, disallow_auth: true },
@@ -48,6 +46,17 @@ export const AreListed = (names: readonly string[]) =>
     },
   });
 
+/** A URL of a PostgreSQL server, or of several hosts of which one can be written. */
+export const DatabaseUrl = () =>
+  ValidateBy({
+    name: 'databaseUrl',
+    validator: {
+      validate: (value) => isDatabaseUrl(String(value)),
+      defaultMessage: (args) =>
+        `${args?.property} must be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs, if there are several, is read-write or primary`,
+    },
+  });
+
 /** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
   ValidateBy({
@@ -56,7 +65,7 @@ export const DatabaseUrls = () =>
       validate: (value) =>
         String(value)
           .split(',')
-          .every((one) => isURL(one, URLS.postgres)),
+          .every((one) => isServerUrl(one)),
       defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
     },
   });

@@ -22,6 +22,7 @@ export class HealthController {
   }
 
   /**
+   * Names the database's host if there are several.
    * @throws ApiError `service_unavailable` while the service stops, or if the database cannot serve it; or what the
    * database throws, which is answered alike
    */
@@ -30,6 +31,6 @@ export class HealthController {
     if (this.host.httpAdapter.isDraining) throw new ApiError('service_unavailable');
     const problem = await this.schema.findProblem();
     if (problem) throw new ApiError('service_unavailable', undefined, { cause: new Error(problem) });
-    return { status: 'ok' };
+    return { status: 'ok', database: this.schema.host };
   }
 }

@@ -40,18 +40,7 @@ export class DatabaseServer {
   static async follow(primary: DatabaseServer, settings: string[] = []): Promise<DatabaseServer> {
     const folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'replica-'));
     chmodSync(folder, 0o755);
-    const data = join(folder, 'postgres');
-    await copy(primary, folder);
-    for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
-    const { hostname, port, username, password } = new URL(primary.url);
-    const conninfo = `host=${hostname} port=${port} user=${username} password=${password}`;
-    const lines = [`primary_conninfo = '${conninfo}'`, 'wal_retrieve_retry_interval = 200ms', ...settings];
-    appendFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
-    writeFileSync(join(data, 'standby.signal'), '');
-    if (process.getuid?.() === 0) {
-      for (const name of ['backup_label', 'standby.signal'])
-        chownSync(join(data, name), NOBODY.uid, NOBODY.gid);
-    }
+    await copyAsStandby(primary, folder, settings);
     return DatabaseServer.start(folder);
   }
 
@@ -91,6 +80,13 @@ export class DatabaseServer {
     while (!(await accepts(this.url))) await sleep(10);
   }
 
+  /** Comes back after `kill` as a standby of another server, with a new copy of its data, on the same port. */
+  async rejoin(primary: DatabaseServer): Promise<void> {
+    rmSync(join(this.path, 'postgres'), { recursive: true });
+    await copyAsStandby(primary, this.path, []);
+    await this.restart();
+  }
+
   async stop(): Promise<void> {
     const server = this.restarted;
     if (server && server.exitCode === null && server.signalCode === null) {
@@ -105,6 +101,22 @@ export class DatabaseServer {
     return Number(
       readFileSync(join(this.embedded.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
     );
+  }
+}
+
+/** Makes the data of a standby from a running server. */
+async function copyAsStandby(primary: DatabaseServer, folder: string, settings: string[]): Promise<void> {
+  const data = join(folder, 'postgres');
+  await copy(primary, folder);
+  for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
+  const { hostname, port, username, password } = new URL(primary.url);
+  const conninfo = `host=${hostname} port=${port} user=${username} password=${password}`;
+  const lines = [`primary_conninfo = '${conninfo}'`, 'wal_retrieve_retry_interval = 200ms', ...settings];
+  appendFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
+  writeFileSync(join(data, 'standby.signal'), '');
+  if (process.getuid?.() === 0) {
+    for (const name of ['backup_label', 'standby.signal'])
+      chownSync(join(data, name), NOBODY.uid, NOBODY.gid);
   }
 }
 

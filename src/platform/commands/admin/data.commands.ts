@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { isURL } from 'class-validator';
 import { openDatabase, type OpenDatabase, reachDatabase } from '../../database/open.js';
-import { URLS } from '../../process/config-rules.js';
+import { isDatabaseUrl } from '../../process/database-url.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { runCommand } from '../command.js';
 import { type Copied, copyData } from '../data/copy-data.js';
@@ -73,6 +72,6 @@ async function serve({ config, path, failure }: OpenDatabase): Promise<void> {
 }
 
 function databaseUrl(text: string): string {
-  if (!isURL(text, URLS.postgres)) throw new InvalidArgumentError('Must be a postgresql:// URL.');
+  if (!isDatabaseUrl(text)) throw new InvalidArgumentError('Must be a postgresql:// URL.');
   return text;
 }

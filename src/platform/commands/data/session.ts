@@ -1,5 +1,6 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { explain } from '../../database/explain.js';
+import { HostClient } from '../../database/hosts/host-client.js';
 import { TIMEOUTS } from '../../database/timeouts.js';
 
 /** Both sides of a copy write values alike, and give a statement over a whole table the time that it needs. */
@@ -20,14 +21,12 @@ const SETTINGS = [
  * @throws OperatorError if the database cannot be reached
  */
 export async function openSession(url: string): Promise<Client> {
-  const client = new Client({
+  const client = new HostClient({
     connectionString: url,
     application_name: 'petstore-copy',
     connectionTimeoutMillis: TIMEOUTS.start,
     keepAlive: true,
   });
-  // The statement that runs reports it.
-  client.on('error', () => {});
   try {
     await client.connect();
     for (const setting of SETTINGS) await client.query(`SET ${setting}`);

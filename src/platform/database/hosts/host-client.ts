@@ -1,0 +1,72 @@
+import { callbackify } from 'node:util';
+import { Client, type ClientConfig, type Connection } from 'pg';
+import { TIMEOUTS } from '../timeouts.js';
+import { type Host, Hosts } from './hosts.js';
+
+/** SQLSTATE `read_only_sql_transaction`. */
+const READ_ONLY = '25006';
+
+/**
+ * A connection to whichever host of its URL can be written, which `pg` does not look for: `target_session_attrs` of libpq.
+ * It closes itself when its server has become read only; so does one to a single server.
+ */
+export class HostClient extends Client {
+  private readonly hosts?: Hosts;
+  private readonly withinMs: number;
+
+  constructor(config: string | ClientConfig = {}) {
+    const options = typeof config === 'string' ? { connectionString: config } : config;
+    const hosts = Hosts.of(options.connectionString);
+    super(hosts ? { ...options, connectionString: hosts.all[0]!.url } : options);
+    this.hosts = hosts;
+    this.withinMs = options.connectionTimeoutMillis ?? TIMEOUTS.start;
+    // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of
+    // the connection would end the process.
+    this.on('error', () => {});
+    this.connection.on('errorMessage', ({ code }: { code?: string }) => {
+      if (code === READ_ONLY) this.terminate('the database has become read only');
+    });
+  }
+
+  override connect(): Promise<Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<Client> | void {
+    const { hosts } = this;
+    if (!hosts) return callback ? super.connect(callback) : super.connect();
+    const reach = () => this.reach(hosts);
+    return callback ? callbackify(reach)(callback) : reach();
+  }
+
+  /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */
+  terminate(reason: string): void {
+    this.connection.stream.destroy(new Error(`Connection terminated: ${reason}`));
+  }
+
+  private async reach(hosts: Hosts): Promise<Client> {
+    // A pool gives a connection up after the whole time, without a reason, also one that has not begun.
+    const host = await hosts.find(this.withinMs * 0.9);
+    if (this.connection.stream.destroyed) throw new Error('timeout expired');
+    Object.assign(this, { host: host.host, port: host.port });
+    try {
+      await super.connect();
+      await hosts.admit(this, host);
+    } catch (error) {
+      hosts.leave(host, error as Error);
+      this.terminate('it is not used');
+      throw error;
+    }
+    this.follow(hosts, host);
+    return this;
+  }
+
+  /** Reports what becomes of it. PostgreSQL tells of this setting when it changes. */
+  private follow(hosts: Hosts, host: Host): void {
+    this.on('error', (error) => hosts.leave(host, error));
+    this.once('end', () => hosts.forget(this));
+    const connection: Connection = this.connection;
+    connection.on('parameterStatus', (status: { parameterName: string; parameterValue: string }) => {
+      if (status.parameterName === 'default_transaction_read_only' && status.parameterValue === 'on')
+        this.terminate('the database has become read only');
+    });
+  }
+}

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKey } from '../support/client.js';
+import { urlOf } from '../support/hosts.js';
+import { eventually } from '../support/npm.js';
+import { query, type Service, startService } from '../support/service.js';
+import { DatabaseServer } from './support/database-server.js';
+import { countMissing, faultyOf } from './support/fault.js';
+import { countStatuses, record } from './support/figures.js';
+import { type Outcome, WriteLoad } from './support/load.js';
+
+const CLIENTS = 4;
+/** From the fault to the promotion: how long whoever decides on that may need to notice it. */
+const NOTICE_MS = 1_000;
+
+let old: DatabaseServer;
+let standby: DatabaseServer;
+let service: Service;
+let key: string;
+
+/** A primary that acknowledges a commit when its standby has it too, and a service that knows both, the standby first. */
+beforeEach(async () => {
+  old = await DatabaseServer.start();
+  standby = await DatabaseServer.follow(old);
+  await waitForStandby(old);
+  service = await startService({ DATABASE_URL: urlOf(standby.url, old.url) });
+  key = await createKey(service);
+});
+afterEach(async () => {
+  await service?.stop();
+  await standby?.stop();
+  await old?.stop();
+});
+
+async function waitForStandby({ url }: DatabaseServer): Promise<void> {
+  await query(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
+  await query(url, 'SELECT pg_reload_conf()');
+  const sql = `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
+  await eventually(async () => (await query(url, sql)).length === 1);
+}
+
+/** Seconds between the last acknowledgement before a moment and the first after it. */
+function pauseAt(moment: number, acknowledged: Outcome[]): number {
+  const times = acknowledged.map(({ ended }) => ended);
+  const last = Math.max(...times.filter((time) => time <= moment));
+  return (Math.min(...times.filter((time) => time > moment)) - last) / 1_000;
+}
+
+/** Sessions of the service on a server that could write something; one that waits for a standby is stuck for ever. */
+async function sessionsOn({ url }: DatabaseServer): Promise<number> {
+  const sql = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'petstore%'
+    AND application_name <> 'petstore-hosts' AND wait_event IS DISTINCT FROM 'SyncRep'`;
+  return (await query(url, sql)).length;
+}
+
+test.each([
+  ['killed', () => old.kill(), async () => {}],
+  [
+    'frozen',
+    () => old.freeze(),
+    // Nobody has fenced it: it still takes itself for the primary.
+    async () => {
+      old.thaw();
+      await eventually(async () => (await sessionsOn(old)) === 0);
+      await sleep(2_000);
+      expect(await sessionsOn(old)).toBe(0);
+      await old.kill();
+    },
+  ],
+])(
+  'Writes go on at the standby when the primary is %s, and nothing acknowledged is lost',
+  async (how, begin, end) => {
+    const load = new WriteLoad(service.url, key, { clients: CLIENTS });
+    await sleep(1_000);
+    await begin();
+    const begun = performance.now();
+    await sleep(NOTICE_MS);
+    const before = load.acknowledged.length;
+    await query(standby.url, 'SELECT pg_promote()');
+    const promoted = performance.now();
+    await eventually(() => load.acknowledged.length > before);
+    await end();
+    await old.rejoin(standby);
+    await waitForStandby(standby);
+    const rejoined = load.acknowledged.length;
+    await eventually(() => load.acknowledged.length > rejoined + CLIENTS);
+    await load.stop();
+    const { outcomes, acknowledged } = load;
+    const pause = pauseAt(begun, acknowledged);
+    const missing = await countMissing(standby.url, acknowledged);
+    record({
+      fault: `Primary ${how}, standby promoted after ${NOTICE_MS / 1_000} s`,
+      statuses: countStatuses(outcomes),
+      acknowledged: acknowledged.length,
+      missing,
+      beside: `${pause.toFixed(2)} s without writes, the last ${(pause - (promoted - begun) / 1_000).toFixed(2)} after the promotion`,
+    });
+    expect(before).toBeGreaterThan(0);
+    expect(missing).toBe(0);
+    expect(faultyOf(outcomes)).toEqual([]);
+    expect(service.output()).toContain(
+      `Now on ${new URL(standby.url).host}, no longer on ${new URL(old.url).host}`,
+    );
+  },
+);
