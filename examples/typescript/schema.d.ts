@@ -506,7 +506,7 @@ export interface components {
          *     | 400 | `invalid_json` | The request body is not valid JSON in UTF-8. |
          *     | 400 | `invalid_content_type` | The request needs the header Content-Type: application/json. |
          *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
-         *     | 400 | `invalid_cursor` | The cursor does not come from a Link header of this list. |
+         *     | 400 | `invalid_cursor` | The cursor does not come from a Link header of this list with these filters and this order. |
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
@@ -803,7 +803,7 @@ export interface operations {
              *
              *     `validation_failed`: A parameter or a field of the body has an invalid value.
              *
-             *     `invalid_cursor`: The cursor does not come from a Link header of this list.
+             *     `invalid_cursor`: The cursor does not come from a Link header of this list with these filters and this order.
              */
             400: {
                 headers: {
@@ -1319,7 +1319,7 @@ export interface operations {
              *
              *     `validation_failed`: A parameter or a field of the body has an invalid value.
              *
-             *     `invalid_cursor`: The cursor does not come from a Link header of this list.
+             *     `invalid_cursor`: The cursor does not come from a Link header of this list with these filters and this order.
              */
             400: {
                 headers: {
@@ -1787,7 +1787,7 @@ export interface operations {
              *
              *     `validation_failed`: A parameter or a field of the body has an invalid value.
              *
-             *     `invalid_cursor`: The cursor does not come from a Link header of this list.
+             *     `invalid_cursor`: The cursor does not come from a Link header of this list with these filters and this order.
              */
             400: {
                 headers: {
@@ -2237,7 +2237,7 @@ export interface operations {
              *
              *     `validation_failed`: A parameter or a field of the body has an invalid value.
              *
-             *     `invalid_cursor`: The cursor does not come from a Link header of this list.
+             *     `invalid_cursor`: The cursor does not come from a Link header of this list with these filters and this order.
              */
             400: {
                 headers: {

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { Operation, Tag } from '../platform/api/operation.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { NewVetV2Dto, toVetV2, VetV2Dto } from './vet-v2.dto.js';
 import { VetsService } from './vets.service.js';
 
@@ -17,6 +18,7 @@ export class VetsV2Controller {
   }
 
   @Post()
+  @Idempotent()
   @Operation({ id: 'createVetV2', summary: 'Add a vet', returns: VetV2Dto, status: 201, located: true })
   async create(@Body() { fullName }: NewVetV2Dto, @Reply() reply: ReplyHeaders): Promise<VetV2Dto> {
     return toVetV2(reply.created(await this.vets.create({ name: fullName })));
