@@ -222,7 +222,7 @@ describe('on a database elsewhere', () => {
     await other.query('SELECT pg_advisory_lock(7387001)');
     const run = nodeStart({ DATABASE_URL });
     const waiting =
-      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'";
     await eventually(async () => (await other.query(waiting)).rowCount! > 0);
     const from = Date.now();
     await run.stop();
