@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
 import { Operation, Tag } from '../platform/api/operation.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
