@@ -16,6 +16,8 @@ let old: DatabaseServer;
 let standby: DatabaseServer;
 let service: Service;
 let key: string;
+let load: WriteLoad;
+let frozen: DatabaseServer | undefined;
 
 /** A primary that acknowledges a commit when its standby has it too, and a service that knows both, the standby first. */
 beforeEach(async () => {
@@ -26,6 +28,9 @@ beforeEach(async () => {
   key = await createKey(service);
 });
 afterEach(async () => {
+  frozen?.thaw();
+  frozen = undefined;
+  await load?.stop();
   await service?.stop();
   await standby?.stop();
   await old?.stop();
@@ -56,20 +61,21 @@ test.each([
   ['killed', () => old.kill(), async () => {}],
   [
     'frozen',
-    () => old.freeze(),
+    () => (frozen = old).freeze(),
     // Nobody has fenced it: it still takes itself for the primary.
     async () => {
       old.thaw();
       await eventually(async () => (await sessionsOn(old)) === 0);
       await sleep(2_000);
       expect(await sessionsOn(old)).toBe(0);
+      frozen = undefined;
       await old.kill();
     },
   ],
 ])(
   'Writes go on at the standby when the primary is %s, and nothing acknowledged is lost',
   async (how, begin, end) => {
-    const load = new WriteLoad(service.url, key, { clients: CLIENTS });
+    load = new WriteLoad(service.url, key, { clients: CLIENTS });
     await sleep(1_000);
     await begin();
     const begun = performance.now();

@@ -23,6 +23,8 @@ export class HostClient extends Client {
     // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of
     // the connection would end the process.
     this.on('error', () => {});
+    // `pg` listens only when it connects: it may be given up before.
+    this.connection.stream.on('error', () => {});
     this.connection.on('errorMessage', ({ code }: { code?: string }) => {
       if (code === READ_ONLY) this.terminate('the database has become read only');
     });
