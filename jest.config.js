@@ -22,6 +22,6 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // They wait more than they work.
-  maxWorkers: 2,
+  maxWorkers: 3,
   testTimeout: 30_000,
 };
