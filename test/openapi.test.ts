@@ -200,4 +200,23 @@ describe('The OpenAPI document', () => {
     expect(enums.length).toBeGreaterThanOrEqual(3);
     for (const one of enums) expect(Object.keys(one['x-enumDescriptions']!)).toEqual(one.enum);
   });
+
+  test('describes every operation, and not only by its permission', () => {
+    const operations = Object.values<Record<string, { description?: string }>>(document.paths).flatMap(
+      (item) => Object.values(item).map(({ description }) => description ?? ''),
+    );
+    const words = operations.map((text) => text.replaceAll(/Needs the permissions? [^.]*\./g, '').trim());
+    expect(words.filter((text) => text.length < 20)).toEqual([]);
+  });
+
+  // Searched by JavaScript and Go, matched from the start by Python, matched whole by Java; `\s`, `\d`, `\w` and `\b` are
+  // another set in each, and Go knows neither `\u` nor a look-around.
+  test('has patterns that mean the same in JavaScript, Python, Java and Go', () => {
+    const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:\\.|[^"])*")/g)].map(
+      ([, json]) => JSON.parse(json!) as string,
+    );
+    expect(patterns.length).toBeGreaterThan(10);
+    const portable = /^\^(?!.*\\[sSdDwWbBuk])(?!.*\(\?[=!<]).*\$$/su;
+    expect(patterns.filter((pattern) => !portable.test(pattern))).toEqual([]);
+  });
 });

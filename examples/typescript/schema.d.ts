@@ -149,13 +149,13 @@ export interface paths {
         };
         /**
          * List animals
-         * @description Needs the permission `pets:read`.
+         * @description The animals of the store, in one status, of one category or with known ids. Needs the permission `pets:read`.
          */
         get: operations["listPets"];
         put?: never;
         /**
          * Add an animal
-         * @description Needs the permission `pets:write`.
+         * @description Its category must be there: `GET /categories` lists them. Needs the permission `pets:write`.
          */
         post: operations["createPet"];
         delete?: never;
@@ -194,13 +194,13 @@ export interface paths {
         };
         /**
          * List categories
-         * @description Needs the permission `categories:read`.
+         * @description The kinds of animals, one catalogue for all accounts. A fresh store has ten. Needs the permission `categories:read`.
          */
         get: operations["listCategories"];
         put?: never;
         /**
          * Add a category
-         * @description Needs the permission `categories:write`.
+         * @description Its name must be new. Needs the permission `categories:write`.
          */
         post: operations["createCategory"];
         delete?: never;
@@ -218,7 +218,7 @@ export interface paths {
         };
         /**
          * Fetch a category
-         * @description Needs the permission `categories:read`.
+         * @description By its id, as `GET /categories` lists it. Needs the permission `categories:read`.
          */
         get: operations["getCategory"];
         put?: never;
@@ -238,7 +238,7 @@ export interface paths {
         };
         /**
          * List your orders
-         * @description Needs the permission `orders:read`.
+         * @description Your account's orders only, in every status or in one. Needs the permission `orders:read`.
          */
         get: operations["listOrders"];
         put?: never;
@@ -262,7 +262,7 @@ export interface paths {
         };
         /**
          * Fetch one of your orders
-         * @description Needs the permission `orders:read`.
+         * @description Its `ETag` is for `If-Match`, when you change the order. Needs the permission `orders:read`.
          */
         get: operations["getOrder"];
         put?: never;
@@ -306,7 +306,7 @@ export interface paths {
         };
         /**
          * Fetch one of your messages
-         * @description Needs the permission `messages:read`.
+         * @description Its `status` shows whether it is `queued`, `delivered` or `failed`. Needs the permission `messages:read`.
          */
         get: operations["getMessage"];
         put?: never;

@@ -13,7 +13,12 @@ export class CategoriesController {
   constructor(private readonly categories: CategoriesService) {}
 
   @Get()
-  @Operation({ id: 'listCategories', summary: 'List categories', returns: [CategoryDto] })
+  @Operation({
+    id: 'listCategories',
+    summary: 'List categories',
+    description: 'The kinds of animals, one catalogue for all accounts. A fresh store has ten.',
+    returns: [CategoryDto],
+  })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<CategoryDto>> {
     return reply.page(await this.categories.list(query));
   }
@@ -23,6 +28,7 @@ export class CategoriesController {
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',
+    description: 'Its name must be new.',
     returns: CategoryDto,
     status: 201,
     located: true,
@@ -36,6 +42,7 @@ export class CategoriesController {
   @Operation({
     id: 'getCategory',
     summary: 'Fetch a category',
+    description: 'By its id, as `GET /categories` lists it.',
     returns: CategoryDto,
     errors: { category_not_found: 404 },
   })

@@ -39,6 +39,7 @@ export class MessagesController {
   @Operation({
     id: 'getMessage',
     summary: 'Fetch one of your messages',
+    description: 'Its `status` shows whether it is `queued`, `delivered` or `failed`.',
     returns: MessageDto,
     errors: { message_not_found: 404 },
   })

@@ -13,7 +13,12 @@ export class PetsController {
   constructor(private readonly pets: PetsService) {}
 
   @Get()
-  @Operation({ id: 'listPets', summary: 'List animals', returns: [PetDto] })
+  @Operation({
+    id: 'listPets',
+    summary: 'List animals',
+    description: 'The animals of the store, in one status, of one category or with known ids.',
+    returns: [PetDto],
+  })
   async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<Page<PetDto>> {
     return reply.page(await this.pets.list(query));
   }
@@ -23,6 +28,7 @@ export class PetsController {
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',
+    description: 'Its category must be there: `GET /categories` lists them.',
     returns: PetDto,
     status: 201,
     located: true,

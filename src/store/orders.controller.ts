@@ -18,7 +18,12 @@ export class OrdersController {
   constructor(private readonly orders: OrdersService) {}
 
   @Get()
-  @Operation({ id: 'listOrders', summary: 'List your orders', returns: [OrderDto] })
+  @Operation({
+    id: 'listOrders',
+    summary: 'List your orders',
+    description: "Your account's orders only, in every status or in one.",
+    returns: [OrderDto],
+  })
   async list(
     @AccountId() accountId: string,
     @Query() query: ListOrdersQuery,
@@ -46,6 +51,7 @@ export class OrdersController {
   @Operation({
     id: 'getOrder',
     summary: 'Fetch one of your orders',
+    description: 'Its `ETag` is for `If-Match`, when you change the order.',
     returns: OrderDto,
     errors: { order_not_found: 404 },
   })

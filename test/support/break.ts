@@ -167,7 +167,10 @@ function noValues(schema: Schema): string[] {
   const texts = ['x', '😀']
     .flatMap((unit) => lengths.map((length) => unit.repeat(length)))
     .filter((text) => Buffer.byteLength(text) < 100_000);
-  if (pattern) texts.push(' ', '\t\n', '\u00a0\u3000');
+  const refused = [' ', '\t\n', '\u00a0\u3000', '\ufeff'].filter(
+    (text) => !new RegExp(pattern ?? '').test(text),
+  );
+  texts.push(...refused);
   return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
 }
 

@@ -1,3 +1,5 @@
+import { NOT_BLANK, PLAIN } from '../../src/platform/api/text.js';
+
 /** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
   info: { version: string };
@@ -188,6 +190,12 @@ function values(was: Schema, is: Schema, isClosed: boolean, where: string): stri
   return isClosed ? [...gone, ...added] : gone;
 }
 
+/** The pattern of a text. 1.0.0 named what it did not accept either by another, or not at all. */
+function patternOf({ type, pattern }: Schema): unknown {
+  if (type !== 'string' || pattern === PLAIN) return undefined;
+  return pattern === '\\S' ? NOT_BLANK : pattern;
+}
+
 function narrowed(was: Schema, is: Schema, where: string): string[] {
   const stricter = (keyword: string, sign: 1 | -1) => {
     const [old = -sign * Infinity, present = -sign * Infinity] = [was[keyword], is[keyword]] as number[];
@@ -197,6 +205,7 @@ function narrowed(was: Schema, is: Schema, where: string): string[] {
     ...LOWER_LIMITS.filter((keyword) => stricter(keyword, 1)),
     ...UPPER_LIMITS.filter((keyword) => stricter(keyword, -1)),
   ];
-  const others = ['pattern', 'default'].filter((keyword) => was[keyword] !== is[keyword]);
+  const others = was.default === is.default ? [] : ['default'];
+  if (patternOf(was) !== patternOf(is)) others.push('pattern');
   return [...limits, ...others].map((keyword) => `${keyword} of ${where} is ${String(is[keyword])}`);
 }

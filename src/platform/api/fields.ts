@@ -2,21 +2,22 @@ import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { isEmail, isUUID } from 'class-validator';
 import { field, type FieldOptions, UNREADABLE } from './field.js';
 import { int64FromJson, isInt64Text } from './int64.js';
-import { isPlainText, lengthInCodePoints } from './text.js';
+import { isPlainText, lengthInCodePoints, NOT_BLANK, PLAIN } from './text.js';
 
 /** Text that comes back exactly as it was sent. Lengths are in Unicode code points, as in JSON Schema. */
 export function TextField(
   options: FieldOptions & { min?: number; max: number; blank?: boolean; secret?: boolean },
 ) {
   const { min = 1, max, blank = true, secret } = options;
+  const pattern = blank ? PLAIN : NOT_BLANK;
+  const form = new RegExp(pattern);
   const accepts = (value: unknown) => {
     if (!isPlainText(value)) return false;
     const length = lengthInCodePoints(value);
-    return length >= min && length <= max && (blank || /\S/.test(value));
+    return length >= min && length <= max && (blank || form.test(value));
   };
   const must = `text of ${min} to ${max} characters${blank ? '' : ', not only white space'}, without NUL or lone surrogates`;
-  const schema: ApiPropertyOptions = { type: 'string', minLength: min, maxLength: max };
-  if (!blank) schema.pattern = '\\S';
+  const schema: ApiPropertyOptions = { type: 'string', minLength: min, maxLength: max, pattern };
   if (secret) schema.format = 'password';
   return field(options, { schema, must, accepts });
 }

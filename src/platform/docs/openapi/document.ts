@@ -48,7 +48,6 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .setTitle('Pet Store API')
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
-    .setContact('Pet store team', '', '')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(...deployment('Production', config.BASE_URL))
     .addServer(...deployment('Staging', config.STAGING_URL))
@@ -57,6 +56,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: BEARER })
     .build();
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
+  document.info.contact = { name: 'Pet store team', url: HERE };
   document.paths = relativePaths(document.paths, config);
   const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
