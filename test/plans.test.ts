@@ -119,7 +119,7 @@ function differs(key: ColumnMetadata[]): ColumnMetadata {
   return key.find((column) => !refers(column)) ?? key[0]!;
 }
 
-/** Asks for pages of a list with every combination of its filters, one after the other and all at once. */
+/** Asks for pages of a list with every combination of its filters, one after the other and those of a kind at once. */
 async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]> {
   const address = made.fill(addressOf(one));
   const filters = parameters(one, 'query').filter(({ name }) => name !== 'limit' && name !== 'cursor');
@@ -140,16 +140,20 @@ async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]
   };
   const limits = ['20', '100'].map((limit) => ({ limit }));
   // Each with a cursor of its own, that of a row in the middle where the list is in the order of integers.
-  const found = await Promise.all(combinations.map((filter) => ask({ ...filter, limit: '1' })));
-  const cursors = found.map((page) => nextOf(page)?.searchParams.get('cursor'));
-  const queries = combinations.flatMap((filter, i) => {
-    const cursor = cursors[i];
+  const cursors = new Map<object, string | null | undefined>();
+  for (const filter of combinations) {
+    cursors.set(filter, nextOf(await ask({ ...filter, limit: '1' }))?.searchParams.get('cursor'));
+  }
+  const queries = combinations.flatMap((filter) => {
+    const cursor = cursors.get(filter);
     const places: Record<string, string>[] = cursor ? [{}, { cursor: inTheMiddle(cursor) }] : [{}];
     return places.flatMap((place) => limits.map((limit) => ({ ...filter, ...place, ...limit })));
   });
   const start = readFileSync(recorded, 'utf8').length;
   for (const search of queries) await ask(search);
-  await Promise.all(queries.map(ask));
+  // Only what has the same parameters can share a statement; all of them at once would be a flood.
+  const kinds = Object.groupBy(queries, ({ limit, ...others }) => [limit, ...Object.keys(others)].join());
+  for (const kind of Object.values(kinds)) await Promise.all(kind!.map(ask));
   const lines = readFileSync(recorded, 'utf8').slice(start).trim().split('\n');
   return lines.map((line) => JSON.parse(line, reviveBytes) as Sent).filter(isOfTables);
 }
