@@ -2,27 +2,21 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type Answer,
-  call,
-  createAccount,
-  createKey,
-  type Credentials,
-  expectError,
-} from './support/client.js';
+import { type Answer, call, createKey, type Credentials, expectError } from './support/client.js';
 import { type Service, startService } from './support/service.js';
 
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis) console.warn('The tests with Redis are skipped: no redis-server is installed.');
 
-const signUp = (service: Service, headers: Record<string, string> = {}) => {
-  const email = `${randomBytes(6).toString('hex')}@example.com`;
-  return call(service, 'POST', '/v1/accounts', {
-    body: { email, password: 'correct horse battery' },
-    headers,
-  });
-};
-const logIn = (service: Service, account: Credentials) => call(service, 'GET', '/v1/api-keys', { account });
+const PASSWORD = 'correct horse battery';
+const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
+const from = (ip?: string): { headers: Record<string, string> } => ({
+  headers: ip === undefined ? {} : { 'X-Forwarded-For': ip },
+});
+const signUp = (service: Service, ip?: string, email = newEmail()) =>
+  call(service, 'POST', '/v1/accounts', { body: { email, password: PASSWORD }, ...from(ip) });
+const logIn = (service: Service, account: Credentials, ip?: string) =>
+  call(service, 'GET', '/v1/api-keys', { account, ...from(ip) });
 const wrong = ({ email }: { email: string }) => ({ email, password: 'wrong' });
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
@@ -43,50 +37,55 @@ function expectLimited(answer: Answer, policy: string): void {
 }
 
 describe('Sign-ups and log-ins', () => {
+  /** Behind a proxy: each test comes from addresses of its own. */
   let service: Service;
-  beforeEach(async () => {
-    service = await startService({ AUTH_LIMIT_PER_MINUTE: '3' });
+  beforeAll(async () => {
+    service = await startService({ AUTH_LIMIT_PER_MINUTE: '3', TRUST_PROXY: '1' });
   });
-  afterEach(() => service.stop());
+  afterAll(() => service.stop());
+
+  const newAccount = async () => {
+    const email = newEmail();
+    expect((await signUp(service, `198.51.100.${accounts++}`, email)).status).toBe(201);
+    return { email, password: PASSWORD };
+  };
+  let accounts = 1;
 
   test('are limited per address, with what is left in the headers', async () => {
-    const answers = await times(3, () => signUp(service));
+    const ip = '203.0.113.1';
+    const answers = await times(3, () => signUp(service, ip));
     expect(statuses(answers)).toEqual([201, 201, 201]);
     expect(answers.map(({ headers }) => headers.get('ratelimit')?.split(';')[1])).toEqual([
       'r=2',
       'r=1',
       'r=0',
     ]);
-    expectLimited(await signUp(service), '"auth";q=3;w=60');
-    expectError(await call(service, 'POST', '/v1/accounts', { body: {} }), 400, 'validation_failed');
+    expectLimited(await signUp(service, ip), '"auth";q=3;w=60');
+    const empty = await call(service, 'POST', '/v1/accounts', { body: {}, ...from(ip) });
+    expectError(empty, 400, 'validation_failed');
   });
 
   test('that fail are limited per address, whose right passwords are then refused too', async () => {
-    const account = await createAccount(service);
-    expect(statuses(await times(8, () => logIn(service, account)))).toEqual(Array(8).fill(200));
-    expect(statuses(await times(3, () => logIn(service, wrong(account))))).toEqual([401, 401, 401]);
-    expectLimited(await logIn(service, wrong(account)), '"auth";q=3;w=60');
-    expectLimited(await logIn(service, account), '"auth";q=3;w=60');
+    const account = await newAccount();
+    const ip = '203.0.113.2';
+    expect(statuses(await times(8, () => logIn(service, account, ip)))).toEqual(Array(8).fill(200));
+    expect(statuses(await times(3, () => logIn(service, wrong(account), ip)))).toEqual([401, 401, 401]);
+    expectLimited(await logIn(service, wrong(account), ip), '"auth";q=3;w=60');
+    expectLimited(await logIn(service, account, ip), '"auth";q=3;w=60');
   });
 
   test('that fail are limited per account, from whatever address, but its owner is let in from another', async () => {
-    const proxied = await startService({
-      AUTH_LIMIT_PER_MINUTE: '3',
-      TRUST_PROXY: '1',
-      DATABASE_URL: service.databaseUrl,
-    });
-    const from = (ip: string, as: Credentials, method = 'GET', path = '/v1/api-keys') =>
-      call(proxied, method, path, { account: as, headers: { 'X-Forwarded-For': ip } });
-    const account = await createAccount(proxied);
-    await createKey(proxied, account);
-    for (const ip of ['192.0.2.1', '192.0.2.2', '2001:db8::1'])
-      expect((await from(ip, wrong(account))).status).toBe(401);
-    expectLimited(await from('192.0.2.4', wrong(account)), '"auth";q=3;w=60');
-    expectLimited(await from('192.0.2.5', wrong({ email: account.email.toUpperCase() })), '"auth";q=3;w=60');
-    const { status, body } = await from('192.0.2.6', account);
+    const account = await newAccount();
+    await createKey(service, account);
+    for (const ip of ['203.0.113.3', '203.0.113.4', '2001:db8::1'])
+      expect((await logIn(service, wrong(account), ip)).status).toBe(401);
+    expectLimited(await logIn(service, wrong(account), '203.0.113.5'), '"auth";q=3;w=60');
+    const loud = wrong({ email: account.email.toUpperCase() });
+    expectLimited(await logIn(service, loud, '203.0.113.6'), '"auth";q=3;w=60');
+    const { status, body } = await logIn(service, account, '203.0.113.7');
     expect(status).toBe(200);
-    expect((await from('192.0.2.6', account, 'DELETE', `/v1/api-keys/${body[0].id}`)).status).toBe(204);
-    await proxied.stop();
+    const options = { account, ...from('203.0.113.7') };
+    expect((await call(service, 'DELETE', `/v1/api-keys/${body[0].id}`, options)).status).toBe(204);
   });
 
   test.each([
@@ -96,45 +95,31 @@ describe('Sign-ups and log-ins', () => {
       429,
     ],
     ['an IPv4 address', ['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201', '192.0.2.1'], 429],
-    ['an IPv4 address with ports', ['192.0.2.1:1', '192.0.2.1:2', '[::ffff:192.0.2.1]:3', '192.0.2.1'], 429],
+    ['an IPv4 address with ports', ['192.0.2.2:1', '192.0.2.2:2', '[::ffff:192.0.2.2]:3', '192.0.2.2'], 429],
     [
       'an IPv6 network with ports',
-      ['[2001:db8:1::1]:1', '[2001:db8:1::1]:2', '[2001:db8:1::2]', '2001:db8:1::3'],
+      ['[2001:db8:2::1]:1', '[2001:db8:2::1]:2', '[2001:db8:2::2]', '2001:db8:2::3'],
       429,
     ],
     ['what is no address', ['unknown', '_hidden', '1.2.3', 'x:1'], 429],
-    ['different networks', ['2001:db8:1::1', '2001:db8:1:1::1', '2001:db8:2::1', '192.0.2.1'], 201],
+    ['different networks', ['2001:db8:3::1', '2001:db8:3:1::1', '2001:db8:4::1', '192.0.2.3'], 201],
   ])('from %s are counted together, however the address is written', async (_name, addresses, last) => {
-    const proxied = await startService({
-      AUTH_LIMIT_PER_MINUTE: '3',
-      TRUST_PROXY: '1',
-      DATABASE_URL: service.databaseUrl,
-    });
     const answers: Answer[] = [];
-    for (const ip of addresses) answers.push(await signUp(proxied, { 'X-Forwarded-For': ip }));
+    for (const ip of addresses) answers.push(await signUp(service, ip));
     expect(statuses(answers)).toEqual([201, 201, 201, last]);
-    await proxied.stop();
   });
 
   test('from an address that has none left leave the account as it was', async () => {
-    const proxied = await startService({
-      AUTH_LIMIT_PER_MINUTE: '3',
-      TRUST_PROXY: '1',
-      DATABASE_URL: service.databaseUrl,
-    });
-    const from = (ip: string, account: Credentials) =>
-      call(proxied, 'POST', '/v1/accounts', { body: account, headers: { 'X-Forwarded-For': ip } });
-    const account = { email: 'wanted@example.com', password: 'correct horse battery' };
-    await times(3, () => signUp(proxied, { 'X-Forwarded-For': '192.0.2.1' }));
-    const refused = await times(5, () => from('192.0.2.1', account));
+    await times(3, () => signUp(service, '203.0.113.8'));
+    const refused = await times(5, () => signUp(service, '203.0.113.8', 'wanted@example.com'));
     expect(statuses(refused)).toEqual(Array(5).fill(429));
-    expect((await from('192.0.2.2', account)).status).toBe(201);
-    await proxied.stop();
+    expect((await signUp(service, '203.0.113.9', 'wanted@example.com')).status).toBe(201);
   });
 
   test('can come in a burst if they succeed, but not if they fail', async () => {
-    const account = await createAccount(service);
-    const burst = (one: Credentials) => Promise.all(Array.from({ length: 20 }, () => logIn(service, one)));
+    const account = await newAccount();
+    const burst = (one: Credentials) =>
+      Promise.all(Array.from({ length: 20 }, () => logIn(service, one, '203.0.113.10')));
     // 503 is the answer of a machine that is too busy: a password takes it 36 ms.
     const welcome = statuses(await burst(account)).filter((status) => status !== 503);
     expect(new Set(welcome)).toEqual(new Set([200]));
@@ -144,19 +129,14 @@ describe('Sign-ups and log-ins', () => {
   });
 
   test('ignore X-Forwarded-For without TRUST_PROXY', async () => {
-    const forged = () => {
-      const email = `${randomBytes(6).toString('hex')}@example.com`;
-      const headers = { 'X-Forwarded-For': `192.0.2.${Math.floor(Math.random() * 255)}` };
-      return call(service, 'POST', '/v1/accounts', {
-        body: { email, password: 'correct horse battery' },
-        headers,
-      });
-    };
+    const direct = await startService({ AUTH_LIMIT_PER_MINUTE: '3' });
+    const forged = () => signUp(direct, `192.0.2.${Math.floor(Math.random() * 255)}`);
     expect(statuses(await times(4, forged))).toEqual([201, 201, 201, 429]);
+    await direct.stop();
   });
 
   test('do not limit requests with a key', async () => {
-    const key = await createKey(service);
+    const key = await createKey(service, await newAccount());
     expect(new Set(statuses(await times(30, () => call(service, 'GET', '/v1/pets', { key }))))).toEqual(
       new Set([200]),
     );

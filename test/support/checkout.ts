@@ -7,6 +7,9 @@ const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'coverage', '.gi
 
 /** A copy of this checkout's sources, with the same packages, to change and build. */
 export class Checkout {
+  /** What its programs find in their environment. */
+  readonly env: Record<string, string> = {};
+
   private constructor(readonly path: string) {}
 
   static copy(): Checkout {
@@ -44,7 +47,7 @@ export class Checkout {
 
   /** Runs a program of Node in the copy. */
   async node(...args: string[]): Promise<{ code: number; output: string }> {
-    const { code, stdout, stderr } = await runNode(args, { cwd: this.path });
+    const { code, stdout, stderr } = await runNode(args, { cwd: this.path, env: this.env });
     return { code, output: stdout + stderr };
   }
 
