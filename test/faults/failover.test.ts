@@ -50,11 +50,11 @@ function pauseAt(moment: number, acknowledged: Outcome[]): number {
   return (Math.min(...times.filter((time) => time > moment)) - last) / 1_000;
 }
 
-/** Sessions of the service on a server that could write something; one that waits for a standby is stuck for ever. */
-async function sessionsOn({ url }: DatabaseServer): Promise<number> {
+/** Sessions of the service on a server, but for older ones that are stuck: they wait for a standby for ever. */
+async function sessionsOn({ url }: DatabaseServer, since: Date): Promise<number> {
   const sql = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'petstore%'
-    AND application_name <> 'petstore-hosts' AND wait_event IS DISTINCT FROM 'SyncRep'`;
-  return (await query(url, sql)).length;
+    AND application_name <> 'petstore-hosts' AND (backend_start > $1 OR wait_event IS DISTINCT FROM 'SyncRep')`;
+  return (await query(url, sql, [since])).length;
 }
 
 test.each([
@@ -64,10 +64,15 @@ test.each([
     () => (frozen = old).freeze(),
     // Nobody has fenced it: it still takes itself for the primary.
     async () => {
+      const since = new Date();
       old.thaw();
-      await eventually(async () => (await sessionsOn(old)) === 0);
+      await eventually(async () => (await sessionsOn(old, since)) === 0);
+      // It is not taken for the primary either while that does not answer.
+      standby.freeze();
       await sleep(2_000);
-      expect(await sessionsOn(old)).toBe(0);
+      const sessions = await sessionsOn(old, since);
+      standby.thaw();
+      expect(sessions).toBe(0);
       frozen = undefined;
       await old.kill();
     },
@@ -81,8 +86,8 @@ test.each([
     const begun = performance.now();
     await sleep(NOTICE_MS);
     const before = load.acknowledged.length;
-    await query(standby.url, 'SELECT pg_promote()');
     const promoted = performance.now();
+    await query(standby.url, 'SELECT pg_promote()');
     await eventually(() => load.acknowledged.length > before);
     await end();
     await old.rejoin(standby);
