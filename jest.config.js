@@ -23,5 +23,5 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   // They wait more than they work.
   maxWorkers: 3,
-  testTimeout: 30_000,
+  testTimeout: 120_000,
 };

