@@ -34,7 +34,7 @@ async function underLoad(script: string): Promise<{ made: number[]; longest: num
   await client.connect();
   const made: number[] = [];
   let longest = 0;
-  let isOver = false;
+  const over = new AbortController();
   const timed = async (method: string, path: string, body?: object) => {
     const begun = performance.now();
     const answer = await call(service, method, path, { key, body });
@@ -43,7 +43,7 @@ async function underLoad(script: string): Promise<{ made: number[]; longest: num
     return answer.body;
   };
   const load = async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const { id } = await timed('POST', '/v1/pets', { name: 'Rex', categoryId: 1, status: 'available' });
       made.push(id);
       await timed('POST', '/v1/store/orders', { petId: id });
@@ -54,7 +54,7 @@ async function underLoad(script: string): Promise<{ made: number[]; longest: num
   // A thousand ids a partition, so that some are used.
   await client.query('SET petstore.partition_size = 1000');
   for (const step of stepsOf(script)) await client.query(step);
-  isOver = true;
+  over.abort();
   await Promise.all(loads);
   await client.end();
   return { made, longest };

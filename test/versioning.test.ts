@@ -6,7 +6,8 @@ import { ROOT } from './support/npm.js';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const inOrder = new Intl.Collator('en', { numeric: true });
-const latest = readdirSync(join(ROOT, 'released')).toSorted(inOrder.compare).at(-1)!;
+const documents = readdirSync(join(ROOT, 'released')).filter((name) => name.endsWith('.json'));
+const latest = documents.toSorted(inOrder.compare).at(-1)!;
 const released: Api = JSON.parse(read(`released/${latest}`));
 
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -32,7 +33,7 @@ describe('The interface', () => {
   });
 
   test('has kept the document of each release under its version', () => {
-    for (const file of readdirSync(join(ROOT, 'released'))) {
+    for (const file of documents) {
       expect(file).toBe(`openapi-${JSON.parse(read(`released/${file}`)).info.version}.json`);
     }
   });

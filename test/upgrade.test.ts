@@ -1,0 +1,114 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { extract } from 'tar';
+import { eventually, ROOT } from './support/npm.js';
+import { Receiver } from './support/receiver.js';
+import { createDatabase, type Service, startService } from './support/service.js';
+
+/** The builds of all releases, the last one last. */
+const builds = readdirSync(join(ROOT, 'released'))
+  .filter((name) => name.endsWith('.tgz'))
+  .toSorted(new Intl.Collator('en', { numeric: true }).compare);
+const NOW = join(ROOT, 'dist/src/main.js');
+
+let folder: string;
+let released: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
+  await extract({ file: join(ROOT, 'released', builds.at(-1)!), cwd: folder });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+  released = join(folder, 'package/dist/src/main.js');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Tally {
+  answers: Record<string, number>;
+  messages: string[];
+}
+
+/** An earlier release does not keep to today's document, so its answers are not held against that. */
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: object,
+) {
+  const options = { method, headers: { 'Content-Type': 'application/json', ...headers } };
+  const answer = await fetch(`${url}/v1${path}`, { ...options, body: JSON.stringify(body) });
+  return { status: answer.status, body: (await answer.json()) as { id: string; key: string } };
+}
+
+async function newKey({ url }: Service): Promise<string> {
+  const [email, password] = ['grace@example.com', 'correct horse battery'];
+  await ask(url, 'POST', '/accounts', {}, { email, password });
+  const Authorization = `Basic ${btoa(`${email}:${password}`)}`;
+  return (await ask(url, 'POST', '/api-keys', { Authorization }, { name: 'A key' })).body.key;
+}
+
+/** What a customer does, on one instance after another, until it is over. */
+async function shop(instances: () => Service[], isOver: () => boolean, key: string): Promise<Tally> {
+  const tally: Tally = { answers: {}, messages: [] };
+  const tell = async (method: string, path: string, body?: object) => {
+    const all = instances();
+    const { url } = all[Math.floor(Math.random() * all.length)]!;
+    const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
+    if (path === '/pets') headers['Idempotency-Key'] = `${Math.random()}`;
+    const answer = await ask(url, method, path, headers, body);
+    const name = `${method} ${path.replace(/\d+/, 'n')} ${answer.status}`;
+    tally.answers[name] = (tally.answers[name] ?? 0) + 1;
+    return answer.body;
+  };
+  while (!isOver()) {
+    const pet = await tell('POST', '/pets', { name: 'Rex', categoryId: 1, status: 'available' });
+    const order = await tell('POST', '/store/orders', { petId: pet.id });
+    await tell('PATCH', `/store/orders/${order.id}`, { status: 'approved' });
+    await tell('GET', '/pets?status=pending');
+    await tell('GET', '/store/orders');
+    tally.messages.push((await tell('POST', '/messages', { message: 'Is Luna still there?' })).id);
+  }
+  return tally;
+}
+
+test.each([
+  ['the last release is upgraded', () => [released, NOW]],
+  ['an upgrade is taken back', () => [NOW, released]],
+])('No request fails and every message is delivered while %s', async (_name, order) => {
+  const [before, after] = order() as [string, string];
+  expect(existsSync(before) && existsSync(after)).toBe(true);
+  const receiver = await Receiver.start();
+  const env = { DATABASE_URL: await createDatabase(), ...receiver.env };
+  const first = await startService(env, before);
+  const key = await newKey(first);
+  let instances = [first];
+  let isOver = false;
+  const shoppers = Array.from({ length: 3 }, () =>
+    shop(
+      () => instances,
+      () => isOver,
+      key,
+    ),
+  );
+  await sleep(500);
+  const second = await startService(env, after);
+  instances = [first, second];
+  await sleep(2_000);
+  // Each has taken its requests away before it ends.
+  instances = [second];
+  await sleep(500);
+  expect(await first.stop()).toBe(0);
+  await sleep(500);
+  isOver = true;
+  const tallies = await Promise.all(shoppers);
+  const statuses = tallies
+    .flatMap(({ answers }) => Object.keys(answers))
+    .filter((name) => !/ 20[012]$/.test(name));
+  expect(statuses).toEqual([]);
+  const messages = tallies.flatMap((tally) => tally.messages);
+  expect(messages.length).toBeGreaterThan(10);
+  await eventually(() => messages.every((id) => receiver.callsFor(id).length > 0));
+  expect(await second.stop()).toBe(0);
+  receiver.stop();
+});
