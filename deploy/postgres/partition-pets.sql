@@ -21,7 +21,6 @@ DO $$
 DECLARE
   size bigint := coalesce(current_setting('petstore.partition_size', true), '50000000')::bigint;
   bound bigint;
-  used bigint;
 BEGIN
   PERFORM set_config('lock_timeout', '2s', true);
   -- In the order in which an order takes them.
@@ -29,7 +28,6 @@ BEGIN
   LOCK TABLE orders IN ACCESS EXCLUSIVE MODE;
   SELECT substring(pg_get_constraintdef(oid) FROM '\d+')::bigint INTO STRICT bound
     FROM pg_constraint WHERE conrelid = 'pets'::regclass AND conname = 'pets_first_ids';
-  used := nextval('pets_id_seq');
 
   ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey;
   ALTER TABLE pets RENAME TO pets_first;
@@ -41,7 +39,7 @@ BEGIN
 
   CREATE TABLE pets (LIKE pets_first INCLUDING CONSTRAINTS INCLUDING IDENTITY) PARTITION BY RANGE (id);
   ALTER TABLE pets DROP CONSTRAINT pets_first_ids;
-  PERFORM setval('pets_id_seq', used);
+  PERFORM setval('pets_id_seq', last_value, is_called) FROM pets_first_id_seq;
   ALTER TABLE pets_first ALTER id DROP IDENTITY;
   EXECUTE format('ALTER TABLE pets ATTACH PARTITION pets_first FOR VALUES FROM (MINVALUE) TO (%s)', bound);
   ALTER TABLE pets_first DROP CONSTRAINT pets_first_ids;

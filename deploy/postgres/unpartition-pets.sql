@@ -53,7 +53,7 @@ BEGIN
   LOCK TABLE orders IN ACCESS EXCLUSIVE MODE;
   DROP TRIGGER copy_pet ON pets;
   DROP FUNCTION copy_pet();
-  PERFORM setval('pets_whole_id_seq', nextval('pets_id_seq'));
+  PERFORM setval('pets_whole_id_seq', last_value, is_called) FROM pets_id_seq;
   ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey;
   DROP TABLE pets;
   ALTER TABLE pets_whole RENAME TO pets;
