@@ -404,6 +404,7 @@ describe('The hour in which a key was last used', () => {
     await sleep(1_000);
     await use(body.key);
     hours.push(hourOf(Date.now()));
+    // The beginning of the hour, though the key was made after it.
     expect(hours).toContain((await list(owner)).body[0].lastUsedAt);
     if (hours[0] === hours[1]) expect(await rows()).toEqual(before);
   });

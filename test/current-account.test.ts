@@ -219,10 +219,8 @@ describe('npm run admin -- accounts export', () => {
 describe('SIGN_UP', () => {
   const signUp = (at: Service, body: unknown) => call(at, 'POST', '/v1/accounts', { body });
   const newcomer = () => ({ email: `${randomUUID()}@example.com`, password: 'correct horse battery' });
-  const invite = async (...args: string[]): Promise<string> => {
-    const { stdout } = await admin('invitations', 'create', '--json', ...args);
-    return JSON.parse(stdout).invitation;
-  };
+  const invite = async (...args: string[]): Promise<{ id: number; invitation: string }> =>
+    JSON.parse((await admin('invitations', 'create', '--json', ...args)).stdout);
 
   test('closed refuses everyone before their body is looked at, and leaves accounts as they are', async () => {
     const account = await createAccount(service);
@@ -237,7 +235,7 @@ describe('SIGN_UP', () => {
   test('invite takes an invitation of the administrator, once, and no other', async () => {
     const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
     const taken = await createAccount(service);
-    const invitation = await invite();
+    const { invitation } = await invite();
     expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
     const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     const bad = [undefined, null, 5, '', 'x', mistyped, [invitation]];
@@ -258,11 +256,14 @@ describe('SIGN_UP', () => {
     await invited.stop();
   });
 
-  test('invite refuses an invitation that has expired', async () => {
+  test('invite refuses an invitation that has expired, or was revoked', async () => {
     const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
-    const invitation = await invite('--expires-at', '2099-01-01T00:00:00Z');
+    const expired = await invite('--expires-at', '2099-01-01T00:00:00Z');
     await query(service.databaseUrl, `UPDATE invitations SET expires_at = now()`);
-    expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
+    const revoked = await invite();
+    expect(await admin('invitations', 'revoke', String(revoked.id))).toMatchObject({ code: 0 });
+    for (const { invitation } of [expired, revoked])
+      expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
     await invited.stop();
   });
 
