@@ -11,6 +11,7 @@ import {
   expectError,
   TIMESTAMP,
 } from './support/client.js';
+import { KeyCache, type KeyOwner } from '../src/auth/key-cache.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
 import { everythingStored, query, type Service, startService } from './support/service.js';
@@ -280,6 +281,20 @@ describe('DELETE /api-keys/current', () => {
     expectError(answer, 405, 'method_not_allowed');
     expect(answer.headers.get('allow')).toContain('DELETE');
   });
+});
+
+test('A key whose look-up is under way while keys change is not remembered', async () => {
+  const found: ((owner: KeyOwner) => void)[] = [];
+  const cache = new KeyCache(() => new Promise((resolve) => found.push(resolve)));
+  const owner = { keyId: '1', accountId: '1', expiresAt: Infinity };
+  const [before, after] = [cache.get('key'), (cache.clear(), cache.get('key'))];
+  expect(found).toHaveLength(2);
+  found[0]!(owner);
+  expect(await before).toBe(owner);
+  expect(cache.peek('key')).toBeUndefined();
+  found[1]!(owner);
+  expect(await after).toBe(owner);
+  expect(cache.peek('key')).toBe(owner);
 });
 
 describe('PATCH /api-keys/{keyId}', () => {
