@@ -163,6 +163,32 @@ describe('Keys', () => {
   });
 });
 
+test('Invitations are listed without their code, until they are revoked', async () => {
+  const expiresAt = '2100-01-31T12:00:00.000Z';
+  const made = [
+    await json(['invitations', 'create']),
+    await json(['invitations', 'create', '--expires-at', expiresAt]),
+  ];
+  const shown = made.map(({ invitation: _code, ...rest }) => rest);
+  expect(shown).toEqual([
+    { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP) },
+    { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP), expiresAt },
+  ]);
+  expect(await json(['invitations', 'list'])).toEqual(shown);
+  const revoke = () => run(['invitations', 'revoke', String(shown[0]!.id)]);
+  expect(await revoke()).toEqual({
+    code: 0,
+    stdout: `Invitation ${shown[0]!.id} is revoked.\n`,
+    stderr: '',
+  });
+  expect(await json(['invitations', 'list'])).toEqual([shown[1]]);
+  expect(await revoke()).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `petstore: There is no invitation ${shown[0]!.id} that has not been used.\n`,
+  });
+});
+
 describe('What fails', () => {
   test('ends with 2 for wrong usage, with 1 for a failure, and says why', async () => {
     const failures: [number, string[], RegExp][] = [

@@ -120,6 +120,41 @@ describe('The audit log', () => {
     ]);
   });
 
+  test('has the making, the use and the revocation of invitations, and no code', async () => {
+    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
+    const expiresAt = '2100-01-31T12:00:00.000Z';
+    const create = async (...args: string[]) =>
+      JSON.parse((await run('invitations', 'create', '--json', ...args)).stdout);
+    const [used, revoked] = [await create(), await create('--expires-at', expiresAt)];
+    const signUp = (email: string) =>
+      call(invited, 'POST', '/v1/accounts', {
+        body: { email, password: account.password, invitation: used.invitation },
+        headers: { 'X-Request-Id': 'signed-up' },
+      });
+    // Refused, so there is nothing of it.
+    expect((await signUp(account.email)).status).toBe(409);
+    const { body: newcomer } = await signUp(`invited.${account.email}`);
+    await run('invitations', 'revoke', String(revoked.id));
+    const records = (await audit()).filter(({ action }) => String(action).startsWith('invitation.'));
+    const by = { at: expect.any(String), actor: 'operator' };
+    expect(records).toEqual([
+      { ...by, action: 'invitation.created', subjectId: used.id },
+      { ...by, action: 'invitation.created', subjectId: revoked.id, details: { expiresAt } },
+      {
+        at: expect.any(String),
+        actor: 'account',
+        accountId: newcomer.id,
+        action: 'invitation.used',
+        subjectId: used.id,
+        requestId: 'signed-up',
+        address: '127.0.0.1',
+      },
+      { ...by, action: 'invitation.revoked', subjectId: revoked.id },
+    ]);
+    for (const { invitation } of [used, revoked]) expect(JSON.stringify(records)).not.toContain(invitation);
+    await invited.stop();
+  });
+
   test('has nothing of a change that fails', async () => {
     const customer = await Customer.of(service, account);
     const { petId } = await customer.orderAt('placed');

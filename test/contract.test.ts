@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { Client } from 'pg';
 import {
   type Answer,
@@ -24,7 +23,7 @@ import {
   type Placed,
   successOf,
 } from './support/contract.js';
-import { INT64, parameters, type Schema, valueOf } from './support/generate.js';
+import { absent, parameters } from './support/generate.js';
 import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
@@ -137,13 +136,6 @@ async function running(one: Placed): Promise<Answer> {
   const answer = await ask(one, { headers: { 'Idempotency-Key': idempotencyKey } });
   await elsewhere.end();
   return answer;
-}
-
-/** The value of a parameter that names nothing. */
-function absent({ schema }: { schema: Schema }): string {
-  if (schema.format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
-  if (schema.type === 'integer') return String(schema.maximum ?? INT64.max);
-  return fc.sample(valueOf(schema), { numRuns: 1, seed: 1 })[0]!;
 }
 
 describe('Every operation', () => {

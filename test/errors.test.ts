@@ -371,6 +371,21 @@ describe('Responses', () => {
       expect(await idFor(bad)).toMatch(/^[\da-f-]{36}$/);
   });
 
+  test('are kept by no cache, and taken for nothing but what they are', async () => {
+    const answers = [
+      await call(service, 'GET', '/v1/pets', { key }),
+      await call(service, 'GET', '/v1/pets'),
+      await call(service, 'GET', '/nothing'),
+      await post('{'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 400]);
+    for (const { headers } of answers) {
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    }
+  });
+
   test('do not reveal what the service is made of', async () => {
     const answers = await Promise.all([
       post('{'),

@@ -243,3 +243,11 @@ test.each(globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.md']))(
     expect(missing).toEqual([]);
   },
 );
+
+test('docs/security.md names no test that does not exist', () => {
+  const text = readFileSync('docs/security.md', 'utf8');
+  const named = [...text.matchAll(/`([\w-]+\.test\.ts)` "([^"]+?)(?: …)?"/g)];
+  expect(named.length).toBeGreaterThan(40);
+  const missing = named.filter(([, file, name]) => !readFileSync(`test/${file}`, 'utf8').includes(name!));
+  expect(missing.map(([all]) => all)).toEqual([]);
+});

@@ -225,7 +225,7 @@ async function record(): Promise<Sent[]> {
   const orders = new OrdersService(rowsOf(Order), pets, transactions, audit, closing);
   const categories = new CategoriesService(rowsOf(Category));
   const config = Object.assign(new Config(), { SIGN_UP: 'invite' });
-  const invitations = new Invitations(rowsOf(Invitation), transactions, config);
+  const invitations = new Invitations(rowsOf(Invitation), transactions, audit, config);
   const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
   const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), new Metrics());
   const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);

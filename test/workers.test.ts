@@ -166,11 +166,18 @@ describe('as one service', () => {
   test('they refuse a revoked key at once, whichever of them revoked it', async () => {
     const service = await startService({ WORKERS });
     const account = await createAccount(service);
-    const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
-    const { id, key } = body as { id: number; key: string };
-    expect(statusesOf(await everywhere(() => listPets(service, key)))).toEqual(new Set([200]));
-    expect((await call(service, 'DELETE', `/v1/api-keys/${id}`, { account })).status).toBe(204);
-    await expectRevoked(() => everywhere(() => listPets(service, key)));
+    const late: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
+      const { id, key } = body as { id: number; key: string };
+      expect(statusesOf(await everywhere(() => listPets(service, key)))).toEqual(new Set([200]));
+      expect((await call(service, 'DELETE', `/v1/api-keys/${id}`, { account })).status).toBe(204);
+      const revoked = Date.now();
+      await expectRevoked(() => everywhere(() => listPets(service, key)));
+      late.push(Date.now() - revoked);
+    }
+    // None of them forgets a key by itself that soon.
+    expect(Math.min(...late)).toBeLessThan(400);
     await service.stop();
   });
 

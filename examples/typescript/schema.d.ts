@@ -409,7 +409,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The hour in which the key was last used; a key without it has not been used.
+             * @description The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.
              */
             lastUsedAt?: string;
             /**
@@ -465,7 +465,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The hour in which the key was last used; a key without it has not been used.
+             * @description The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.
              */
             lastUsedAt?: string;
             /**

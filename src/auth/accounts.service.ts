@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
-import type { Caller } from '../platform/api/caller.js';
+import type { Anyone } from '../platform/api/caller.js';
 import type { Page, PageQuery } from '../platform/api/paging.js';
 import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
@@ -14,9 +14,6 @@ import type { Requester } from './fair-queue.js';
 import { Invitations } from './invitations.js';
 import { hashPassword, verifyPassword } from './password.js';
 import { unauthorized } from './unauthorized.js';
-
-/** The caller of a change that makes its account. */
-type Anyone = Omit<Caller, 'accountId'>;
 
 @Injectable()
 export class AccountsService {
@@ -35,16 +32,18 @@ export class AccountsService {
   /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
   async create(
     { email, password, invitation }: NewAccountDto,
-    by: Anyone,
+    whoever: Anyone,
     requester?: Requester,
   ): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     return this.transactions.run(async () => {
-      if (!by.isOperator) await this.invitations.use(invitation);
+      const used = whoever.isOperator ? undefined : await this.invitations.use(invitation);
       const account = await unlessTaken(this.accounts.addRow({ email, passwordHash, permissions }));
+      const by = { ...whoever, accountId: account.id };
       const details = { permissions: permissions ?? 'all' };
-      await this.audit.add({ by: { ...by, accountId: account.id }, action: 'account.created', details });
+      await this.audit.add({ by, action: 'account.created', details });
+      if (used) await this.audit.add({ by, action: 'invitation.used', subjectId: used });
       return account;
     });
   }

@@ -74,7 +74,8 @@ export class ApiKeyDto {
   createdAt!: Date;
 
   @TimestampField({
-    description: 'The hour in which the key was last used; a key without it has not been used.',
+    description:
+      'The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.',
     optional: true,
   })
   lastUsedAt?: Date | null;

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
 import { ApiError } from '../platform/api/api-error.js';
+import type { Anyone } from '../platform/api/caller.js';
+import type { Page, PageQuery } from '../platform/api/paging.js';
+import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
 import { Transactions } from '../platform/data/transactions.js';
@@ -13,13 +16,34 @@ export class Invitations {
   constructor(
     @InjectFastRepository(Invitation) private readonly invitations: FastRepository<Invitation>,
     private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
     private readonly config: Config,
   ) {}
 
+  /** Those that have not been used, whether they have expired or not. */
+  list(page: PageQuery): Promise<Page<Invitation>> {
+    return this.invitations.page({}, page);
+  }
+
   /** Makes an invitation. Its code is returned here and nowhere else. */
-  async create(expiresAt: Date | null): Promise<Invitation & { code: string }> {
+  async create(by: Anyone, expiresAt: Date | null): Promise<Invitation & { code: string }> {
     const code = newSecret(INVITATIONS);
-    return Object.assign(await this.invitations.addRow({ hash: hashSecret(code), expiresAt }), { code });
+    const made = await this.transactions.run(async () => {
+      const invitation = await this.invitations.addRow({ hash: hashSecret(code), expiresAt });
+      const details = expiresAt ? { expiresAt } : undefined;
+      await this.audit.add({ by, action: 'invitation.created', subjectId: invitation.id, details });
+      return invitation;
+    });
+    return Object.assign(made, { code });
+  }
+
+  /** @returns whether there was one that had not been used */
+  async revoke(by: Anyone, id: string): Promise<boolean> {
+    return this.transactions.run(async () => {
+      if (!(await this.remove(id))) return false;
+      await this.audit.add({ by, action: 'invitation.revoked', subjectId: id });
+      return true;
+    });
   }
 
   /** @throws ApiError `sign_up_closed` unless somebody may sign up */
@@ -27,23 +51,32 @@ export class Invitations {
     if (this.config.SIGN_UP === 'closed') throw new ApiError('sign_up_closed');
   }
 
-  /** @throws ApiError `sign_up_closed` unless whoever sends this code may sign up */
-  async require(code: unknown): Promise<void> {
-    if (this.config.SIGN_UP !== 'invite') return;
+  /**
+   * @returns the id of the invitation, if signing up takes one
+   * @throws ApiError `sign_up_closed` unless whoever sends this code may sign up
+   */
+  async require(code: unknown): Promise<string | undefined> {
+    if (this.config.SIGN_UP !== 'invite') return undefined;
     const found = isSecret(INVITATIONS, code) && (await this.invitations.findRow({ hash: hashSecret(code) }));
     if (!found || isOver(found)) throw refusal();
+    return found.id;
   }
 
   /**
    * Uses a code up, in the open transaction: if that fails, it is as good as before.
+   * @returns the id of the invitation, if signing up takes one
    * @throws ApiError `sign_up_closed`
    */
-  async use(code: unknown): Promise<void> {
-    await this.require(code);
-    if (this.config.SIGN_UP !== 'invite') return;
-    const hash = hashSecret(code as string);
-    const { affected } = await this.transactions.manager.delete(Invitation, { hash });
-    if (affected !== 1) throw refusal();
+  async use(code: unknown): Promise<string | undefined> {
+    const id = await this.require(code);
+    if (id !== undefined && !(await this.remove(id))) throw refusal();
+    return id;
+  }
+
+  /** Of several at once, one removes it. */
+  private async remove(id: string): Promise<boolean> {
+    const { affected } = await this.transactions.manager.delete(Invitation, { id });
+    return affected === 1;
   }
 }
 

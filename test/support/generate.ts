@@ -214,3 +214,10 @@ export function bodyOf({ one, method, fields, space, body }: Parts): string | Bu
   const members = fields.map(([name, json]) => `${JSON.stringify(name)}${space}:${space}${json}`);
   return `${space}{${space}${members.join(`${space},${space}`)}${space}}${space}`;
 }
+
+/** The value of a parameter that names nothing. */
+export function absent({ schema }: { schema: Schema }): string {
+  if (schema.format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+  if (schema.type === 'integer') return String(schema.maximum ?? INT64.max);
+  return fc.sample(valueOf(schema), { numRuns: 1, seed: 1 })[0]!;
+}

@@ -41,6 +41,9 @@ export interface Caller {
   isOperator?: boolean;
 }
 
+/** Whoever changes something that is of no account, or not yet. */
+export type Anyone = Omit<Caller, 'accountId'> & Partial<Pick<Caller, 'accountId'>>;
+
 /** The caller of a request; one that makes its account has none yet. */
 export function callerOf(request: Request & { accountId?: string; keyId?: string }): Caller {
   const { accountId = '', keyId } = request;

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
-import type { Caller } from '../../api/caller.js';
+import type { Anyone } from '../../api/caller.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
 export interface Change {
-  by: Caller;
+  by: Anyone;
   /** What was done, such as `order.approved`. */
   action: string;
   /** The id of what it was done to, if that is not the account. */
@@ -62,7 +62,7 @@ export class AuditLog {
 function recordOf({ by, action, subjectId, details }: Change) {
   return {
     actor: by.isOperator ? ('operator' as const) : ('account' as const),
-    accountId: by.accountId,
+    accountId: by.accountId ?? null,
     keyId: by.keyId ?? null,
     action,
     subjectId: subjectId ?? null,

@@ -16,9 +16,9 @@ export class AuditRecord {
   @Column('text')
   actor!: 'account' | 'operator';
 
-  /** Whose it is that has been changed. It may refer to nothing any more. */
-  @Column('bigint', { name: 'account_id' })
-  accountId!: string;
+  /** Whose it is that has been changed, if it is an account's. It may refer to nothing any more. */
+  @Column('bigint', { name: 'account_id', nullable: true })
+  accountId!: string | null;
 
   /** The API key that it was changed with. */
   @Column('bigint', { name: 'key_id', nullable: true })

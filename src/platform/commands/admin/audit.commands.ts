@@ -3,6 +3,7 @@ import type { AuditRecord } from '../../access/audit/audit-record.entity.js';
 import type { AuditFilter } from '../../access/audit/audit-log.js';
 import { parseTime } from '../../api/fields.js';
 import { isInt64Text } from '../../api/int64.js';
+import { idOf } from './output.js';
 import { accountId, withServices } from './services.js';
 
 interface Options extends Omit<AuditFilter, 'accountId'> {
@@ -14,7 +15,7 @@ export function addAuditCommand(program: Command): void {
   program
     .command('audit')
     .description(
-      'print who changed what, oldest first: accounts, keys, permissions and orders, as JSON lines',
+      'print who changed what, oldest first: accounts, keys, permissions, invitations and orders, as JSON lines',
     )
     .option('--account <account>', 'of the account with this email, or with this id')
     .option('--key <id>', 'with this API key', idOf)
@@ -49,11 +50,6 @@ function lineOf({ createdAt, actor, accountId: account, keyId, details, ...rest 
   };
   const given = Object.entries(fields).filter(([, value]) => value !== null);
   return `{${given.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
-}
-
-function idOf(text: string): string {
-  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
-  return text;
 }
 
 function timeOf(text: string): Date {

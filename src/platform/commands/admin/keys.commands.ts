@@ -1,8 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../../auth/api-key.dto.js';
-import { isInt64Text } from '../../api/int64.js';
 import { ValidationPipe } from '../../api/validation.pipe.js';
-import { everyPage, fieldsOf, write } from './output.js';
+import { everyPage, fieldsOf, idOf, write } from './output.js';
 import { accountId, operatorOf, withServices } from './services.js';
 
 interface Options {
@@ -65,9 +64,4 @@ function revoke(email: string, id: string): Promise<void> {
     await services.apiKeys.revoke(await operatorOf(services, email), id);
     console.log(`Key ${id} is revoked.`);
   });
-}
-
-function idOf(text: string): string {
-  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
-  return text;
 }

@@ -1,5 +1,7 @@
 import type { Type } from '@nestjs/common';
+import { InvalidArgumentError } from 'commander';
 import { fieldsIn } from '../../api/field.js';
+import { isInt64Text } from '../../api/int64.js';
 import type { Page, PageQuery } from '../../api/paging.js';
 
 /** The fields of a row, each value as JSON. */
@@ -45,6 +47,12 @@ function table(rows: Fields[]): string {
   const widths = names.map((_name, column) => Math.max(...all.map((line) => line[column]!.length)));
   const written = all.map((line) => line.map((text, column) => text.padEnd(widths[column]!)).join('  '));
   return written.map((line) => line.trimEnd()).join('\n');
+}
+
+/** An id as an argument. */
+export function idOf(text: string): string {
+  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
+  return text;
 }
 
 /** A name can hold anything, even terminal escape sequences, so it stays escaped as in JSON. */
