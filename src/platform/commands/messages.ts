@@ -1,7 +1,7 @@
 import { isUUID } from 'class-validator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { commandLine, runCommand } from './command.js';
-import { JobsDatabase } from '../../messages/delivery/jobs-database.js';
+import { JobsDatabase } from '../jobs/jobs-database.js';
 import { UndeliveredMessages, type Undelivered } from '../../messages/delivery/undelivered-messages.js';
 
 /** Exit status if something that was asked for could not be done. */
