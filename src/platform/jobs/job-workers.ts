@@ -62,6 +62,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     boss.on('warning', ({ message }) => this.logger.warn(message));
     while (!this.stopped && !(await this.begin(boss))) await sleep(START_RETRY_MS);
     if (this.stopped) return;
+    await this.warnOfUnhandled(boss);
     const around = {
       boss,
       counts: this.metrics.counts,
@@ -81,6 +82,16 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       this.failures.add((error as Error).message);
       return false;
     }
+  }
+
+  /** Their jobs wait, for a release that handles them. */
+  private async warnOfUnhandled(boss: PgBoss): Promise<void> {
+    const declared = new Set(this.queues.all.map(({ name }) => name));
+    const queues = await boss.getQueues().catch(() => []);
+    const names = queues
+      .map(({ name }) => name)
+      .filter((name) => !declared.has(name) && !name.startsWith('__'));
+    if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
   }
 
   private async stop(): Promise<void> {
