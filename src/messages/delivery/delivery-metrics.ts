@@ -1,20 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { COUNTED, JobMetrics } from '../../platform/jobs/job-metrics.js';
+import { Backlogs, COUNTED } from '../../platform/jobs/backlogs.js';
+import { JobCounts } from '../../platform/jobs/job-counts.js';
 import { Metrics } from '../../platform/telemetry/metrics.js';
 import { QUEUE } from '../queue.js';
 
 /** Metrics of the delivery, which are those of its queue. */
 @Injectable()
 export class DeliveryMetrics {
-  constructor(metrics: Metrics, jobs: JobMetrics) {
+  constructor(metrics: Metrics, backlogs: Backlogs, counts: JobCounts) {
     // Every process reports the same figures for the queue, as they share it.
     const one = { aggregator: 'max' } as const;
-    const queued = async () => (await jobs.backlogOf(QUEUE)).waiting;
-    const oldest = async () => (await jobs.backlogOf(QUEUE)).oldestSeconds;
+    const queued = async () => (await backlogs.of(QUEUE)).waiting;
+    const oldest = async () => (await backlogs.of(QUEUE)).oldestSeconds;
     const help = `Messages waiting to be delivered; ${COUNTED} stands for that many or more.`;
     metrics.gauge('petstore_messages_queued', help, queued, one);
     metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, one);
-    const count = (result: 'done' | 'failed') => () => jobs.counts.of(QUEUE, result);
+    const count = (result: 'done' | 'failed') => () => counts.of(QUEUE, result);
     metrics.counter('petstore_messages_delivered_total', 'Messages delivered.', count('done'));
     metrics.counter('petstore_messages_failed_total', 'Messages given up.', count('failed'));
   }

@@ -10,8 +10,8 @@ import type { PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { createBoss } from './boss.js';
+import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
-import { JobMetrics } from './job-metrics.js';
 import { JobQueues } from './job-queues.js';
 import { JobsDatabase } from './jobs-database.js';
 import { QueueWorker } from './queue-worker.js';
@@ -35,7 +35,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     private readonly config: Config,
     private readonly queues: JobQueues,
     private readonly endings: JobEndings,
-    private readonly metrics: JobMetrics,
+    private readonly counts: JobCounts,
   ) {}
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
@@ -65,7 +65,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     await this.warnOfUnhandled(boss);
     const around = {
       boss,
-      counts: this.metrics.counts,
+      counts: this.counts,
       endings: this.endings,
       failed: (error: Error) => this.failures.add(error.message),
     };

@@ -1,7 +1,8 @@
 import { Global, Module } from '@nestjs/common';
 import { MetricsModule } from '../telemetry/metrics.module.js';
+import { Backlogs } from './backlogs.js';
+import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
-import { JobMetrics } from './job-metrics.js';
 import { JobQueues } from './job-queues.js';
 import { Jobs } from './jobs.js';
 import { JobWorkers } from './job-workers.js';
@@ -10,8 +11,8 @@ import { JobWorkers } from './job-workers.js';
 @Global()
 @Module({
   imports: [MetricsModule],
-  providers: [Jobs, JobQueues, JobMetrics, JobEndings],
-  exports: [Jobs, JobQueues, JobMetrics, JobEndings],
+  providers: [Jobs, JobQueues, JobCounts, JobEndings, Backlogs],
+  exports: [Jobs, JobQueues, JobCounts, JobEndings, Backlogs],
 })
 export class JobsModule {}
 

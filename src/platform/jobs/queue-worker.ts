@@ -8,7 +8,7 @@ import { endingOf } from './failed-try.js';
 import { type FetchedJob, HeldJob, HeldJobs } from './held-jobs.js';
 import { type Ending, type Job, JobError, type JobQueue } from './job.js';
 import type { JobEndings } from './job-endings.js';
-import type { JobCounts } from './job-metrics.js';
+import type { JobCounts } from './job-counts.js';
 import { Wake } from './wake.js';
 
 /** Milliseconds between two looks at the queue: the first after it had jobs, and twice as long each time it has none. */

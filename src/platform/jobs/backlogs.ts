@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Metrics } from '../telemetry/metrics.js';
-import type { Ending } from './job.js';
 import { JobQueues } from './job-queues.js';
 
 /** The jobs of a queue that wait, for their first try or a further one. */
@@ -30,44 +29,9 @@ const BACKLOG = `
       SELECT created_on ${WAITING} ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS "oldestSeconds"
   FROM unnest($1::text[]) AS queue`;
 
-const RESULTS = { completed: 'done', retry: 'postponed', failed: 'failed' } as const;
-type Result = (typeof RESULTS)[keyof typeof RESULTS];
-
-/** What this process has done of each queue. */
-export class JobCounts {
-  readonly ended = new Map<string, { queue: string; result: Result; value: number }>();
-  readonly paused = new Map<string, boolean>();
-
-  count({ queue, state }: Ending): void {
-    const result = RESULTS[state];
-    const key = `${queue} ${result}`;
-    const count = this.ended.get(key) ?? { queue, result, value: 0 };
-    this.ended.set(key, count);
-    count.value++;
-  }
-
-  of(queue: string, result: Result): number {
-    return this.ended.get(`${queue} ${result}`)?.value ?? 0;
-  }
-
-  show(metrics: Metrics): void {
-    metrics.gauge('petstore_jobs_paused', 'Whether jobs are paused, as all tries fail.', () =>
-      [...this.paused].map(([queue, value]) => ({ labels: { queue }, value: Number(value) })),
-    );
-    metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by what became of them.', () =>
-      [...this.ended.values()].map(({ queue, result, value }) => ({ labels: { queue, result }, value })),
-    );
-  }
-
-  pause(queue: string, isPaused: boolean): void {
-    this.paused.set(queue, isPaused);
-  }
-}
-
-/** Metrics of the jobs: some counted by this process, some read from the database for all. */
+/** What waits in the queues, for the metrics. */
 @Injectable()
-export class JobMetrics {
-  readonly counts = new JobCounts();
+export class Backlogs {
   private read?: Promise<Backlog[]>;
 
   constructor(
@@ -78,25 +42,20 @@ export class JobMetrics {
     // Every process reports the same figures for the queues, as they share them.
     const one = { aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
-      (await this.backlogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
+      (await this.all()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
     const help = `Jobs waiting, for their first try or a further one; ${COUNTED} stands for that many or more.`;
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
-    metrics.gauge(
-      'petstore_jobs_oldest_seconds',
-      'Age of the oldest waiting job.',
-      each('oldestSeconds'),
-      one,
-    );
-    this.counts.show(metrics);
+    const age = 'Age of the oldest waiting job.';
+    metrics.gauge('petstore_jobs_oldest_seconds', age, each('oldestSeconds'), one);
   }
 
   /** That of one queue. */
-  async backlogOf(queue: string): Promise<Backlog> {
-    return (await this.backlogs()).find((one) => one.queue === queue)!;
+  async of(queue: string): Promise<Backlog> {
+    return (await this.all()).find((one) => one.queue === queue)!;
   }
 
   /** Queries the database at most once a second. */
-  private backlogs(): Promise<Backlog[]> {
+  private all(): Promise<Backlog[]> {
     if (!this.read) {
       const names = this.queues.all.map(({ name }) => name);
       this.read = this.database.query<Backlog[]>(BACKLOG, [names]);
