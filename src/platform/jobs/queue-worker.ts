@@ -12,7 +12,7 @@ import type { JobCounts } from './job-counts.js';
 import { Wake } from './wake.js';
 
 /** Milliseconds between two looks at the queue: the first after it had jobs, and twice as long each time it has none. */
-const POLL_MS = { first: 25, last: 500 };
+const POLL_MS = { first: 25, last: 250 };
 
 /** What a worker needs of the others. */
 interface Surroundings {
