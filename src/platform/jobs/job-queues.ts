@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { PgBoss } from 'pg-boss';
+import { PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { QUEUE_OPTIONS } from './boss.js';
 import { queueOf } from './handles-job.decorator.js';
@@ -42,9 +42,12 @@ export class JobQueues implements OnApplicationBootstrap {
   /** Creates what the database does not have yet: also those that only insert jobs need it. */
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
-    for (const { name } of this.queues.values()) {
-      await this.boss.createQueue(name, QUEUE_OPTIONS);
-      await this.boss.updateQueue(name, QUEUE_OPTIONS);
+    const found = await this.boss.getQueues([...this.queues.keys()]);
+    const known = new Map(found.map((queue) => [queue.name, queue]));
+    for (const name of this.queues.keys()) {
+      const queue = known.get(name);
+      if (!queue) await this.boss.createQueue(name, QUEUE_OPTIONS);
+      else if (!isAsWanted(queue)) await this.boss.updateQueue(name, QUEUE_OPTIONS);
     }
   }
 
@@ -59,4 +62,9 @@ export class JobQueues implements OnApplicationBootstrap {
       }
     }
   }
+}
+
+function isAsWanted(queue: QueueOptions): boolean {
+  const options = Object.entries(QUEUE_OPTIONS) as [keyof QueueOptions, number][];
+  return options.every(([name, value]) => queue[name] === value);
 }
