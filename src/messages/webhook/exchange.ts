@@ -48,7 +48,7 @@ export class Exchange {
         clearTimeout(limit);
         signal.removeEventListener('abort', cut);
       };
-      request.once('error', (error) => (done(), reject(error)));
+      request.on('error', (error) => (done(), reject(error)));
       request.once('response', (response) => (done(), resolve(response)));
       request.end(bytes);
     });

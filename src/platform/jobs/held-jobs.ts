@@ -1,4 +1,4 @@
-import type { JobWithMetadata, PgBoss } from 'pg-boss';
+import type { Job, PgBoss } from 'pg-boss';
 import { TRY_SECONDS } from './boss.js';
 import type { Ending } from './job.js';
 
@@ -6,7 +6,7 @@ import type { Ending } from './job.js';
 const HEARTBEAT_MS = 8_000;
 
 /** A job as pg-boss gives it; what it holds beside the payload is the worker's. */
-export type FetchedJob = JobWithMetadata<{ payload?: unknown; failingSince?: string } | null>;
+export type FetchedJob = Job<{ payload?: unknown; failingSince?: string } | null>;
 
 /** One of the jobs that a worker holds. */
 export class HeldJob {

@@ -86,8 +86,7 @@ export class QueueWorker {
 
   private async fetch(batchSize: number): Promise<FetchedJob[]> {
     try {
-      const options = { batchSize, includeMetadata: true } as const;
-      return (await this.around.boss.fetch(this.queue.name, options)) as FetchedJob[];
+      return await this.around.boss.fetch<FetchedJob['data']>(this.queue.name, { batchSize });
     } catch (error) {
       this.around.failed(error as Error);
       return [];
