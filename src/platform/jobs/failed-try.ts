@@ -9,7 +9,8 @@ const REASON_LENGTH = 500;
 export function endingOf(held: HeldJob, error: Error, longestPauseSeconds: number): Ending {
   const { data, retryCount: earlier } = held.job;
   const { isFinal, retryAfterSeconds } = error instanceof JobError ? error : new JobError('');
-  const reason = error.message.replaceAll('\0', '').slice(0, REASON_LENGTH);
+  // What PostgreSQL cannot hold would keep the ending from being recorded.
+  const reason = error.message.replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
   const failingSince = new Date(data?.failingSince ?? Date.now());
   const pause = nextPause({ earlier, failingSince, retryAfterSeconds }, longestPauseSeconds);
   if (isFinal || pause === undefined) return held.ending('failed', { reason });
