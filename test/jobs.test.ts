@@ -99,10 +99,10 @@ describe('A job', () => {
     expect(await visits()).toBe(before);
   });
 
-  test('is tried again after an error', async () => {
-    await add({ payloads: [{ name: 'busy', fails: 'once' }] });
-    await eventually(async () => (await stateOf('busy')) === 'completed');
-    const [first, second, ...more] = await calls('busy');
+  test.each(['once', 'oddly'])('is tried again after an error: %s', async (fails) => {
+    await add({ payloads: [{ name: `fails ${fails}`, fails }] });
+    await eventually(async () => (await stateOf(`fails ${fails}`)) === 'completed');
+    const [first, second, ...more] = await calls(`fails ${fails}`);
     expect([second!.job_id, more]).toEqual([first!.job_id, []]);
     expect(second!.at.getTime() - first!.at.getTime()).toBeGreaterThanOrEqual(2_500);
   });

@@ -27,7 +27,8 @@ class Reminders {
   async remind(payload, { id, tries }) {
     await this.note('send-reminder', id, payload);
     if (payload.hangs && tries === 0) await new Promise(() => {});
-    if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(498)}🐈🐈`);
+    if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(499)}🐈`);
+    if (payload.fails === 'oddly' && tries === 0) throw undefined;
     if (payload.fails === 'for good') throw new JobError('Nobody is there', { isFinal: true });
   }
 

@@ -102,7 +102,7 @@ export class QueueWorker {
       ending.result = await this.queue.handle!(job);
       this.circuit.succeeded();
     } catch (error) {
-      ending = this.failure(held, error as Error);
+      ending = this.failure(held, error instanceof Error ? error : new Error(String(error)));
     }
     await this.end(held, ending);
   }
