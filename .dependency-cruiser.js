@@ -1,12 +1,12 @@
 /** The rooms of `src/platform`, each of which may import from those before it. */
-const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'access', 'server', 'docs'];
+const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'access', 'server', 'docs'];
 /** What a feature is made of. */
-const FOR_FEATURES = ['telemetry', 'api', 'data', 'access'];
+const FOR_FEATURES = ['telemetry', 'api', 'data', 'jobs', 'access'];
 /** The features of the product, each with those that it may import from. Others may import from all of these. */
 const FEATURES = {
   auth: ['platform/process'],
   categories: ['auth'],
-  messages: ['auth', 'platform/database'],
+  messages: ['auth'],
   pets: ['auth', 'categories'],
   store: ['auth', 'categories', 'pets'],
 };

@@ -36,13 +36,15 @@ process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
  * Starts a server with default settings on a database, the service as `npm start` does. Its standard error is shown,
  * except for the log lines of requests.
  * @param flags options for Node
+ * @param more further variables of its environment
  */
 export async function startServer(
   name: ServerName,
   databaseUrl: string,
   flags: string[] = [],
+  more: Record<string, string> = {},
 ): Promise<RunningServer> {
-  const environment = name === 'service' ? START : {};
+  const environment = { ...(name === 'service' ? START : {}), ...more };
   const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
     env: { ...environment, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
@@ -54,7 +56,7 @@ export async function startServer(
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      const found = /API +(\S+)\/v1/.exec(output)?.[1];
+      const found = /(?:API|Health) +(\S+)\/(?:v1|health)/.exec(output)?.[1];
       if (found) resolve(found.replace('localhost', '127.0.0.1'));
     });
     child.once('exit', (code) => reject(new Error(`${SERVERS[name].title} ended with ${code}: ${output}`)));

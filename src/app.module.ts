@@ -15,6 +15,7 @@ import { ValidationPipe } from './platform/api/validation.pipe.js';
 import { DataModule } from './platform/data/data.module.js';
 import { poolOptions } from './platform/database/connection-options.js';
 import { DatabaseModule } from './platform/database/database.module.js';
+import { JobsModule, JobWorkersModule } from './platform/jobs/jobs.module.js';
 import { SiteModule } from './platform/docs/site/site.module.js';
 import type { Clock } from './platform/process/clock.js';
 import { EnvironmentModule } from './platform/process/environment.module.js';
@@ -40,6 +41,8 @@ import { StoreModule } from './store/store.module.js';
     ClosingModule,
     IdempotencyModule,
     LimitsModule,
+    JobWorkersModule,
+    JobsModule,
     DataModule,
     DatabaseModule.with(poolOptions),
   ],

@@ -82,6 +82,8 @@ export class Config {
   @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  /** Messages that a process delivers at a time. */
+  @AsInteger() @Min(1) @Max(10_000) @IsInt() MESSAGES_CONCURRENCY = 400;
   /** Days from its submission after which a message that was delivered or has failed is removed; without it, none is. */
   @IsOptional() @AsInteger() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
   /** Lowest level that is logged: `info` logs every request, `warn` only those that fail with 5xx, with the reason. */

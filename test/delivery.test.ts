@@ -148,6 +148,27 @@ describe('A message', () => {
   });
 });
 
+test('As many messages are under way as is set, and slow answers hold up no others', async () => {
+  let [open, most] = [0, 0];
+  const slow = await Receiver.start(async ({ message }) => {
+    most = Math.max(most, ++open);
+    if (message === 'slow') await new Promise(() => {});
+    await sleep(20);
+    open--;
+    return { status: 200 };
+  });
+  const api = await startService({ ROLE: 'api' });
+  const where = { at: api, by: await createKey(api) };
+  for (let i = 0; i < 6; i++) await submit('slow', where);
+  const quick = await Promise.all(Array.from({ length: 30 }, () => submit('quick', where)));
+  const env = { ...slow.env, MESSAGES_CONCURRENCY: '8', SHUTDOWN_GRACE_MS: '0', ROLE: 'worker' };
+  const worker = await startService({ ...env, DATABASE_URL: api.databaseUrl });
+  await Promise.all(quick.map((id) => becomes(id, 'delivered', where)));
+  expect(most).toBe(8);
+  slow.stop();
+  expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+});
+
 test('Messages that are done are removed when their days are over, if a number of days is set, and no others', async () => {
   const databaseUrl = await createDatabase();
   const keeping = await startService({ DATABASE_URL: databaseUrl, ...receiver.env });

@@ -172,6 +172,8 @@ describe('The linters', () => {
       ['platform/api', 'platform/data/columns'],
       ['platform/database', 'platform/access/limits/limiter'],
       ['platform/data', 'platform/access/idempotency/idempotency.service'],
+      ['platform/data', 'platform/jobs/jobs'],
+      ['platform/jobs', 'platform/access/limits/limiter'],
       ['platform/access', 'platform/server/host'],
       ['platform/server', 'platform/docs/openapi/document'],
       ['platform/docs', 'platform/commands/command'],
@@ -180,6 +182,7 @@ describe('The linters', () => {
       ['categories', 'pets/pets.service'],
       ['pets', 'store/order.entity'],
       ['messages', 'store/orders.service'],
+      ['messages', 'platform/database/connections'],
       ['store', 'messages/message.entity'],
       ['pets', 'newcomers/newcomers.service'],
       ['platform/server', 'newcomers/newcomers.service'],
@@ -209,7 +212,12 @@ describe('The linters', () => {
   });
 
   test('let a new feature import from the rooms for features, and from the features of the product', async () => {
-    const targets = ['pets/pets.service', 'platform/access/idempotency/idempotent.decorator', 'config'];
+    const targets = [
+      'pets/pets.service',
+      'platform/access/idempotency/idempotent.decorator',
+      'platform/jobs/jobs',
+      'config',
+    ];
     const lines = targets.map((target) => `export * from '../${target}.js';\n`);
     checkout.write('src/newcomers/right.ts', lines.join(''));
     expect(await checkout.depcruise()).toMatchObject({ code: 0 });

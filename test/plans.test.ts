@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ModulesContainer } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Account } from '../src/auth/account.entity.js';
 import { AccountsService } from '../src/auth/accounts.service.js';
@@ -23,7 +25,9 @@ import { Transactions } from '../src/platform/data/transactions.js';
 import { IdempotencyService } from '../src/platform/access/idempotency/idempotency.service.js';
 import { Message } from '../src/messages/message.entity.js';
 import { MessagesService } from '../src/messages/messages.service.js';
-import { Outbox } from '../src/messages/outbox.js';
+import { QUEUE } from '../src/messages/queue.js';
+import { JobQueues } from '../src/platform/jobs/job-queues.js';
+import { Jobs } from '../src/platform/jobs/jobs.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
 import { PetsService } from '../src/pets/pets.service.js';
@@ -213,6 +217,13 @@ function fill(from: number, to: number): string[] {
   ];
 }
 
+/** What puts the jobs of messages into the transaction. */
+function jobsOf(database: DataSource): Jobs {
+  const queues = new JobQueues(new ModulesContainer(), database);
+  queues.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
+  return new Jobs(database, Transactions.of(database), queues);
+}
+
 /** Has the services list at once, and do whatever else requests make them do; returns each statement sent. */
 async function record(): Promise<Sent[]> {
   const { database, sent } = connected;
@@ -229,8 +240,8 @@ async function record(): Promise<Sent[]> {
   const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
   const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), new Metrics());
   const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
-  const outbox = new Outbox(database, transactions);
-  const messages = new MessagesService(rowsOf(Message), outbox, transactions, closing);
+  const jobs = jobsOf(database);
+  const messages = new MessagesService(rowsOf(Message), jobs, transactions, closing);
   const idempotency = new IdempotencyService(
     rowsOf(IdempotencyKey),
     transactions,

@@ -7,7 +7,6 @@ import { MessageRetention } from './delivery/message-retention.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
-import { Outbox } from './outbox.js';
 import { Transport } from './transport.js';
 import { WebhookTransport } from './webhook/webhook-transport.js';
 
@@ -16,7 +15,6 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
   controllers: [MessagesController],
   providers: [
     MessagesService,
-    Outbox,
     MessageDelivery,
     DeliveryMetrics,
     MessageRetention,
@@ -26,6 +24,7 @@ import { WebhookTransport } from './webhook/webhook-transport.js';
 export class MessagesModule {}
 
 /** The transport for messages, or null without one: they then wait. */
-function webhook({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets }: Config): Transport | null {
-  return url && secrets ? new WebhookTransport(url, secrets.split(',')) : null;
+function webhook(config: Config): Transport | null {
+  const { MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets, MESSAGES_CONCURRENCY } = config;
+  return url && secrets ? new WebhookTransport(url, secrets.split(','), MESSAGES_CONCURRENCY) : null;
 }

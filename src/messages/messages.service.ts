@@ -5,9 +5,10 @@ import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
 import { settled } from '../platform/data/settled.js';
 import { Transactions } from '../platform/data/transactions.js';
+import { Jobs } from '../platform/jobs/jobs.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
-import { Outbox } from './outbox.js';
+import { QUEUE } from './queue.js';
 
 type NewMessage = Pick<Message, 'id' | 'accountId' | 'message' | 'status'>;
 
@@ -18,7 +19,7 @@ export class MessagesService {
 
   constructor(
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
-    private readonly outbox: Outbox,
+    private readonly jobs: Jobs,
     transactions: Transactions,
     closing: AccountClosing,
   ) {
@@ -38,8 +39,8 @@ export class MessagesService {
   }
 
   private async storeAll(messages: NewMessage[]): Promise<Message[]> {
-    const ids = messages.map(({ id }) => id);
-    const [stored] = await settled([this.messages.addRows(messages), this.outbox.add(ids)]);
+    const jobs = messages.map(({ id }) => ({ id }));
+    const [stored] = await settled([this.messages.addRows(messages), this.jobs.addAll(QUEUE, jobs)]);
     return stored;
   }
 }

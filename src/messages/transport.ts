@@ -1,3 +1,5 @@
+import { JobError } from '../platform/jobs/job.js';
+
 /** A message to be delivered. */
 export interface OutgoingMessage {
   /** UUID; the same for every try, so that a receiver can recognize a repetition. */
@@ -23,21 +25,5 @@ export abstract class Transport {
   abstract deliver(message: OutgoingMessage, signal: AbortSignal): Promise<void>;
 }
 
-interface Verdict {
-  /** Whether the message must not be tried again. */
-  isFinal?: boolean;
-  /** Seconds that the receiver has asked to wait. */
-  retryAfterSeconds?: number;
-}
-
-/** A delivery that failed. Its message is kept for the operator, so it must hold nothing secret. */
-export class DeliveryError extends Error {
-  readonly isFinal: boolean;
-  readonly retryAfterSeconds: number;
-
-  constructor(reason: string, { isFinal = false, retryAfterSeconds = 0 }: Verdict = {}) {
-    super(reason);
-    this.isFinal = isFinal;
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
+/** A delivery that failed, and what comes next. Its message is kept for the operator, so it must hold nothing secret. */
+export class DeliveryError extends JobError {}

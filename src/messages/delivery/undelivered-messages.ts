@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss';
-import type { JobsDatabase } from './jobs-database.js';
-import { QUEUE } from './queue.js';
+import type { JobsDatabase } from '../../platform/jobs/jobs-database.js';
 import { MessageStatus } from '../message.entity.js';
+import { QUEUE } from '../queue.js';
 
 /** Messages per transaction. */
 const BATCH = 1_000;

@@ -1,7 +1,7 @@
-import { isUUID } from 'class-validator';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { parseCount, parseIds } from './arguments.js';
 import { commandLine, runCommand } from './command.js';
-import { JobsDatabase } from '../../messages/delivery/jobs-database.js';
+import { JobsDatabase } from '../jobs/jobs-database.js';
 import { UndeliveredMessages, type Undelivered } from '../../messages/delivery/undelivered-messages.js';
 
 /** Exit status if something that was asked for could not be done. */
@@ -60,14 +60,4 @@ async function retry(messages: UndeliveredMessages, ids: string[]): Promise<void
 function lineOf({ id, createdAt, tries, reason }: Undelivered): string {
   const tried = tries === null ? [] : [`${tries} tries`];
   return [id, createdAt.toISOString(), ...tried, reason ?? ''].join('  ').trimEnd();
-}
-
-function parseIds(text: string, before: string[] = []): string[] {
-  if (!isUUID(text, 'loose')) throw new InvalidArgumentError('Not a UUID.');
-  return [...before, text.toLowerCase()];
-}
-
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('Must be an integer from 1 to 999999.');
-  return Number(text);
 }

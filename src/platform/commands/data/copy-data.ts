@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { Config } from '../../../config.js';
-import { installQueue } from '../../../messages/delivery/queue.js';
 import { migrate } from '../../database/migrate.js';
+import { installJobs } from '../../jobs/boss.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { type Contents, compare, countRows, isSame } from './contents.js';
 import { copyRows, copySequences } from './rows.js';
@@ -38,7 +38,7 @@ export async function copyData(fromUrl: string, toUrl: string, onProgress: OnPro
       await requireMigrations(source);
       await beginTarget(source, target);
       const config = Object.assign(new Config(), { DATABASE_URL: toUrl });
-      await migrate(config, installQueue, { intoUnfinishedCopy: true });
+      await migrate(config, installJobs, { intoUnfinishedCopy: true });
       await requireSameSchema(source, target);
       const copied = await copyTables(source, target, onProgress);
       await copySequences(source, target);

@@ -3,7 +3,7 @@ import { DemoKey } from '../../../auth/demo-key.js';
 import type { Clock } from '../../process/clock.js';
 import type { Config } from '../../../config.js';
 import { startOnDatabase } from '../../database/start.js';
-import { installQueue } from '../../../messages/delivery/queue.js';
+import { installJobs } from '../../jobs/boss.js';
 import { takeOverLog } from '../../telemetry/nest-logger.js';
 import { type RunningService, serve } from './serve.js';
 
@@ -14,7 +14,7 @@ import { type RunningService, serve } from './serve.js';
  */
 export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
   const log = await takeOverLog(config);
-  return startOnDatabase(config, installQueue, async (database) => {
+  return startOnDatabase(config, installJobs, async (database) => {
     const dataPath = database.path;
     let demoKey: string | undefined;
     const prepare = async (app: INestApplicationContext) => {

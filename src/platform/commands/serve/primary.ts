@@ -1,7 +1,7 @@
 import type { Config } from '../../../config.js';
 import type { OpenDatabase } from '../../database/open.js';
 import { startOnDatabase } from '../../database/start.js';
-import { installQueue } from '../../../messages/delivery/queue.js';
+import { installJobs } from '../../jobs/boss.js';
 import { NestLogger, takeOverLog } from '../../telemetry/nest-logger.js';
 import type { RunningService } from './serve.js';
 import { Workers } from './workers.js';
@@ -13,7 +13,7 @@ import { Workers } from './workers.js';
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = await takeOverLog(config);
-  return startOnDatabase(config, installQueue, async (database) => {
+  return startOnDatabase(config, installJobs, async (database) => {
     const demoKey = await openDemoKey(database, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {

@@ -2,9 +2,9 @@ import { Logger } from '@nestjs/common';
 import { type ClientConfig, Pool, type QueryResult } from 'pg';
 import type { Db } from 'pg-boss';
 import type { Config } from '../../config.js';
-import { JOB_CONNECTIONS } from '../../platform/database/connection-count.js';
-import { DeadlineClient } from '../../platform/database/deadline-client.js';
-import { TIMEOUTS } from '../../platform/database/timeouts.js';
+import { JOB_CONNECTIONS } from '../database/connection-count.js';
+import { DeadlineClient } from '../database/deadline-client.js';
+import { TIMEOUTS } from '../database/timeouts.js';
 
 /** Milliseconds: rebuilding an index, as pg-boss does now and then, may send nothing for long. */
 const SILENCE_MS = 120_000;

@@ -8,13 +8,13 @@ interface FailedTry {
   earlier: number;
   /** When the first try failed. */
   failingSince: Date;
-  /** Seconds that the receiver has asked to wait; 0 if it has not. */
+  /** Seconds to wait at least; 0 if nobody has asked for that. */
   retryAfterSeconds: number;
 }
 
 /**
- * Seconds until the next try: a random part of a pause that doubles up to the longest one, so that messages that failed
- * together are not retried together, and no sooner than the receiver has asked. Undefined once a day has passed.
+ * Seconds until the next try: a random part of a pause that doubles up to the longest one, so that jobs that failed
+ * together are not retried together, and no sooner than was asked for. Undefined once a day has passed.
  */
 export function nextPause(
   { earlier, failingSince, retryAfterSeconds }: FailedTry,

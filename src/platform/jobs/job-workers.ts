@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import type { PgBoss } from 'pg-boss';
+import { Config } from '../../config.js';
+import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { createBoss } from './boss.js';
+import { JobCounts } from './job-counts.js';
+import { JobEndings } from './job-endings.js';
+import { JobQueues } from './job-queues.js';
+import { JobsDatabase } from './jobs-database.js';
+import { QueueWorker } from './queue-worker.js';
+import { keepSchedules } from './schedules.js';
+
+const START_RETRY_MS = 1_000;
+/** Milliseconds allowed at a stop for handing unfinished jobs back. */
+const HAND_BACK_MS = 2_000;
+
+/** Works on the jobs of all queues while the service runs, if that is its role. */
+@Injectable()
+export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+  private readonly logger = new Logger(JobWorkers.name);
+  private readonly failures = new ThrottledWarning(this.logger, 'The jobs met an error and go on');
+  private workers: QueueWorker[] = [];
+  private database?: JobsDatabase;
+  private boss?: PgBoss;
+  private stopped?: Promise<void>;
+
+  constructor(
+    private readonly config: Config,
+    private readonly queues: JobQueues,
+    private readonly endings: JobEndings,
+    private readonly counts: JobCounts,
+  ) {}
+
+  /** Not awaited: requests need neither the workers nor a reachable queue. */
+  onApplicationBootstrap(): void {
+    if (this.config.ROLE !== 'api' && this.queues.all.some(({ handle }) => handle)) void this.start();
+  }
+
+  /** Takes no more jobs; those under way continue while the HTTP server finishes its requests. */
+  onModuleDestroy(): void {
+    this.stopped = this.stop();
+  }
+
+  /** Before the connections are closed, which the endings of jobs still need: those are of a module further in. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.stopped;
+  }
+
+  private async start(): Promise<void> {
+    const { all } = this.queues;
+    const database = (this.database = new JobsDatabase(this.config));
+    const hasSchedules = all.some(({ cron }) => cron);
+    const boss = (this.boss = createBoss(database, hasSchedules));
+    boss.on('error', (error) => this.failures.add(error.message));
+    boss.on('warning', ({ message }) => this.logger.warn(message));
+    while (!this.stopped && !(await this.begin(boss))) await sleep(START_RETRY_MS);
+    if (this.stopped) return;
+    await this.warnOfUnhandled(boss);
+    const around = {
+      boss,
+      counts: this.counts,
+      endings: this.endings,
+      failed: (error: Error) => this.failures.add(error.message),
+    };
+    this.workers = all.filter(({ handle }) => handle).map((queue) => new QueueWorker(queue, around));
+  }
+
+  /** Starts pg-boss; false if it failed. */
+  private async begin(boss: PgBoss): Promise<boolean> {
+    try {
+      await boss.start();
+      await keepSchedules(boss, this.queues.all);
+      return true;
+    } catch (error) {
+      this.failures.add((error as Error).message);
+      return false;
+    }
+  }
+
+  /** Their jobs wait, for a release that handles them. */
+  private async warnOfUnhandled(boss: PgBoss): Promise<void> {
+    const declared = new Set(this.queues.all.map(({ name }) => name));
+    const queues = await boss.getQueues().catch(() => []);
+    const names = queues
+      .map(({ name }) => name)
+      .filter((name) => !declared.has(name) && !name.startsWith('__'));
+    if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
+  }
+
+  private async stop(): Promise<void> {
+    const { boss, database, workers } = this;
+    if (!boss || !database) return;
+    const within = (ms: number, work: Promise<unknown>) =>
+      Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
+    await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(workers.map((worker) => worker.drain())));
+    await within(HAND_BACK_MS, Promise.all(workers.map((worker) => worker.handBack())));
+    await within(
+      HAND_BACK_MS,
+      boss.stop({ graceful: false }).then(() => database.close()),
+    );
+  }
+}

@@ -1,0 +1,75 @@
+import { createServer } from 'node:http';
+import { DataSource } from 'typeorm';
+import { AppModule } from '../../dist/src/app.module.js';
+import { Transactions } from '../../dist/src/platform/data/transactions.js';
+import { HandlesJob, Scheduled } from '../../dist/src/platform/jobs/handles-job.decorator.js';
+import { JobError } from '../../dist/src/platform/jobs/job.js';
+import { Jobs } from '../../dist/src/platform/jobs/jobs.js';
+
+// The service with a feature that has durable work. A call to its own address adds jobs.
+class Reminders {
+  constructor(database, transactions, jobs) {
+    Object.assign(this, { database, transactions, jobs });
+  }
+
+  /** @param undo whether the transaction fails after all */
+  add({ queue = 'send-reminder', payloads, undo, startAfter }) {
+    return this.transactions.run(async (transaction) => {
+      await transaction.query('INSERT INTO visits DEFAULT VALUES');
+      const when = startAfter && new Date(startAfter);
+      const jobs = payloads.map((payload) => ({ payload, startAfter: when }));
+      if (jobs.length === 1) await this.jobs.add(queue, jobs[0].payload, { startAfter: when });
+      else await this.jobs.addAll(queue, jobs);
+      if (undo) throw new Error('undone');
+    });
+  }
+
+  async remind(payload, { id, tries }) {
+    await this.note('send-reminder', id, payload);
+    if (payload.hangs && tries === 0) await new Promise(() => {});
+    if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(499)}🐈`);
+    if (payload.fails === 'oddly' && tries === 0) throw undefined;
+    if (payload.fails === 'for good') throw new JobError('Nobody is there', { isFinal: true });
+  }
+
+  everyMinute() {
+    return this.note('every-minute', null, {});
+  }
+
+  note(queue, id, payload) {
+    const sql = 'INSERT INTO calls (queue, job_id, payload, pid) VALUES ($1, $2, $3, $4)';
+    return this.database.query(sql, [queue, id, payload, process.pid]);
+  }
+
+  async onApplicationBootstrap() {
+    const server = createServer(async (request, response) => {
+      const body = JSON.parse(Buffer.concat(await request.toArray()).toString());
+      await this.add(body).then(
+        () => response.end('added'),
+        (error) => response.end(error.message),
+      );
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    server.unref();
+    console.log(`Reminders at http://127.0.0.1:${server.address().port}/`);
+  }
+}
+
+function decorate(method, decorator) {
+  decorator(Reminders.prototype, method, Object.getOwnPropertyDescriptor(Reminders.prototype, method));
+}
+if (process.env.WITHOUT_HANDLER === undefined) decorate('remind', HandlesJob('send-reminder'));
+decorate('everyMinute', Scheduled('every-minute', '* * * * *'));
+
+const reminders = {
+  provide: Reminders,
+  inject: [DataSource, Transactions, Jobs],
+  useFactory: (...given) => new Reminders(...given),
+};
+
+function RemindersModule() {}
+
+const own = AppModule.with.bind(AppModule);
+AppModule.with = (...args) => ({ module: RemindersModule, imports: [own(...args)], providers: [reminders] });
+
+await import('../../dist/src/main.js');
