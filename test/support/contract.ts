@@ -162,6 +162,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
 ajv.addFormat('int64', true);
 ajv.addFormat('password', true);
+ajv.addFormat('decimal', true);
 ajv.addSchema(closed(document), 'document');
 const validators = new Map<string, ValidateFunction>();
 
@@ -173,6 +174,12 @@ function validatorOf(schema: object): ValidateFunction {
     validators.set(absolute, validate);
   }
   return validate;
+}
+
+/** Checks texts against a schema of another document. It throws an Error that says what differs. */
+export function checkerOf(schema: object, schemas: Record<string, unknown>): (text: string) => void {
+  const validate = ajv.compile(closed({ ...schema, components: { schemas } }));
+  return (text) => expectValid(validate, text, text.slice(0, 300));
 }
 
 function expectValid(validate: ValidateFunction, text: string, where: string): void {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseTime } from '../../api/fields.js';
+import { parseTime } from '../../api/calendar.js';
 import { write } from './output.js';
 import { withServices } from './services.js';
 
