@@ -7,6 +7,7 @@ import { getMetadataStorage, IsIn, IsNotEmpty, IsOptional, Min, validateSync } f
 import fc, { type Arbitrary } from 'fast-check';
 import { ApiError } from '../src/platform/api/api-error.js';
 import { dtoReader } from '../src/platform/api/dto-reader.js';
+import { ChangeType } from '../src/platform/api/change-type.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { ListField, MapField } from '../src/platform/api/nested-fields.js';
 import { fieldsIn, hasOnlyFields, UNREADABLE } from '../src/platform/api/field.js';
@@ -260,6 +261,21 @@ describe('A DTO with decorators of the libraries', () => {
     expect(read(Tagged, { kind: {}, tags: [[]], names: null })).toMatchObject({
       throws: 'validation_failed',
     });
+  });
+
+  test('can be that of a change, if it has only fields', () => {
+    class New {
+      @TextField(TEXT)
+      name!: string;
+
+      @ListField({ description: 'Words.', of: TextField(TEXT), max: 2, optional: true })
+      words?: string[];
+    }
+    class Change extends ChangeType(New) {}
+    expect(read(Change, {})).toEqual({ is: Change, has: {} });
+    expect(read(Change, { name: 'x', words: null })).toEqual({ is: Change, has: { name: 'x', words: null } });
+    expect(read(Change, { name: null })).toMatchObject({ throws: 'validation_failed' });
+    expect(() => ChangeType(Tagged)).toThrow(TypeError);
   });
 
   test("can be one of Nest's mapped types", () => {

@@ -32,15 +32,9 @@ import { OrdersService } from '../src/store/orders.service.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { IdempotencyKey } from '../src/platform/access/idempotency/idempotency-key.entity.js';
 import { connect, type Connected, type Sent } from './support/database.js';
-import {
-  addressOf,
-  exampleOf,
-  inWorkingOrder,
-  MadeIds,
-  operations,
-  type Placed,
-} from './support/contract.js';
+import { addressOf, type MadeIds, operations, type Placed } from './support/contract.js';
 import { call, type CallOptions, createAccount, createKey, credentialsFor } from './support/client.js';
+import { addExamples } from './support/examples.js';
 import { parameters, type Schema } from './support/generate.js';
 import { nextOf } from './support/paging.js';
 import { adviceFor, type PlanMode, Planner } from './support/plans.js';
@@ -60,7 +54,7 @@ let tables: string[];
 /** What is sent for each list. */
 const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
-const made = new MadeIds();
+let made: MadeIds;
 
 beforeAll(async () => {
   service = await startService({ STATEMENTS: recorded }, RECORDING);
@@ -70,7 +64,7 @@ beforeAll(async () => {
   const account = await createAccount(service);
   const credentials = { account, key: await createKey(service, account) };
   await run(...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`), ...fill(1, 10));
-  await addExamples(credentials);
+  made = await addExamples(service, credentials);
   await run(...copies(2, 10), ...tables.map((table) => `ANALYZE ${table}`));
   await run(...fill(11, ROWS), ...copies(11, ROWS));
   for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
@@ -82,15 +76,6 @@ afterAll(async () => {
   await service.stop();
   rmSync(folder, { recursive: true });
 });
-
-/** Sends the example of every operation that adds something, so that each feature has a row. */
-async function addExamples({ key }: CallOptions): Promise<void> {
-  for (const one of inWorkingOrder(operations)) {
-    if (one.method !== 'POST' || !one.operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
-    const answer = await call(service, 'POST', made.fill(addressOf(one)), { key, body: exampleOf(one) });
-    made.learn(one, JSON.stringify(answer.body));
-  }
-}
 
 /** Copies of the first row of each table that `fill` does not fill. In a key, one column differs in each. */
 function copies(from: number, to: number): string[] {
@@ -178,6 +163,7 @@ function valuesOf({ type, format, enum: values }: Schema): string[] {
   if (type === 'array') return [Array.from({ length: 100 }, (_, i) => i * 290 + 1).join()];
   if (type === 'boolean') return ['true', 'false'];
   if (format === 'date-time') return ['2030-01-31T12:00:00Z'];
+  if (format === 'date') return ['2030-01-31'];
   if (format === 'uuid') return ['019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70'];
   return ['1'];
 }
