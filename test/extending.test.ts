@@ -14,6 +14,7 @@ const OTHERS = [
   'plans',
   'fuzz',
   'dto',
+  'openapi',
 ];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
