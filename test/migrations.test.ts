@@ -44,7 +44,7 @@ test('A migration that waits two seconds for a lock is undone, says so, and can 
   });
   expect((await migrate()).code).toBe(0);
   await query(service.databaseUrl, 'SELECT failure FROM messages');
-}, 120_000);
+});
 
 test('Indexes that are built beside writes do not wait for processes that wait for their turn', async () => {
   for (let reverted = ''; !reverted.includes('PetsOfACategory1795273200000');) {
@@ -70,7 +70,7 @@ test('Indexes that are built beside writes do not wait for processes that wait f
     'pets_status_category_id_id_idx',
     'pets_status_id_idx',
   ]);
-}, 120_000);
+});
 
 test('The command line of migrations asks in one line for the server that it works on', async () => {
   expect(await typeorm(['migration:revert'], {})).toMatchObject({
