@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Checkout } from './support/checkout.js';
+import { expectToPass } from './support/expect-to-pass.js';
 import { ROOT } from './support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
@@ -49,7 +50,6 @@ const FEATURES = [
 const MODULES = 'src/app.module.ts';
 const CODES = 'src/platform/api/api-error.ts';
 const REQUESTS = 'examples/petstore.http';
-const TYPES = 'examples/typescript/schema.d.ts';
 const PERMISSIONS = 'src/platform/api/permissions.ts';
 const REGISTERS = [MODULES, CODES, PERMISSIONS, REQUESTS];
 
@@ -267,32 +267,7 @@ describe('docs/extending.md', () => {
 (isFree ? describe : describe.skip)('A service with new features, one of them in two versions', () => {
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
     checkout.add('examples/vets-v2');
-    // As `nest build` does beside compiling.
-    checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
     const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'appointments'];
-    const own = names.map((name) => `test/${name}.test.ts`);
-    const include = ['src', 'ormconfig.ts', ...own];
-    checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
-    const node = async (...args: string[]) => {
-      const { code, output } = await checkout.node(...args);
-      expect(code === 0 ? '' : output).toBe('');
-      return output;
-    };
-    await node('node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings', 'src', ...own);
-    await node('node_modules/prettier/bin/prettier.cjs', '--check', 'src', ...own);
-    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
-    await node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
-    await node('dist/src/platform/commands/openapi.js');
-    await node('node_modules/openapi-typescript/bin/cli.js', 'openapi.json', '--output', TYPES);
-    // What is not new is fuzzed enough by this checkout's own run.
-    checkout.env.FUZZ_RUNS = '0.25';
-    const files = [...own, ...OTHERS.map((name) => `test/${name}.test.ts`)];
-    const run = await node(
-      '--experimental-vm-modules',
-      '--disable-warning=ExperimentalWarning',
-      'node_modules/jest/bin/jest.js',
-      ...files,
-    );
-    expect(run).toContain(`\nTest Suites: ${files.length} passed, ${files.length} total\n`);
+    await expectToPass(checkout, names, OTHERS);
   }, 900_000);
 });

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Account } from '../src/auth/account.entity.js';
 import { AccountsService } from '../src/auth/accounts.service.js';
@@ -81,18 +82,30 @@ afterAll(async () => {
 function copies(from: number, to: number): string[] {
   const filled = new Set(fill(1, 1).map(tableOf));
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
-  return others.map(({ tableName, columns, primaryColumns, uniques, indices }) => {
+  return referredFirst(others).map(({ tableName, columns, primaryColumns, uniques, indices }) => {
     const keys = [...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((key) => key.columns);
     const differing = new Set([primaryColumns, ...keys].map(differs));
     const given = columns.filter(({ isGenerated }) => !isGenerated);
     const values = given.map((column) => {
       if (!differing.has(column)) return column.databaseName;
       if (column.type === 'uuid') return 'gen_random_uuid()';
-      return `${column.databaseName} ${column.type === 'text' ? "|| ' ' || i" : '+ i'}`;
+      return `${column.databaseName} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;
     });
     return `INSERT INTO ${tableName} (${given.map(({ databaseName }) => databaseName).join()}) SELECT ${values.join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
   });
+}
+
+/** Entities in an order in which none refers to a later one. */
+function referredFirst(all: readonly EntityMetadata[]): EntityMetadata[] {
+  const ordered = new Set<EntityMetadata>();
+  const add = (one: EntityMetadata) => {
+    if (ordered.has(one) || !all.includes(one)) return;
+    for (const { referencedEntityMetadata } of one.foreignKeys) add(referencedEntityMetadata);
+    ordered.add(one);
+  };
+  all.forEach(add);
+  return [...ordered];
 }
 
 const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;

@@ -63,7 +63,9 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
     const tag = tags.indexOf(operation.tags[0]!);
     if (method === 'DELETE') return [1, -tag, 0];
     const ofOne = path.endsWith('}') ? 2 : 1;
-    const kind = method === 'GET' ? ofOne : path.includes('{') ? 3 : 0;
+    // To a list, which may be that of something else: `/pets/{petId}/visits`.
+    const adds = !path.includes('{') || all.some((other) => other.path.startsWith(`${path}/{`));
+    const kind = method === 'GET' ? ofOne : method === 'POST' && adds ? 0 : 3;
     return [0, tag, kind];
   };
   const compare = (a: number[], b: number[]) =>
