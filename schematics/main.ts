@@ -2,35 +2,69 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SchematicsException } from '@angular-devkit/schematics';
 import { NodeWorkflow } from '@angular-devkit/schematics/tools/index.js';
+import type { Options } from './feature/index.ts';
 
 // `npm run new:feature vets`: runs the schematic in the folder of the project. Ends with 2 where it was called wrongly.
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--owned] [--singular <word>]], such as: npm run new:feature vets';
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--crud] [--owned] [--singular <word>] ' +
+  "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 
-const workflow = new NodeWorkflow(process.cwd(), { schemaValidation: true });
-workflow.reporter.subscribe((event) => {
-  if (event.kind === 'create' || event.kind === 'update') console.log(event.kind, event.path.slice(1));
-});
 try {
+  const { dryRun, ...options } = readArguments();
+  const workflow = new NodeWorkflow(process.cwd(), { schemaValidation: true, dryRun });
+  if (!options.name) await askFor(workflow);
+  workflow.reporter.subscribe((event) => {
+    if (event.kind === 'create' || event.kind === 'update') console.log(event.kind, event.path.slice(1));
+  });
   const collection = fileURLToPath(new URL('collection.json', import.meta.url));
-  await workflow.execute({ collection, schematic: 'feature', options: readArguments() }).toPromise();
-  console.log('Next: change it to what you need, then npm run openapi && npm run format && npm test');
+  await workflow.execute({ collection, schematic: 'feature', options }).toPromise();
+  console.log(
+    dryRun
+      ? 'Nothing was written: this was a dry run.'
+      : 'Next: change it to what you need, then npm run openapi && npm run format && npm test',
+  );
 } catch (error) {
-  if (!(error instanceof SchematicsException)) throw error;
+  // A person ended the questions.
+  const isEnded = error instanceof Error && error.name === 'ExitPromptError';
+  if (!(error instanceof SchematicsException) && !isEnded) throw error;
   console.error(error.message);
   process.exitCode = 2;
 }
 
-function readArguments(): { name: string; singular?: string; owned?: boolean } {
+function readArguments(): Partial<Options> & { dryRun: boolean } {
   try {
     const { values, positionals } = parseArgs({
-      options: { singular: { type: 'string' }, owned: { type: 'boolean' } },
+      options: {
+        singular: { type: 'string' },
+        fields: { type: 'string' },
+        filter: { type: 'string' },
+        owned: { type: 'boolean' },
+        crud: { type: 'boolean' },
+        'dry-run': { type: 'boolean' },
+      },
       allowPositionals: true,
     });
+    const { 'dry-run': dryRun = false, ...options } = values;
     const [name, ...more] = positionals;
-    if (name !== undefined && more.length === 0) return { name, ...values };
+    const isAsked = name === undefined && Object.keys(options).length === 0 && process.stdin.isTTY;
+    if ((name !== undefined || isAsked) && more.length === 0) return { name, ...options, dryRun };
   } catch {
     // Unknown options are answered like a name too many.
   }
   throw new SchematicsException(USAGE);
+}
+
+/** Lets the schematic ask for what its schema has questions for. */
+async function askFor({ registry }: NodeWorkflow): Promise<void> {
+  const { confirm, input } = await import('@inquirer/prompts');
+  registry.usePromptProvider(async (questions) => {
+    const answers: Record<string, string | boolean> = {};
+    for (const { id, type, message } of questions) {
+      answers[id] =
+        type === 'confirmation'
+          ? await confirm({ message, default: false })
+          : await input({ message, required: id === '/name' });
+    }
+    return answers;
+  });
 }

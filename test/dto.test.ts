@@ -7,7 +7,9 @@ import { getMetadataStorage, IsIn, IsNotEmpty, IsOptional, Min, validateSync } f
 import fc, { type Arbitrary } from 'fast-check';
 import { ApiError } from '../src/platform/api/api-error.js';
 import { dtoReader } from '../src/platform/api/dto-reader.js';
+import { ChangeType } from '../src/platform/api/change-type.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
+import { ListField, MapField } from '../src/platform/api/nested-fields.js';
 import { fieldsIn, hasOnlyFields, UNREADABLE } from '../src/platform/api/field.js';
 import { Page, PageQuery } from '../src/platform/api/paging.js';
 import { listSerializer, serializer } from '../src/platform/api/serializer.js';
@@ -96,7 +98,7 @@ const HOSTILE = [
     UNREADABLE,
   ],
 ].flat();
-/** Any value of a property: the pipe lets no object in. */
+/** Any value of a property; objects only of one that has them in its example. */
 const value: Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom<unknown>(...VALID) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 100 }) },
@@ -110,6 +112,15 @@ const value: Arbitrary<unknown> = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
   fc.double(),
 );
+
+/** An example, and for a nested one lists and objects of what is in it and of anything else. */
+function like(example: unknown): Arbitrary<unknown> {
+  if (Array.isArray(example))
+    return fc.oneof(fc.constant(example), fc.array(fc.oneof(value, like(example[0])), { maxLength: 30 }));
+  if (typeof example !== 'object' || example === null) return fc.constant(example);
+  const parts = Object.entries(example).map(([name, one]) => [name, fc.oneof(value, like(one))] as const);
+  return fc.oneof(fc.constant(example), fc.record(Object.fromEntries(parts), { requiredKeys: [] }));
+}
 
 /** The outcome of a request: the DTO, or the error that reading it throws. */
 function outcomeOf(read: () => object): unknown {
@@ -141,14 +152,17 @@ describe('A DTO of fields', () => {
     const names = namesOf(type);
     const reader = dtoReader(type)!;
     let accepted = 0;
-    const each = Object.fromEntries(names.map((name) => [name, value]));
+    const examples = exampleOf(type);
+    const each = Object.fromEntries(
+      names.map((name) => [name, name in examples ? fc.oneof(value, like(examples[name])) : value]),
+    );
     fc.assert(
       fc.property(fc.record(each, { requiredKeys: [] }), (sent) => {
         const outcome = outcomeOf(() => reader(sent));
         if (Object.hasOwn(outcome as object, 'is')) accepted++;
         expect(outcome).toStrictEqual(outcomeOf(() => byTheLibraries(type, sent)));
       }),
-      { numRuns: 1_500, examples: [[exampleOf(type)], [{}]] },
+      { numRuns: 1_500, examples: [[examples], [{}]] },
     );
     // If everything were refused, nothing would have been compared.
     expect(accepted).toBeGreaterThan(0);
@@ -187,6 +201,26 @@ describe('A DTO with decorators of the libraries', () => {
     name?: string;
   }
 
+  class Tag {
+    @Transform(({ value: text }) => `${String(text)}!`)
+    @TextField(TEXT)
+    word!: string;
+
+    @IsIn(['a', 'b'])
+    kind!: string;
+  }
+
+  class Tagged {
+    @IsIn(['a', 'b'])
+    kind!: string;
+
+    @ListField({ description: 'Tags.', of: Tag, max: 2 })
+    tags!: Tag[];
+
+    @MapField({ description: 'Names.', of: TextField(TEXT), max: 2 })
+    names!: Record<string, string>;
+  }
+
   class Part extends PartialType(PickType(Trimmed, ['name', 'id'])) {}
 
   const read = (type: Type<object>, sent: object) => outcomeOf(() => dtoReader(type)!(sent));
@@ -211,6 +245,39 @@ describe('A DTO with decorators of the libraries', () => {
     expect(fieldsIn(Short).map(({ name }) => name)).toEqual(['id', 'name']);
   });
 
+  test('has nested fields beside them, whose values class-transformer does not touch', () => {
+    const names = { constructed: 'x' };
+    const tags = [{ word: 'x', kind: 'a', other: {} }];
+    const is = dtoReader(Tagged)!({ kind: 'a', tags, names }) as Tagged;
+    expect(is).toEqual({ kind: 'a', tags: [{ word: 'x!', kind: 'a' }], names });
+    expect([is, is.tags[0]].map((one) => one!.constructor)).toEqual([Tagged, Tag]);
+    expect(read(Tagged, { kind: 'a' })).toEqual(refused('tags is required; names is required.'));
+    expect(read(Tagged, { kind: 'a', tags: [...tags, { word: '12345', kind: 'c' }], names: [] })).toEqual(
+      refused(
+        'tags[1].word must be text of 1 to 5 characters, without NUL or lone surrogates; ' +
+          'tags[1].kind must be one of the following values: a, b; names must be an object of at most 2 properties.',
+      ),
+    );
+    expect(read(Tagged, { kind: {}, tags: [[]], names: null })).toMatchObject({
+      throws: 'validation_failed',
+    });
+  });
+
+  test('can be that of a change, if it has only fields', () => {
+    class New {
+      @TextField(TEXT)
+      name!: string;
+
+      @ListField({ description: 'Words.', of: TextField(TEXT), max: 2, optional: true })
+      words?: string[];
+    }
+    class Change extends ChangeType(New) {}
+    expect(read(Change, {})).toEqual({ is: Change, has: {} });
+    expect(read(Change, { name: 'x', words: null })).toEqual({ is: Change, has: { name: 'x', words: null } });
+    expect(read(Change, { name: null })).toMatchObject({ throws: 'validation_failed' });
+    expect(() => ChangeType(Tagged)).toThrow(TypeError);
+  });
+
   test("can be one of Nest's mapped types", () => {
     expect(read(Part, { id: 7 })).toEqual({ is: Part, has: { id: '7' } });
     expect(read(Part, { id: 'x' })).toEqual(refused('id must be a 64-bit integer.'));
@@ -220,9 +287,12 @@ describe('A DTO with decorators of the libraries', () => {
 
 interface Schema {
   example?: unknown;
-  type?: string;
+  type?: string | (() => Type<object>);
+  isArray?: boolean;
   format?: string;
   enum?: string[];
+  items?: Schema;
+  additionalProperties?: Schema;
 }
 
 /** The schema of a property in the OpenAPI document. */
@@ -236,10 +306,25 @@ function exampleOf(type: Type<object>): Values {
 }
 
 /** Any value that an entity can hold in a property. */
-function stored({ type, format, enum: values }: Schema): Arbitrary<unknown> {
+function stored(schema: Schema): Arbitrary<unknown> {
+  const { type, isArray, items, additionalProperties: values } = schema;
+  if (isArray) return fc.array(stored({ ...schema, isArray: false }), { maxLength: 3 });
+  if (typeof type === 'function') return storedIn(type());
+  if (items) return fc.array(stored(items), { maxLength: 3 });
+  return values ? fc.dictionary(fc.string(), stored(values), { noNullPrototype: true }) : storedOne(schema);
+}
+
+function storedIn(type: Type<object>): Arbitrary<Values> {
+  const each = fieldsIn(type).map(({ name }) => [name, fc.option(stored(schemaOf(type, name)))]);
+  return fc.record(Object.fromEntries(each) as Record<string, Arbitrary<unknown>>, { requiredKeys: [] });
+}
+
+function storedOne({ type, format, enum: values }: Schema): Arbitrary<unknown> {
   if (values) return fc.constantFrom(...values);
+  if (type === 'boolean') return fc.boolean();
   if (type === 'integer' && format !== 'int64') return fc.maxSafeInteger();
   if (format === 'int64') return fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
+  if (format === 'decimal') return fc.bigInt({ min: 0n, max: 10n ** 20n }).map((whole) => `${whole}.50`);
   if (format === 'date-time') {
     return fc.date({
       min: new Date('0000-01-01T00:00:00Z'),
@@ -250,14 +335,20 @@ function stored({ type, format, enum: values }: Schema): Arbitrary<unknown> {
   return format === 'uuid' ? fc.uuid() : fc.string({ unit: 'binary' });
 }
 
-/** JSON as `JSON.stringify` writes it: only the properties of the DTO, digits as they are. */
-function jsonOf(type: Type<object>, item: Values): string {
-  const picture = fieldsIn(type).map(({ name }) => {
-    const held = item[name] ?? undefined;
-    const isDigits = schemaOf(type, name).format === 'int64' && held !== undefined;
-    return [name, isDigits ? JSON.rawJSON(held as string) : held];
-  });
-  return JSON.stringify(Object.fromEntries(picture));
+/** What `JSON.stringify` writes as an answer: only the properties of the DTO, digits as they are. */
+function pictureOf(type: Type<object>, item: Values): object {
+  return Object.fromEntries(
+    fieldsIn(type).map(({ name }) => [name, picture(schemaOf(type, name), item[name])]),
+  );
+}
+
+function picture(schema: Schema, held: unknown): unknown {
+  const { type, format, items } = schema;
+  if (held === undefined || held === null) return undefined;
+  if (Array.isArray(held)) return held.map((one) => picture(items ?? { ...schema, isArray: false }, one));
+  if (typeof type === 'function') return pictureOf(type(), held as Values);
+  const isDigits = format === 'int64' || (format === 'decimal' && type === 'number');
+  return isDigits ? JSON.rawJSON(held as string) : held;
 }
 
 /** Parameters and queries are only read. */
@@ -266,15 +357,15 @@ const written = cases.filter(([name]) => name.endsWith('Dto'));
 test.each(written)(
   '%s is written as JSON.stringify writes it, with every digit and nothing else',
   (_name, type) => {
-    const names = fieldsIn(type).map(({ name }) => name);
-    const each = names.map((name) => [name, fc.option(stored(schemaOf(type, name)))]);
-    const item = fc
-      .record(Object.fromEntries(each) as Record<string, Arbitrary<unknown>>, { requiredKeys: [] })
-      .map((values): Values => ({ passwordHash: 'secret', ...values, hash: Buffer.from('secret') }));
+    const item = storedIn(type).map((values): Values => ({
+      passwordHash: 'secret',
+      ...values,
+      hash: Buffer.from('secret'),
+    }));
     const [one, list] = [serializer(type), listSerializer(type)];
     fc.assert(
       fc.property(fc.array(item, { maxLength: 5 }), (items) => {
-        const texts = items.map((held) => jsonOf(type, held));
+        const texts = items.map((held) => JSON.stringify(pictureOf(type, held)));
         expect(items.map((held) => one(held).text)).toEqual(texts);
         expect(list(items).text).toBe(`[${texts.join(',')}]`);
         const rows = items as { id: string }[];

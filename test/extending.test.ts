@@ -1,10 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Checkout } from './support/checkout.js';
+import { expectToPass } from './support/expect-to-pass.js';
 import { ROOT } from './support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['contract', 'house', 'permissions', 'migrations', 'samples', 'clients', 'plans', 'fuzz'];
+const OTHERS = [
+  'contract',
+  'house',
+  'permissions',
+  'migrations',
+  'samples',
+  'clients',
+  'plans',
+  'fuzz',
+  'dto',
+  'openapi',
+];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const filesOf = (folder: string) =>
@@ -15,15 +27,33 @@ const filesOf = (folder: string) =>
 const timeless = (text: string) => text.replace(/\d{13}/g, 'TIME');
 
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--owned] [--singular <word>]], such as: npm run new:feature vets';
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--crud] [--owned] [--singular <word>] ' +
+  "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
+/** Features with fields of every kind, the second one referring to the first. */
+const OWNERS = [
+  ...['firstName:text(30)', 'email?:email', 'homepage?:url', 'born?:date', 'tags:list(text(30))'],
+  ...['address:object(street:text city:text(80) zip?:text(10))', 'labels?:map(text(50))'],
+  'telephones:list(object(kind:text(10), no:text(20)))',
+  'active:boolean',
+].join(' ');
+const HISTORIES = [
+  ...['petId:ref(pets)', 'ownerId:ref(owners)', 'date:date', 'startsAt?:time', 'price:money', 'paid:boolean'],
+  ...['minutes:integer(5,240)', 'status:enum(planned,done,called-off)', 'amounts?:list(money)'],
+  ...['specialties:list(enum(surgery,dentistry))', 'days:list(date)', 'numbers:list(integer(1,9))'],
+  ...['note?:text(1000)', 'token?:uuid'],
+].join(' ');
+const FEATURES = [
+  ['vets'],
+  ['owners', '--crud', '--filter', 'active', '--fields', OWNERS],
+  ['medical-history', '--crud', '--owned', '--fields', HISTORIES],
+];
 const MODULES = 'src/app.module.ts';
 const CODES = 'src/platform/api/api-error.ts';
 const REQUESTS = 'examples/petstore.http';
-const TYPES = 'examples/typescript/schema.d.ts';
 const PERMISSIONS = 'src/platform/api/permissions.ts';
 const REGISTERS = [MODULES, CODES, PERMISSIONS, REQUESTS];
 
-const isFree = !['vets', 'medical-histories', 'appointments'].some((name) =>
+const isFree = !['vets', 'medical-histories', 'appointments', 'owners'].some((name) =>
   existsSync(join(ROOT, 'src', name)),
 );
 if (!isFree)
@@ -40,8 +70,9 @@ beforeAll(async () => {
   checkout = Checkout.copy();
   before = REGISTERS.map((path) => checkout.read(path));
   if (!isFree) return;
-  for (const args of [['vets'], ['medical-history', '--owned']]) generated.push(await generate(...args));
+  generated.push(await generate(...FEATURES[0]!));
   after = REGISTERS.map((path) => checkout.read(path));
+  for (const args of FEATURES.slice(1)) generated.push(await generate(...args));
   addAppointments();
 });
 afterAll(() => checkout.remove());
@@ -104,7 +135,7 @@ describe('docs/extending.md', () => {
   });
 
   test('takes the singular too, and names of several words', () => {
-    expect(generated[1]!.output).toContain('create src/medical-histories/medical-history.entity.ts');
+    expect(generated[2]!.output).toContain('create src/medical-histories/medical-history.entity.ts');
     expect(checkout.read('src/medical-histories/medical-history.entity.ts')).toContain(
       "@Entity('medical_histories')",
     );
@@ -126,18 +157,87 @@ describe('docs/extending.md', () => {
     const rest = after.slice(0, 2).map((text) =>
       text
         .split('\n')
-        .filter((line) => !/vet|medical/i.test(line))
+        .filter((line) => !/vet/i.test(line))
         .join('\n'),
     );
     expect(rest).toEqual(before.slice(0, 2));
   });
 
   test('gives each account rows of its own with --owned', () => {
-    expect(generated[1]).toMatchObject({ code: 0 });
     expect(checkout.read('src/medical-histories/medical-histories.service.ts')).toContain(
       'getRow({ id, accountId }',
     );
     expect(checkout.read('test/medical-histories.test.ts')).toContain('do not exist for another account');
+  });
+
+  test('gives each field a column that fits, and its list the indexes that it needs', () => {
+    expect(generated.map(({ code }) => code)).toEqual([0, 0, 0]);
+    const [, migration] = /create (src\/migrations\/\S+-histories\.ts)/.exec(generated[2]!.output)!;
+    for (const column of [
+      'pet_id bigint NOT NULL CONSTRAINT medical_histories_pet_id_fkey REFERENCES pets',
+      'date date NOT NULL',
+      'starts_at timestamptz(3)',
+      'price numeric(12,2) NOT NULL CONSTRAINT medical_histories_price_check CHECK (price >= 0)',
+      'paid boolean NOT NULL',
+      'specialties text[] NOT NULL',
+      'days jsonb NOT NULL',
+      'token uuid',
+    ])
+      expect(checkout.read(migration!)).toContain(`\n        ${column}`);
+    expect(checkout.read(migration!).match(/medical_histories_\w+_idx ON/g)).toEqual([
+      'medical_histories_account_id_id_idx ON',
+      'medical_histories_account_id_status_id_idx ON',
+      'medical_histories_pet_id_idx ON',
+      'medical_histories_owner_id_idx ON',
+    ]);
+  });
+
+  test('lets a feature that was added refer to another one, and the linter know', () => {
+    expect(checkout.read('.dependency-cruiser.js')).toContain(
+      "  'medical-histories': ['pets', 'owners', 'auth'],\n",
+    );
+  });
+
+  test('writes nothing with --dry-run, but says what it would', async () => {
+    const { code, output } = await generate('stays', '--dry-run', '--fields', 'day:date');
+    expect([code, output]).toEqual([0, expect.stringContaining('create src/stays/stay.entity.ts\n')]);
+    expect(output).toContain('Nothing was written');
+    expect(existsSync(join(checkout.path, 'src/stays'))).toBe(false);
+  });
+
+  test.each([
+    ['day:year', 'year is no kind of field: take text, email, url, integer, boolean, date,'],
+    ['day', '"day" is no field: write name:kind, such as price:money or note?:text(1000).'],
+    ['Day:date', '"Day:date" is no field'],
+    ['order:text', 'A field cannot be named order.'],
+    ['class:text', 'A field cannot be named class.'],
+    ['a:text a:date', 'The field a is there twice.'],
+    ['a:ref(nothing)', 'ref(nothing): there is no table nothing.'],
+    ['a:text(0)', '0 must be an integer from 1 to 10000.'],
+    ['a:enum()', 'enum() needs words in small letters: enum(planned,done).'],
+    ['a:list(list(text))', 'A list is not of the kind list.'],
+    ['a:object(b:enum(c))', 'b: an object has no enum inside it.'],
+  ])('refuses in one line the fields %s', async (fields, message) => {
+    const { code, output } = await generate('stays', '--fields', fields);
+    expect([code, output]).toEqual([2, expect.stringContaining(message)]);
+    expect(output.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('refuses a field whose constraints would have names that PostgreSQL cuts', async () => {
+    const field = 'b'.repeat(30);
+    const { code, output } = await generate('stays-of-animals-in-the-house', '--fields', `${field}:text`);
+    expect([code, output]).toEqual([2, `${field} is too long: PostgreSQL cuts names after 63 bytes.\n`]);
+  });
+
+  test('refuses a filter that is no field, or of a kind without filters', async () => {
+    const answers = ['b', 'a', 'a,a'].map((name) =>
+      generate('stays', '--fields', 'a:text', '--filter', name),
+    );
+    expect(await Promise.all(answers)).toEqual([
+      { code: 2, output: 'There is no field b to filter by.\n' },
+      { code: 2, output: 'There is no filter by a: take an enum, ref, boolean or date.\n' },
+      { code: 2, output: 'A feature starts with one filter: each combination of more takes an index.\n' },
+    ]);
   });
 
   test('refuses in one line what cannot be a feature, and ends with 2', async () => {
@@ -167,33 +267,7 @@ describe('docs/extending.md', () => {
 (isFree ? describe : describe.skip)('A service with new features, one of them in two versions', () => {
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
     checkout.add('examples/vets-v2');
-    // As `nest build` does beside compiling.
-    checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
-    const own = ['vets', 'vets-v2', 'medical-histories', 'appointments'].map(
-      (name) => `test/${name}.test.ts`,
-    );
-    const include = ['src', 'ormconfig.ts', ...own];
-    checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
-    const node = async (...args: string[]) => {
-      const { code, output } = await checkout.node(...args);
-      expect(code === 0 ? '' : output).toBe('');
-      return output;
-    };
-    await node('node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings', 'src', ...own);
-    await node('node_modules/prettier/bin/prettier.cjs', '--check', 'src', ...own);
-    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
-    await node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
-    await node('dist/src/platform/commands/openapi.js');
-    await node('node_modules/openapi-typescript/bin/cli.js', 'openapi.json', '--output', TYPES);
-    // What is not new is fuzzed enough by this checkout's own run.
-    checkout.env.FUZZ_RUNS = '0.25';
-    const files = [...own, ...OTHERS.map((name) => `test/${name}.test.ts`)];
-    const run = await node(
-      '--experimental-vm-modules',
-      '--disable-warning=ExperimentalWarning',
-      'node_modules/jest/bin/jest.js',
-      ...files,
-    );
-    expect(run).toContain(`\nTest Suites: ${files.length} passed, ${files.length} total\n`);
-  }, 400_000);
+    const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'appointments'];
+    await expectToPass(checkout, names, OTHERS);
+  }, 900_000);
 });

@@ -122,6 +122,7 @@ describe('What is wrong in one place', () => {
         counts.broken++;
         const answer = await request(broken.apply({ ...parts, method: one.method, headers: {} }));
         expectError(answer, statusOf(broken.code), broken.code);
+        expect(answer.body.message).toContain(broken.place ?? '');
       });
     },
     TIME_LIMIT_MS,

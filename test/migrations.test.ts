@@ -31,7 +31,7 @@ test('The migrations make the schema that the entities describe', async () => {
 });
 
 test('A migration that waits two seconds for a lock is undone, says so, and can be run again', async () => {
-  // Those of features that were added since come first.
+  // Those of features that were added since come first: each takes a process.
   for (let reverted = ''; !reverted.includes('MessageFailures1795237200000');) {
     const { code, stdout } = await typeorm(['migration:revert']);
     expect(code).toBe(0);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ModulesContainer } from '@nestjs/core';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Account } from '../src/auth/account.entity.js';
 import { AccountsService } from '../src/auth/accounts.service.js';
@@ -36,15 +36,9 @@ import { OrdersService } from '../src/store/orders.service.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { IdempotencyKey } from '../src/platform/access/idempotency/idempotency-key.entity.js';
 import { connect, type Connected, type Sent } from './support/database.js';
-import {
-  addressOf,
-  exampleOf,
-  inWorkingOrder,
-  MadeIds,
-  operations,
-  type Placed,
-} from './support/contract.js';
+import { addressOf, type MadeIds, operations, type Placed } from './support/contract.js';
 import { call, type CallOptions, createAccount, createKey, credentialsFor } from './support/client.js';
+import { addExamples } from './support/examples.js';
 import { parameters, type Schema } from './support/generate.js';
 import { nextOf } from './support/paging.js';
 import { adviceFor, type PlanMode, Planner } from './support/plans.js';
@@ -64,7 +58,7 @@ let tables: string[];
 /** What is sent for each list. */
 const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
-const made = new MadeIds();
+let made: MadeIds;
 
 beforeAll(async () => {
   service = await startService({ STATEMENTS: recorded }, RECORDING);
@@ -74,7 +68,7 @@ beforeAll(async () => {
   const account = await createAccount(service);
   const credentials = { account, key: await createKey(service, account) };
   await run(...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`), ...fill(1, 10));
-  await addExamples(credentials);
+  made = await addExamples(service, credentials);
   await run(...copies(2, 10), ...tables.map((table) => `ANALYZE ${table}`));
   await run(...fill(11, ROWS), ...copies(11, ROWS));
   for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
@@ -87,31 +81,34 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Sends the example of every operation that adds something, so that each feature has a row. */
-async function addExamples({ key }: CallOptions): Promise<void> {
-  for (const one of inWorkingOrder(operations)) {
-    if (one.method !== 'POST' || !one.operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
-    const answer = await call(service, 'POST', made.fill(addressOf(one)), { key, body: exampleOf(one) });
-    made.learn(one, JSON.stringify(answer.body));
-  }
-}
-
 /** Copies of the first row of each table that `fill` does not fill. In a key, one column differs in each. */
 function copies(from: number, to: number): string[] {
   const filled = new Set(fill(1, 1).map(tableOf));
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
-  return others.map(({ tableName, columns, primaryColumns, uniques, indices }) => {
+  return referredFirst(others).map(({ tableName, columns, primaryColumns, uniques, indices }) => {
     const keys = [...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((key) => key.columns);
     const differing = new Set([primaryColumns, ...keys].map(differs));
     const given = columns.filter(({ isGenerated }) => !isGenerated);
     const values = given.map((column) => {
       if (!differing.has(column)) return column.databaseName;
       if (column.type === 'uuid') return 'gen_random_uuid()';
-      return `${column.databaseName} ${column.type === 'text' ? "|| ' ' || i" : '+ i'}`;
+      return `${column.databaseName} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;
     });
     return `INSERT INTO ${tableName} (${given.map(({ databaseName }) => databaseName).join()}) SELECT ${values.join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
   });
+}
+
+/** Entities in an order in which none refers to a later one. */
+function referredFirst(all: readonly EntityMetadata[]): EntityMetadata[] {
+  const ordered = new Set<EntityMetadata>();
+  const add = (one: EntityMetadata) => {
+    if (ordered.has(one) || !all.includes(one)) return;
+    for (const { referencedEntityMetadata } of one.foreignKeys) add(referencedEntityMetadata);
+    ordered.add(one);
+  };
+  all.forEach(add);
+  return [...ordered];
 }
 
 const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;
@@ -182,6 +179,7 @@ function valuesOf({ type, format, enum: values }: Schema): string[] {
   if (type === 'array') return [Array.from({ length: 100 }, (_, i) => i * 290 + 1).join()];
   if (type === 'boolean') return ['true', 'false'];
   if (format === 'date-time') return ['2030-01-31T12:00:00Z'];
+  if (format === 'date') return ['2030-01-31'];
   if (format === 'uuid') return ['019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70'];
   return ['1'];
 }

@@ -1,26 +1,13 @@
-import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { field, type FieldOptions } from '../platform/api/field.js';
-import { arePermissions, PERMISSIONS, PERMISSION_NAMES } from '../platform/api/permissions.js';
+import { EnumField } from '../platform/api/fields.js';
+import { ListField } from '../platform/api/nested-fields.js';
+import { PERMISSION_NAMES, PERMISSIONS } from '../platform/api/permissions.js';
 
-const { length: count } = PERMISSION_NAMES;
+const PERMISSION = EnumField({ description: 'What a key may do.', name: 'Permission', values: PERMISSIONS });
 
 /** A list of permissions in a request, none of them twice. */
 export function PermissionsField(options: FieldOptions) {
-  return field(options, {
-    schema: {
-      type: 'array',
-      isArray: true,
-      enum: PERMISSION_NAMES,
-      enumName: 'Permission',
-      enumSchema: { description: 'What a key may do.', 'x-enumDescriptions': PERMISSIONS },
-      minItems: 1,
-      maxItems: count,
-      uniqueItems: true,
-    } as ApiPropertyOptions,
-    must: `a list of 1 to ${count} of ${PERMISSION_NAMES.join(', ')}, none of them twice`,
-    accepts: arePermissions,
-    nested: true,
-  });
+  return ListField({ ...options, of: PERMISSION, min: 1, max: PERMISSION_NAMES.length, unique: true });
 }
 
 /** The permissions in an answer: plain texts, for others will come. */

@@ -1,21 +1,20 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { Placed } from './contract.js';
-import {
-  bodyOf,
-  bodySchema,
-  isNullable,
-  parameters,
-  type Parts,
-  resolve,
-  type Schema,
-  typeOf,
-} from './generate.js';
+import { bodyOf, bodySchema, isNullable, parameters, type Parts, resolve, type Schema } from './generate.js';
 
 /** One way in which a request is wrong, and the code that it is answered with. */
 export interface Break {
   what: string;
   code: string;
+  /** The place of what is wrong, which the answer names: `address.city`, `items[2].price`. */
+  place?: string;
   apply(parts: Parts): Parts;
+}
+
+/** A JSON text that a schema does not allow, and where in it the fault is; at its top, if that is left out. */
+interface Wrong {
+  json: string;
+  inside?: string;
 }
 
 const INVALID = 'validation_failed';
@@ -107,6 +106,69 @@ const NO_TIME = [
   '"9999-12-31T23:59:59-01:00"',
   '"0000-01-01T00:00:00+01:00"',
 ];
+const NO_DAY = [
+  '"2030-02-30"',
+  '"2023-02-29"',
+  '"1900-02-29"',
+  '"2030-1-1"',
+  '"2030-01-01T00:00:00Z"',
+  '"30-01-01"',
+  '"0000-01-01"',
+  '"-2030-01-01"',
+  '"10000-01-01"',
+  '"2030-00-10"',
+  '"2030-01-00"',
+  '"2030-01-01 "',
+  '"2030-01-01\\n"',
+  '"today"',
+  '""',
+  '20300101',
+];
+const NO_URL = [
+  '"x"',
+  '"/a"',
+  '"//example.com"',
+  '"ftp://example.com"',
+  '"javascript:alert(1)"',
+  '"https://"',
+  '"https://a b"',
+  '"https://example.com/ä"',
+  '"https://u:p@example.com"',
+  '"https://example.com/%zz"',
+  '"https://example.com/\\n"',
+  '"https://[::x]/"',
+  '"https://example.com:99999/"',
+  '""',
+];
+const NO_AMOUNT = [
+  '"1,5"',
+  '"1."',
+  '".5"',
+  '"+1"',
+  '" 1"',
+  '"1e2"',
+  '"0x10"',
+  '"01"',
+  '"NaN"',
+  '"Infinity"',
+  '"--1"',
+  '""',
+  '"1\\n"',
+  '"١"',
+];
+const NO_NUMBER = [
+  '1e400',
+  '-1e400',
+  '1e-400',
+  '1e-999',
+  '1e9999',
+  `1${'0'.repeat(5e3)}`,
+  `0.${'0'.repeat(5e3)}1`,
+  '"1"',
+  'true',
+];
+/** Values of any depth, which nothing may walk. */
+const DEEP = ['['.repeat(1e3) + ']'.repeat(1e3), `${'{"a":'.repeat(1e3)}1${'}'.repeat(1e3)}`];
 const PAST = '"2001-01-01T00:00:00Z"';
 const NO_BOOLEAN = ['"true"', '"false"', '0', '1', '""', ...OBJECTS];
 const NO_UUID = ['"x"', '""', '"019aa5c2-6f80-7c3e-8f3a"', '"{019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70}"'];
@@ -130,64 +192,133 @@ function allBreaks(one: Placed): Arbitrary<Break>[] {
 
 function fieldBreaks(one: Placed): Arbitrary<Break>[] {
   const { properties = {}, required = [] } = bodySchema(one) ?? {};
-  const set = (name: string, json: string): Break => ({
-    what: `${name}: ${json.slice(0, 60)}`,
+  const set = (name: string, { json, inside = '' }: Wrong): Break => ({
+    what: `${name}${inside}: ${json.slice(0, 60)}`,
     code: INVALID,
+    place: name + inside,
     apply: (parts) => ({
       ...parts,
       fields: [...parts.fields.filter(([other]) => other !== name), [name, json]],
     }),
   });
   const wrong = Object.entries(properties).map(([name, schema]) =>
-    fc
-      .constantFrom(...(isNullable(schema) ? [] : ['null']), ...noValues(resolve(schema)))
-      .map((json) => set(name, json)),
+    fc.constantFrom(...wrongFor(schema)).map((one) => set(name, one)),
   );
   if (required.length === 0) return wrong;
   const missing = fc.constantFrom(...required).map((name) => ({
     what: `no ${name}`,
     code: INVALID,
+    place: name,
     apply: (parts: Parts) => ({ ...parts, fields: parts.fields.filter(([other]) => other !== name) }),
   }));
   return [...wrong, missing];
 }
 
-/** JSON texts that a schema does not allow. */
+/** Values that a schema does not allow: all of a kind that is not its own, and those with a fault somewhere inside. */
+function wrongFor(schema: Schema): Wrong[] {
+  const one = resolve(schema);
+  const inside = one.properties
+    ? wrongObjects(one, schema)
+    : one.additionalProperties
+      ? wrongMaps(one)
+      : one.type === 'array'
+        ? wrongLists(one)
+        : [];
+  const top = [...noValues(one), ...DEEP, ...(isNullable(schema) ? [] : ['null'])];
+  return [...top.map((json) => ({ json })), ...inside];
+}
+
+const within = (wrong: Wrong[], place: string, wrap: (json: string) => string): Wrong[] =>
+  wrong.map(({ json, inside = '' }) => ({ json: wrap(json), inside: place + inside }));
+const objectOf = (members: [string, string][]) =>
+  `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join()}}`;
+
+function wrongObjects({ properties = {}, required = [] }: Schema, { example }: Schema): Wrong[] {
+  const rightOnes = Object.entries(example ?? {}).map(([name, value]): [string, string] => [
+    name,
+    JSON.stringify(value),
+  ]);
+  const without = (name: string) => rightOnes.filter(([other]) => other !== name);
+  return [
+    ...required.map((name) => ({ json: objectOf(without(name)), inside: `.${name}` })),
+    ...Object.entries(properties).flatMap(([name, schema]) =>
+      within(
+        wrongFor({ example: (example as Record<string, unknown> | undefined)?.[name], ...schema }),
+        `.${name}`,
+        (json) => objectOf([...without(name), [name, json]]),
+      ),
+    ),
+  ];
+}
+
+function wrongLists({ items, minItems = 0, maxItems, uniqueItems, example }: Schema): Wrong[] {
+  const [item] = (example ?? resolve(items!).enum ?? []) as unknown[];
+  if (item === undefined) return [];
+  const many = (length: number) => `[${Array.from({ length }, () => JSON.stringify(item)).join()}]`;
+  const before = Math.max(0, Math.min(maxItems! - 1, 1));
+  const wrap = (json: string) =>
+    `[${[...Array.from({ length: before }, () => JSON.stringify(item)), json].join()}]`;
+  return [
+    ...[maxItems! + 1, 5_000]
+      .map((length) => ({ json: many(length) }))
+      .filter(({ json }) => json.length < 100_000),
+    ...(minItems > 0 ? [{ json: many(minItems - 1) }] : []),
+    ...(uniqueItems ? [{ json: many(2) }] : []),
+    ...within(wrongFor({ example: item, ...items! }), `[${before}]`, wrap),
+  ];
+}
+
+function wrongMaps({ additionalProperties, propertyNames, maxProperties, example }: Schema): Wrong[] {
+  const [[name, value] = []] = Object.entries(example ?? {});
+  if (name === undefined) return [];
+  const json = JSON.stringify(value);
+  const many = Array.from({ length: maxProperties! + 1 }, (_, i): [string, string] => [`${name}${i}`, json]);
+  const names = [...propertyNames!.not.enum, '', 'x'.repeat(propertyNames!.maxLength! + 1)];
+  return [
+    { json: objectOf(many) },
+    ...names.map((other) => ({ json: objectOf([[other, json]]) })),
+    ...within(wrongFor({ example: value, ...additionalProperties! }), `[${JSON.stringify(name)}]`, (bad) =>
+      objectOf([[name, bad]]),
+    ),
+  ];
+}
+
+/** JSON texts that a schema does not allow, for what they are themselves. */
 function noValues(schema: Schema): string[] {
-  const { format, enum: values, minLength = 0, maxLength, pattern } = schema;
-  const type = typeOf(schema);
-  if (type === 'array') return noArrays(schema);
+  const { type, format, enum: values, minLength = 0, maxLength, pattern } = schema;
   if (values) return NO_ENUM.filter((json) => !values.includes(JSON.parse(json)));
+  if (type === 'array') return ['1', 'true', '"a,b"', '""', '{}', '{"length":1}', '{"0":1,"length":1}'];
+  if (type === 'object') return ['1', 'true', '"{}"', '""', '[]', '[{}]'];
   if (type === 'integer') return [...NO_JSON_INTEGER, ...beyond(schema)];
   if (type === 'boolean') return NO_BOOLEAN;
+  if (format === 'decimal') return noDecimals(schema);
   if (format === 'email') return [...NO_EMAIL, ...NO_TEXT];
   if (format === 'uuid') return [...NO_UUID, ...NO_TEXT];
+  if (format === 'date') return [...NO_DAY, ...NO_TEXT];
+  if (format === 'uri') return [...NO_URL, ...NO_TEXT];
   if (format === 'date-time') return [...NO_TIME, ...NO_TEXT, ...(schema['x-future'] ? [PAST] : [])];
   const lengths = [...(minLength > 0 ? [minLength - 1] : []), maxLength! + 1];
   const texts = ['x', '😀']
     .flatMap((unit) => lengths.map((length) => unit.repeat(length)))
     .filter((text) => Buffer.byteLength(text) < 100_000);
-  const refused = [' ', '\t\n', '\u00a0\u3000', '\ufeff'].filter(
+  const refused = [' ', '\t\n', '\u00a0\u3000', '\ufeff', '', '\n', '\u0660'].filter(
     (text) => !new RegExp(pattern ?? '').test(text),
   );
   texts.push(...refused);
   return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
 }
 
-/** JSON texts that are not an array of a schema. */
-function noArrays({ items, minItems = 0, maxItems, uniqueItems }: Schema): string[] {
-  const values = resolve(items!).enum!.map((value) => JSON.stringify(value));
-  return [
-    '"x"',
-    '{}',
-    '1',
-    `[${'['.repeat(50)}${']'.repeat(50)}]`,
-    '[null]',
-    '["__proto__"]',
-    ...(minItems > 0 ? ['[]'] : []),
-    ...(uniqueItems ? [`[${values[0]},${values[0]}]`] : []),
-    ...(maxItems === undefined ? [] : [JSON.stringify(Array.from({ length: maxItems + 1 }, String))]),
-  ];
+/** Amounts beyond the bounds of a schema, with one decimal more than it has, and what is no amount. */
+function noDecimals({
+  type,
+  'x-minimum': min,
+  'x-maximum': max,
+  'x-decimals': decimals = 0,
+}: Schema): string[] {
+  const [least, most] = [min!, max!].map((text) => BigInt(text.split('.')[0]!));
+  const numbers = [`${most! + 1n}`, `${least! - 1n}`, `${most! - 1n}.${'0'.repeat(decimals)}1`];
+  if (type === 'number') return [...numbers, ...NO_NUMBER, ...OBJECTS];
+  return [...numbers.map((text) => `"${text}"`), ...NO_AMOUNT, ...NO_TEXT];
 }
 
 /** The integers next to the bounds of a schema that has some. */
@@ -261,6 +392,7 @@ function noSegments(name: string, schema: Schema): string[] {
 function noQueryValues(name: string, schema: Schema): string[] {
   const { type, enum: values, items } = schema;
   if (type === 'array') return ['', ...NO_LISTS, ...(items!.type === 'integer' ? NO_INTEGERS : [])];
+  if (type === 'boolean') return ['', '0', '1', 'TRUE', 'True', 'yes', ' true', 'null', 'true,false', 'on'];
   if (type === 'integer') return ['', ...NO_INTEGERS, ...beyond(schema), '100000000000000000000'];
   if (name === 'cursor' || values) return ['', ...NO_WORDS].filter((text) => !values?.includes(text));
   // A field refuses the same texts here as in a body, where these are JSON. A lone surrogate cannot be sent.

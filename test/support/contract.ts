@@ -63,7 +63,9 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
     const tag = tags.indexOf(operation.tags[0]!);
     if (method === 'DELETE') return [1, -tag, 0];
     const ofOne = path.endsWith('}') ? 2 : 1;
-    const kind = method === 'GET' ? ofOne : path.includes('{') ? 3 : 0;
+    // To a list, which may be that of something else: `/pets/{petId}/visits`.
+    const adds = !path.includes('{') || all.some((other) => other.path.startsWith(`${path}/{`));
+    const kind = method === 'GET' ? ofOne : method === 'POST' && adds ? 0 : 3;
     return [0, tag, kind];
   };
   const compare = (a: number[], b: number[]) =>
@@ -162,6 +164,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
 ajv.addFormat('int64', true);
 ajv.addFormat('password', true);
+ajv.addFormat('decimal', true);
 ajv.addSchema(closed(document), 'document');
 const validators = new Map<string, ValidateFunction>();
 
@@ -173,6 +176,12 @@ function validatorOf(schema: object): ValidateFunction {
     validators.set(absolute, validate);
   }
   return validate;
+}
+
+/** Checks texts against a schema of another document. It throws an Error that says what differs. */
+export function checkerOf(schema: object, schemas: Record<string, unknown>): (text: string) => void {
+  const validate = ajv.compile(closed({ ...schema, components: { schemas } }));
+  return (text) => expectValid(validate, text, text.slice(0, 300));
 }
 
 function expectValid(validate: ValidateFunction, text: string, where: string): void {

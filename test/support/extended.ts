@@ -5,6 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
+import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/server/http-adapter.js';
 
 /** The service with more controllers, in the process of the test. */
@@ -34,6 +35,7 @@ export async function startExtended(databaseUrl: string, ...controllers: Type[])
     logger: false,
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+  serveDocument(app, config);
   await app.init();
   await adapter.open(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };

@@ -5,6 +5,7 @@ import { document, pathFrom, type Placed } from './contract.js';
 export interface Schema {
   $ref?: string;
   /** Two where the second is null. */
+  anyOf?: Schema[];
   type?: string | string[];
   format?: string;
   enum?: string[];
@@ -17,7 +18,14 @@ export interface Schema {
   maxItems?: number;
   uniqueItems?: boolean;
   items?: Schema;
+  additionalProperties?: Schema;
+  propertyNames?: Schema & { not: { enum: string[] } };
+  maxProperties?: number;
+  example?: unknown;
   'x-future'?: boolean;
+  'x-minimum'?: string;
+  'x-maximum'?: string;
+  'x-decimals'?: number;
   properties?: Record<string, Schema>;
   required?: string[];
   minProperties?: number;
@@ -43,14 +51,16 @@ const EDGES = [0n, 1n, 2n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64
 const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id', '', '0', 'é', '[limit]'];
 const SPACES = ['', ' ', '\n', '\t\r\n '];
 
+/** A schema without its reference. Whether it may also be null is what `isNullable` says. */
 export function resolve(schema: Schema): Schema {
+  const [only] = schema.anyOf ?? [];
+  if (only) return resolve(only);
+  if (Array.isArray(schema.type)) return { ...schema, type: schema.type[0] };
   return schema.$ref ? document.components.schemas[schema.$ref.split('/').pop()!] : schema;
 }
 
-/** The type of a schema, apart from null. */
-export const typeOf = ({ type }: Schema): string | undefined => [type].flat()[0];
-
-export const isNullable = ({ type }: Schema): boolean => [type].flat().includes('null');
+export const isNullable = ({ type, anyOf }: Schema): boolean =>
+  [type].flat().includes('null') || Boolean(anyOf?.some((one) => one.type === 'null'));
 
 export function bodySchema({ operation }: Placed): Schema | undefined {
   const schema = operation.requestBody?.content['application/json']?.schema;
@@ -65,8 +75,19 @@ export function parameters({ operation }: Placed, place: string): { name: string
 
 /** Values of a schema: strings as they are, all others as JSON writes them. */
 export function valueOf(schema: Schema): Arbitrary<string> {
-  const type = typeOf(resolve(schema));
-  const { format, enum: values, minimum, maximum, items, maxItems, 'x-future': future } = resolve(schema);
+  const {
+    type,
+    format,
+    enum: values,
+    minimum,
+    maximum,
+    items,
+    maxItems,
+    minLength,
+    maxLength,
+    pattern,
+    'x-future': future,
+  } = resolve(schema);
   if (values) return fc.constantFrom(...values);
   if (type === 'array')
     return fc.array(valueOf(items!), { minLength: 1, maxLength: maxItems! }).map((all) => all.join(','));
@@ -80,6 +101,14 @@ export function valueOf(schema: Schema): Arbitrary<string> {
       fc.uuid().map((id) => id.toUpperCase()),
     );
   if (format === 'email') return fc.emailAddress();
+  if (format === 'decimal') return decimal(resolve(schema));
+  if (format === 'date') return day();
+  if (format === 'uri')
+    return fc
+      .webUrl({ withFragments: true, withQueryParameters: true })
+      .filter((url) => url.length <= maxLength!);
+  // A text that has a form of its own; the others have a least length.
+  if (pattern && minLength === undefined) return fc.stringMatching(new RegExp(pattern));
   if (format === 'date-time') return time(future ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
   return text(resolve(schema));
 }
@@ -97,6 +126,43 @@ export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitr
     .filter((value) => !pattern || new RegExp(pattern, 'u').test(value));
 }
 
+/** A decimal number between the bounds of its schema, with up to as many decimals as it may have. */
+function decimal({
+  'x-minimum': min,
+  'x-maximum': max,
+  'x-decimals': decimals = 0,
+}: Schema): Arbitrary<string> {
+  const unit = 10n ** BigInt(decimals);
+  const [least, most] = [min!, max!].map((text) => {
+    const [whole, fraction = ''] = text.split('.');
+    return BigInt(whole + fraction.padEnd(decimals, '0'));
+  });
+  const units = fc.oneof(
+    fc.bigInt(least!, most!),
+    fc.constantFrom(least!, most!),
+    fc.bigInt(least!, least! + unit),
+  );
+  return fc.tuple(units, fc.boolean()).map(([all, isShort]) => {
+    const digits = String(all < 0n ? -all : all).padStart(decimals + 1, '0');
+    const text = [digits.slice(0, digits.length - decimals), digits.slice(digits.length - decimals)].join(
+      '.',
+    );
+    return (all < 0n ? '-' : '') + (isShort ? text.replace(/\.?0*$/, '') : text);
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+/** Any day of the years 1 to 9999. */
+function day(): Arbitrary<string> {
+  const [min, max] = ['0001-01-01', '9999-12-31'].map((text) => Date.parse(text) / DAY_MS);
+  const edges = ['0001-01-01', '2000-02-29', '1900-02-28', '2024-02-29', '9999-12-31'];
+  const any = fc
+    .integer({ min: min!, max: max! })
+    .map((n) => new Date(n * DAY_MS).toISOString().slice(0, 10));
+  return fc.oneof(fc.constantFrom(...edges), any);
+}
+
 /** Any time from two days after `from` on, so that an offset keeps it later, and within the year 9999. */
 function time(from: number): Arbitrary<string> {
   const offsets = ['Z', '+00:00', '-00:00', '+05:30', '-11:00', '+14:00', '+23:59', '-23:59'];
@@ -112,17 +178,56 @@ function time(from: number): Arbitrary<string> {
 
 /** JSON texts of the values of a schema, strings with and without escapes. */
 export function jsonOf(schema: Schema): Arbitrary<string> {
-  if (isNullable(schema)) return fc.oneof(fc.constant('null'), jsonOf({ ...schema, type: typeOf(schema) }));
-  const { type, items, minItems, maxItems, uniqueItems } = resolve(schema);
-  if (type === 'array') {
-    const limits = { minLength: minItems, maxLength: maxItems };
-    const all = uniqueItems
-      ? fc.uniqueArray(jsonOf(items!), { ...limits, selector: (json) => JSON.parse(json) as unknown })
-      : fc.array(jsonOf(items!), limits);
-    return all.map((texts) => `[${texts.join()}]`);
-  }
-  if (type === 'integer' || type === 'boolean') return valueOf(schema);
+  const value = jsonOfOne(resolve(schema));
+  return isNullable(schema)
+    ? fc.oneof({ weight: 1, arbitrary: fc.constant('null') }, { weight: 4, arbitrary: value })
+    : value;
+}
+
+function jsonOfOne(schema: Schema): Arbitrary<string> {
+  const { type, properties, additionalProperties } = schema;
+  if (properties)
+    return fieldsOf(schema).map(
+      (fields) => `{${fields.map(([name, json]) => `${plain(name)}:${json}`).join()}}`,
+    );
+  if (additionalProperties) return mapOf(schema);
+  if (type === 'array') return listOf(schema);
+  if (['integer', 'boolean', 'number'].includes(type as string)) return valueOf(schema);
   return fc.tuple(valueOf(schema), fc.constantFrom(plain, escaped)).map(([value, write]) => write(value));
+}
+
+function listOf({ items, minItems = 0, maxItems, uniqueItems }: Schema): Arbitrary<string> {
+  const limits = { minLength: minItems, maxLength: Math.min(maxItems!, minItems + 8) };
+  const all = uniqueItems
+    ? fc.uniqueArray(jsonOf(items!), { ...limits, selector: (json) => JSON.parse(json) as unknown })
+    : fc.array(jsonOf(items!), limits);
+  return all.map((texts) => `[${texts.join()}]`);
+}
+
+/** The properties of an object in any order, with others among them. */
+function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
+  const { properties = {}, required = [], minProperties = 0 } = schema;
+  const fields = fc
+    .record(mapValues(properties, jsonOf), { requiredKeys: required })
+    .filter((given) => Object.keys(given).length >= minProperties);
+  const isKnown = (name: string) => Object.hasOwn(properties, name);
+  const extraName = fc.oneof(fc.constantFrom(...ODD_NAMES), fc.string()).filter((name) => !isKnown(name));
+  const extras = fc.array(fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String))), {
+    maxLength: 3,
+  });
+  return fc
+    .tuple(fields, extras)
+    .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more]));
+}
+
+function mapOf({ additionalProperties, propertyNames, maxProperties }: Schema): Arbitrary<string> {
+  const name = valueOf(propertyNames!).filter((text) => !propertyNames!.not.enum.includes(text));
+  return fc
+    .uniqueArray(fc.tuple(name, jsonOf(additionalProperties!)), {
+      selector: ([text]) => text,
+      maxLength: Math.min(maxProperties!, 8),
+    })
+    .map((all) => `{${all.map(([text, json]) => `${plain(text)}:${json}`).join()}}`);
 }
 
 const plain = (value: string) => JSON.stringify(value);
@@ -136,15 +241,6 @@ function escaped(value: string): string {
 
 /** Requests for an operation that its document calls valid. */
 export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
-  const { properties = {}, required = [], minProperties = 0 } = bodySchema(one) ?? {};
-  const fields = fc
-    .record(mapValues(properties, jsonOf), { requiredKeys: required })
-    .filter((given) => Object.keys(given).length >= minProperties);
-  const isKnown = (name: string) => Object.hasOwn(properties, name);
-  const extraName = fc.oneof(fc.constantFrom(...ODD_NAMES), fc.string()).filter((name) => !isKnown(name));
-  const extras = fc.array(fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String))), {
-    maxLength: 3,
-  });
   const schemasOf = (place: string) =>
     Object.fromEntries(parameters(one, place).map(({ name, schema }) => [name, schema]));
   const query = mapValues(schemasOf('query'), valueOf);
@@ -161,9 +257,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
         .tuple(fc.record(query, { requiredKeys: [] }), extraQuery)
         .chain(([known, more]) => shuffled([...ofCursor(known), ...more])),
       headers: fc.record(mapValues(schemasOf('header'), matching), { requiredKeys: [] }),
-      fields: fc
-        .tuple(fields, extras)
-        .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more])),
+      fields: fieldsOf(bodySchema(one) ?? {}),
       space: fc.constantFrom(...SPACES),
     })
     .map((parts) => told({ one, ...parts } as Parts));

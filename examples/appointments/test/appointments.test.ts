@@ -1,6 +1,6 @@
-import { call, createKey, expectError } from './support/client.js';
+import { call, createAccount, createKey, expectError } from './support/client.js';
 import { walk } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
 let key: string;
@@ -107,6 +107,14 @@ describe('An appointment', () => {
     expect(await list('', another)).toEqual([]);
     expect((await get(body.id)).body).toEqual(body);
   });
+});
+
+test('The appointments of an account are erased when it is closed', async () => {
+  const account = await createAccount(service);
+  expect((await create({}, await createKey(service, account))).status).toBe(201);
+  await call(service, 'DELETE', '/v1/accounts/current', { account });
+  const rows = 'SELECT FROM appointments WHERE account_id = $1';
+  expect(await query(service.databaseUrl, rows, [account.id])).toEqual([]);
 });
 
 describe('The appointments of an account are listed', () => {

@@ -1,5 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator';
 
 /**
@@ -13,41 +13,56 @@ export interface FieldOptions {
   nullable?: boolean;
 }
 
-interface Rule {
+/** Reads a value as sent. Who sent more digits than a number holds has them under its name in `holder`. */
+type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
+
+export interface Rule {
   schema: ApiPropertyOptions;
   /** What a valid value is, completing the sentence "name must be …". */
   must: string;
   accepts: (value: unknown) => boolean;
   /** Runs before `accepts`, on a value as sent. */
-  read?: (value: unknown) => unknown;
+  read?: Read;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
   /** Whether `read` takes objects and arrays. Those sent for any other field are refused before anything looks at them. */
   nested?: boolean;
+  /** Classes whose schemas this one may refer to. */
+  models?: Type[];
+}
+
+/** What is wrong inside a nested value, each with its path from there: `.city is required`, `[2] must be …`. */
+export class Faults {
+  constructor(readonly reasons: readonly string[]) {}
 }
 
 /** What the decorator of a field has declared. class-validator keeps it beside the rule that it makes of it. */
-class Declared {
+export class Declared {
   readonly isOptional: boolean;
   readonly isNested: boolean;
   readonly accepts: (value: unknown) => boolean;
-  readonly read: (value: unknown) => unknown;
+  readonly read: Read;
   readonly write: (value: unknown) => string;
-  private readonly must: string;
+  readonly must: string;
 
-  constructor({ optional = false, nullable = false }: FieldOptions, rule: Rule) {
+  constructor(
+    readonly options: FieldOptions,
+    readonly rule: Rule,
+  ) {
+    const { optional = false, nullable = false } = options;
     const { must, accepts, read = (value) => value, write = JSON.stringify, nested = false } = rule;
     this.isOptional = optional;
     this.isNested = nested;
     this.must = nullable ? `${must}, or null` : must;
     this.accepts = nullable ? (value) => value === null || accepts(value) : accepts;
-    this.read = nullable ? (value) => (value === null ? null : read(value)) : read;
+    this.read = nullable ? (value, ...place) => (value === null ? null : read(value, ...place)) : read;
     this.write = write;
   }
 
-  /** Why a value is refused. */
-  reason(property: string, value: unknown): string {
-    return value === undefined ? `${property} is required` : `${property} must be ${this.must}`;
+  /** Why a value is refused: once, or for each thing that is wrong inside it. */
+  reasons(property: string, value: unknown): string[] {
+    if (value instanceof Faults) return value.reasons.map((reason) => property + reason);
+    return [value === undefined ? `${property} is required` : `${property} must be ${this.must}`];
   }
 }
 
@@ -57,23 +72,32 @@ export interface Field {
   readonly declared: Declared;
 }
 
+/** The decorator of a field. It also says what the items of a list, or the values of a map, are. */
+export type FieldDecorator = PropertyDecorator & { readonly declared: Declared };
+
 const isGiven = (_dto: unknown, value: unknown): boolean => value !== undefined;
 
 /** One decorator for a field: how it is read, its rule for class-validator, how an answer writes it, its OpenAPI schema. */
-export function field(options: FieldOptions, rule: Rule): PropertyDecorator {
+export function field(options: FieldOptions, rule: Rule): FieldDecorator {
   const { description, example, optional = false, nullable } = options;
   const declared = new Declared(options, rule);
   const validator = {
     validate: declared.accepts,
     defaultMessage: (about?: { property: string; value: unknown }) =>
-      declared.reason(about!.property, about!.value),
+      declared.reasons(about!.property, about!.value).join('; '),
   };
   const property = { description, example, required: !optional, ...(nullable && { nullable }) };
-  return applyDecorators(
+  const decorate = applyDecorators(
     ApiProperty({ ...property, ...rule.schema } as ApiPropertyOptions),
     ValidateBy({ name: rule.must, constraints: [declared], validator }),
     ...(optional ? [ValidateIf(isGiven)] : []),
-  );
+    ...(rule.models ?? []).map(
+      (model) =>
+        ({ constructor }: object) =>
+          void ApiExtraModels(model)(constructor),
+    ),
+  ) as PropertyDecorator;
+  return Object.assign(decorate, { declared });
 }
 
 /** class-validator's rules of a class, its own first, each with the first thing that its decorator was told. */

@@ -1,8 +1,9 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { isEmail, isUUID } from 'class-validator';
+import { isUUID } from 'class-validator';
+import { isDay, parseTime } from './calendar.js';
 import { field, type FieldOptions, UNREADABLE } from './field.js';
 import { int64FromJson, isInt64Text } from './int64.js';
-import { isPlainText, lengthInCodePoints, NOT_BLANK, PLAIN } from './text.js';
+import { isEmailAddress, isPlainText, isWebAddress, lengthInCodePoints, NOT_BLANK, PLAIN } from './text.js';
 
 /** Text that comes back exactly as it was sent. Lengths are in Unicode code points, as in JSON Schema. */
 export function TextField(
@@ -22,17 +23,38 @@ export function TextField(
   return field(options, { schema, must, accepts });
 }
 
-// Visible ASCII without the colon, which HTTP Basic cannot carry (RFC 7617).
-const EMAIL_CHARACTERS = /^[!-9;-~]{1,254}$/;
+/**
+ * Text in the form of a pattern. It is anchored at both ends, for a pattern is searched by some languages and matched by
+ * others: write `[0-9]` for a digit, not `\d`, and no look-around.
+ * @param options `must` completes the sentence "name must be …"
+ */
+export function PatternField(options: FieldOptions & { pattern: RegExp; max: number; must: string }) {
+  const { pattern, max, must } = options;
+  const { source, flags } = pattern;
+  if (!/^\^[^]*\$$/.test(source) || flags) throw new TypeError(`${pattern} must be ^…$, without flags`);
+  return field(options, {
+    schema: { type: 'string', pattern: source, maxLength: max },
+    must,
+    accepts: (value) => isPlainText(value) && lengthInCodePoints(value) <= max && pattern.test(value),
+  });
+}
+
+/** An absolute http or https URL (RFC 3986), kept as sent. */
+export function UrlField(options: FieldOptions & { max?: number }) {
+  const { max = 2048 } = options;
+  return field(options, {
+    schema: { type: 'string', format: 'uri', maxLength: max },
+    must: `a URL that begins with https:// or http://, of at most ${max} characters`,
+    accepts: (value) => typeof value === 'string' && value.length <= max && isWebAddress(value),
+  });
+}
 
 /** An email address of at most 254 characters, all ASCII: what `email` means in JSON Schema (RFC 5321). */
 export function EmailField(options: FieldOptions) {
-  const accepts = (value: unknown) =>
-    typeof value === 'string' && EMAIL_CHARACTERS.test(value) && isEmail(value);
   return field(options, {
     schema: { type: 'string', format: 'email', maxLength: 254 },
     must: 'an email address',
-    accepts,
+    accepts: isEmailAddress,
   });
 }
 
@@ -47,7 +69,7 @@ export function Int64Field(options: FieldOptions) {
   });
 }
 
-/** True or false. */
+/** True or false. In a query, `BooleanParam`. */
 export function BooleanField(options: FieldOptions) {
   const accepts = (value: unknown) => typeof value === 'boolean';
   return field(options, { schema: { type: 'boolean' }, must: 'true or false', accepts });
@@ -90,8 +112,11 @@ export function IntegerField(options: FieldOptions & { min: number; max: number 
   });
 }
 
-const RFC_3339 =
-  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+/** A day of the calendar, in the years 1 to 9999: text such as `2030-01-31`, in the service and in a column `date` too. */
+export function DateField(options: FieldOptions) {
+  const schema: ApiPropertyOptions = { type: 'string', format: 'date' };
+  return field(options, { schema, must: 'a day such as 2030-01-31', accepts: isDay });
+}
 
 /**
  * A point in time (RFC 3339, with its offset); a Date inside the service. It is kept to the millisecond: further digits
@@ -109,15 +134,7 @@ export function TimestampField(options: FieldOptions & { future?: boolean }) {
       return year >= 0 && year <= 9999 && (!future || (value as Date).getTime() > Date.now());
     },
     read: (value) => (typeof value === 'string' ? parseTime(value) : undefined) ?? UNREADABLE,
-    write: (time) => `"${(time as Date).toISOString()}"`,
+    // One that was stored within `jsonb` is text already.
+    write: (time) => (typeof time === 'string' ? JSON.stringify(time) : `"${(time as Date).toISOString()}"`),
   });
-}
-
-/** The time that a text names; undefined for a day that the calendar does not have, of which `Date` makes another. */
-export function parseTime(text: string): Date | undefined {
-  const day = RFC_3339.exec(text)?.[1];
-  if (day === undefined) return undefined;
-  const midnight = new Date(`${day}T00:00:00Z`);
-  const exists = Number.isFinite(midnight.getTime()) && midnight.toISOString().startsWith(day);
-  return exists ? new Date(text) : undefined;
 }

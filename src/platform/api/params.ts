@@ -1,5 +1,7 @@
-import { field, type FieldOptions, UNREADABLE } from './field.js';
+import { field, type FieldDecorator, type FieldOptions, UNREADABLE } from './field.js';
 import { isInt64Text } from './int64.js';
+import { readItems } from './items.js';
+import { plainSchema } from './nested-schemas.js';
 
 /** An int64 in a path or query: plain decimal digits. */
 export function Int64Param(options: FieldOptions) {
@@ -22,6 +24,34 @@ export function Int64ListParam(options: FieldOptions & { max: number }) {
     must: `1 to ${options.max} comma-separated 64-bit integers in plain decimal digits`,
     accepts: (value) => Array.isArray(value) && value.length <= options.max && value.every(isInt64Text),
     read: (value) => (typeof value === 'string' ? value.split(',') : UNREADABLE),
+  });
+}
+
+/**
+ * Comma-separated values in a query, 1 to `max` of them.
+ * @param options `of` is what each is: a field whose value is a text without commas, or a parameter
+ */
+export function ListParam(options: FieldOptions & { of: FieldDecorator; max: number }) {
+  const { max, of } = options;
+  const read = (text: string) => {
+    const parts = text.split(',', max + 1);
+    return parts.length <= max ? readItems(of.declared, parts) : UNREADABLE;
+  };
+  return field(options, {
+    schema: { type: 'array', items: plainSchema(of.declared), minItems: 1, maxItems: max },
+    must: `1 to ${max} values, separated by commas`,
+    accepts: (value) => Array.isArray(value),
+    read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
+  });
+}
+
+/** True or false in a query. */
+export function BooleanParam(options: FieldOptions) {
+  return field(options, {
+    schema: { type: 'boolean' },
+    must: 'true or false',
+    accepts: (value) => typeof value === 'boolean',
+    read: (value) => (value === 'true' ? true : value === 'false' ? false : UNREADABLE),
   });
 }
 

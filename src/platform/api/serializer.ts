@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
-import { type Field, fieldsIn } from './field.js';
+import { fieldsIn } from './field.js';
+import { objectWriter } from './object-writer.js';
 import { Page } from './paging.js';
 
 /** The body of an answer as it is sent. */
@@ -31,22 +32,5 @@ export function listSerializer(type: Type): Serializer<Page<{ id: string }> | re
     let json = written.get(rows);
     if (!json) written.set(rows, (json = writeAll(list.readAll())));
     return json;
-  };
-}
-
-function objectWriter(fields: Field[]): (item: object) => string {
-  const prefixed = fields.map(({ name, declared: { write } }) => ({
-    name,
-    prefix: `${JSON.stringify(name)}:`,
-    write,
-  }));
-  return (item) => {
-    let text = '';
-    for (const { name, prefix, write } of prefixed) {
-      const value = (item as Record<string, unknown>)[name];
-      if (value === undefined || value === null) continue;
-      text += (text === '' ? prefix : `,${prefix}`) + write(value);
-    }
-    return `{${text}}`;
   };
 }

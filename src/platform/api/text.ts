@@ -1,3 +1,5 @@
+import { isEmail } from 'class-validator';
+
 /** Whether a value is text that both UTF-8 and PostgreSQL can hold: no lone surrogate, no NUL. */
 export function isPlainText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0');
@@ -21,4 +23,23 @@ export function lengthInCodePoints(text: string): number {
     if (unit >= 0xd800 && unit <= 0xdbff) length--;
   }
   return length;
+}
+
+// Visible ASCII without the colon, which HTTP Basic cannot carry (RFC 7617).
+const EMAIL_CHARACTERS = /^[!-9;-~]{1,254}$/;
+
+/** Whether a value is an email address of at most 254 characters, all ASCII (RFC 5321). */
+export function isEmailAddress(value: unknown): value is string {
+  return typeof value === 'string' && EMAIL_CHARACTERS.test(value) && isEmail(value);
+}
+
+const HOST = String.raw`(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?|\[[0-9A-Fa-f:.]+\])`;
+const CHARACTER = String.raw`(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})`;
+const WEB_ADDRESS = new RegExp(
+  String.raw`^https?://${HOST}(?::\d{1,5})?(?:/${CHARACTER}*)?(?:\?(?:${CHARACTER}|\?)*)?(?:#(?:${CHARACTER}|\?)*)?$`,
+);
+
+/** Whether a text is an absolute http or https URL, without a password, in the characters of RFC 3986. */
+export function isWebAddress(text: string): boolean {
+  return WEB_ADDRESS.test(text) && URL.canParse(text);
 }

@@ -1,3 +1,5 @@
+import { keepSource, unitsOf } from '../api/decimal.js';
+
 declare global {
   interface JSON {
     parse(
@@ -8,22 +10,26 @@ declare global {
 }
 
 const INTEGER = /^-?\d+$/;
-// A fraction that a double may round away, such as 0.99999999999999999999.
-const FRACTION = /\.\d*[1-9]/;
-// Sixteen digits in a row may be an integer that a double cannot hold.
-const MAY_LOSE_DIGITS = /\d{16}/;
+// A fraction that a double may round away, such as 0.99999999999999999999 or 1e-400.
+const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
+// Sixteen digits, with or without a point among them, may be a number that a double cannot hold; so may a tiny one.
+const MAY_LOSE_DIGITS = /(?:\d\.?){16}|[eE]-\d{3}/;
 
 /**
  * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, a fraction that would be rounded to
- * an integer becomes NaN, everything else is as usual. The exact path costs a call per value, so it is taken only if
- * some number is long enough to need it.
+ * an integer becomes NaN, everything else is as usual; how a number was written stays known to `numberText`. The exact
+ * path costs a call per value, so it is taken only if some number is long enough to need it.
  * @throws SyntaxError, or RangeError if the text nests too deeply
  */
 export function parseJson(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_key, value, { source }) => {
-    if (typeof value !== 'number' || source === undefined) return value;
-    if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source);
-    return Number.isInteger(value) && FRACTION.test(source) ? NaN : value;
-  });
+  return JSON.parse(text, exactly);
+}
+
+function exactly(this: unknown, key: string, value: unknown, { source }: { source?: string }): unknown {
+  if (typeof value !== 'number' || source === undefined) return value;
+  if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source);
+  if (source === String(value)) return value;
+  keepSource(this as object, key, source);
+  return Number.isInteger(value) && FRACTION.test(source) && unitsOf(source, 0) === undefined ? NaN : value;
 }

@@ -20,7 +20,12 @@ export class AppointmentsController {
   constructor(private readonly appointments: AppointmentsService) {}
 
   @Get()
-  @Operation({ id: 'listAppointments', summary: 'List your appointments', returns: [AppointmentDto] })
+  @Operation({
+    id: 'listAppointments',
+    summary: 'List your appointments',
+    description: 'The appointments of your account, or those of some time or status.',
+    returns: [AppointmentDto],
+  })
   async list(
     @AccountId() accountId: string,
     @Query() query: ListAppointmentsQuery,
@@ -34,6 +39,7 @@ export class AppointmentsController {
   @Operation({
     id: 'createAppointment',
     summary: 'Book an appointment',
+    description: 'Its animal must be there.',
     returns: AppointmentDto,
     status: 201,
     located: true,
@@ -51,6 +57,7 @@ export class AppointmentsController {
   @Operation({
     id: 'getAppointment',
     summary: 'Fetch one of your appointments',
+    description: 'By its id, as `GET /appointments` lists it.',
     returns: AppointmentDto,
     errors: { appointment_not_found: 404 },
   })
@@ -66,6 +73,7 @@ export class AppointmentsController {
   @Operation({
     id: 'updateAppointment',
     summary: 'Move, keep or cancel an appointment',
+    description: 'One that was kept or cancelled stays as it is.',
     returns: AppointmentDto,
     errors: { appointment_not_found: 404, appointment_final: 409 },
   })
@@ -82,6 +90,7 @@ export class AppointmentsController {
   @Operation({
     id: 'deleteAppointment',
     summary: 'Delete an appointment',
+    description: 'It is gone at once, and for good.',
     status: 204,
     errors: { appointment_not_found: 404 },
   })

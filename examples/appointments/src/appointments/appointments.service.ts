@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { ApiError } from '../platform/api/api-error.js';
 import type { Page } from '../platform/api/paging.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
@@ -15,7 +16,10 @@ export class AppointmentsService {
   constructor(
     @InjectFastRepository(Appointment) private readonly appointments: FastRepository<Appointment>,
     private readonly transactions: Transactions,
-  ) {}
+    closing: AccountClosing,
+  ) {
+    closing.erases(Appointment);
+  }
 
   list(accountId: string, { status, from, to, ...page }: ListAppointmentsQuery): Promise<Page<Appointment>> {
     const filter = { accountId, status, startsAt: between(from, to) };

@@ -12,14 +12,26 @@ export class VetsV2Controller {
   constructor(private readonly vets: VetsService) {}
 
   @Get()
-  @Operation({ id: 'listVetsV2', summary: 'List vets by their full names', returns: [VetV2Dto] })
+  @Operation({
+    id: 'listVetsV2',
+    summary: 'List vets by their full names',
+    description: 'The vets, which all accounts share.',
+    returns: [VetV2Dto],
+  })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<readonly VetV2Dto[]> {
     return reply.page(await this.vets.list(query)).items.map(toVetV2);
   }
 
   @Post()
   @Idempotent()
-  @Operation({ id: 'createVetV2', summary: 'Add a vet', returns: VetV2Dto, status: 201, located: true })
+  @Operation({
+    id: 'createVetV2',
+    summary: 'Add a vet',
+    description: 'Its id is assigned by the service.',
+    returns: VetV2Dto,
+    status: 201,
+    located: true,
+  })
   async create(@Body() { fullName }: NewVetV2Dto, @Reply() reply: ReplyHeaders): Promise<VetV2Dto> {
     return toVetV2(reply.created(await this.vets.create({ name: fullName })));
   }

@@ -13,14 +13,26 @@ export class VetsController {
   constructor(private readonly vets: VetsService) {}
 
   @Get()
-  @Operation({ id: 'listVets', summary: 'List vets', returns: [VetDto] })
+  @Operation({
+    id: 'listVets',
+    summary: 'List vets',
+    description: 'The vets, which all accounts share.',
+    returns: [VetDto],
+  })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetDto>> {
     return reply.page(await this.vets.list(query));
   }
 
   @Post()
   @Idempotent()
-  @Operation({ id: 'createVet', summary: 'Add a vet', returns: VetDto, status: 201, located: true })
+  @Operation({
+    id: 'createVet',
+    summary: 'Add a vet',
+    description: 'Its id is assigned by the service.',
+    returns: VetDto,
+    status: 201,
+    located: true,
+  })
   async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
     return reply.created(await this.vets.create(body));
   }
@@ -29,6 +41,7 @@ export class VetsController {
   @Operation({
     id: 'getVet',
     summary: 'Fetch a vet',
+    description: 'By its id, as `GET /vets` lists it.',
     returns: VetDto,
     errors: { vet_not_found: 404 },
   })

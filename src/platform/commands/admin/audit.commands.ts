@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditRecord } from '../../access/audit/audit-record.entity.js';
 import type { AuditFilter } from '../../access/audit/audit-log.js';
-import { parseTime } from '../../api/fields.js';
+import { parseTime } from '../../api/calendar.js';
 import { isInt64Text } from '../../api/int64.js';
 import { idOf } from './output.js';
 import { accountId, withServices } from './services.js';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { InvitationDto } from '../../../auth/invitation.dto.js';
-import { parseTime } from '../../api/fields.js';
+import { parseTime } from '../../api/calendar.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { everyPage, fieldsOf, idOf, write } from './output.js';
 import { OPERATOR, withServices } from './services.js';

@@ -15,7 +15,7 @@ interface Media {
 
 interface Parameter {
   schema?: Schema;
-  'x-default'?: string;
+  [extension: `x-${string}`]: unknown;
 }
 
 const SCHEME: Record<Access, string | undefined> = {
@@ -63,12 +63,16 @@ export function finishOperation(
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
 }
 
+/** A list is separated by commas. What a field's schema says beyond JSON Schema stands in the schema, as in a body. */
 function finishParameter(parameter: Parameter): void {
-  const { schema, 'x-default': initial } = parameter;
-  if (schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
-  // Swagger knows no default beside a reference.
-  if (initial) Object.assign(schema!, { default: initial });
-  delete parameter['x-default'];
+  const { schema } = parameter;
+  if (!schema) return;
+  if (schema.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
+  for (const name of Object.keys(parameter).filter((one): one is `x-${string}` => one.startsWith('x-'))) {
+    // Swagger knows no default beside a reference.
+    Object.assign(schema, { [name === 'x-default' ? 'default' : name]: parameter[name] });
+    delete parameter[name];
+  }
 }
 
 /** The errors of an operation that accepts an `Idempotency-Key`. */

@@ -5,6 +5,7 @@ import type { Operation } from './placed.js';
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
+  anyOf?: Schema[];
   type?: string | string[];
   nullable?: boolean;
   items?: Schema;
@@ -33,7 +34,11 @@ function unwrapReference(property: Schema): void {
 
 /** `null` is a type like any other. */
 function addNull(property: Schema): void {
-  if (property.type) property.type = [property.type, 'null'].flat();
+  const { $ref, type } = property;
+  if (type) property.type = [type, 'null'].flat();
+  if (!$ref) return;
+  delete property.$ref;
+  property.anyOf = [{ $ref }, { type: 'null' }];
 }
 
 /** Names the schema of a page: `listPets` answers with `Pets`. */

@@ -1,0 +1,52 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Operation, Stability, Tag } from '../platform/api/operation.js';
+import { type Page, PageQuery } from '../platform/api/paging.js';
+import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import { NewVetDto, VetDto, VetParams } from './vet.dto.js';
+import { VetsService } from './vets.service.js';
+
+@Tag('vets', 'The vets of the clinic, and what they are good at.')
+@Stability('experimental')
+@Controller('vets')
+export class VetsController {
+  constructor(private readonly vets: VetsService) {}
+
+  @Get()
+  @Operation({
+    id: 'listVets',
+    summary: 'List vets',
+    description: 'The vets, each with all specialties.',
+    returns: [VetDto],
+  })
+  async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetDto>> {
+    return reply.page(await this.vets.list(query));
+  }
+
+  @Post()
+  @Idempotent()
+  @Operation({
+    id: 'createVet',
+    summary: 'Add a vet',
+    description: 'The specialties must be there: `GET /specialties` lists them.',
+    returns: VetDto,
+    status: 201,
+    located: true,
+    errors: { specialty_not_found: 400 },
+  })
+  async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
+    return reply.created(await this.vets.create(body));
+  }
+
+  @Get(':vetId')
+  @Operation({
+    id: 'getVet',
+    summary: 'Fetch a vet',
+    description: 'By its id, as `GET /vets` lists it.',
+    returns: VetDto,
+    errors: { vet_not_found: 404 },
+  })
+  get(@Param() { vetId }: VetParams): Promise<VetDto> {
+    return this.vets.get(vetId);
+  }
+}

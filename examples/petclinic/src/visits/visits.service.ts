@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import { PetStatus } from '../pets/pet.entity.js';
+import { PetsService } from '../pets/pets.service.js';
+import { ApiError } from '../platform/api/api-error.js';
+import type { Page } from '../platform/api/paging.js';
+import { InjectFastRepository } from '../platform/data/data.module.js';
+import { FastRepository } from '../platform/data/fast-repository.js';
+import { between } from '../platform/data/range.js';
+import { Transactions } from '../platform/data/transactions.js';
+import { violation } from '../platform/data/violations.js';
+import type { ListVisitsQuery, NewVisitDto } from './visit.dto.js';
+import { Visit } from './visit.entity.js';
+
+@Injectable()
+export class VisitsService {
+  constructor(
+    @InjectFastRepository(Visit) private readonly visits: FastRepository<Visit>,
+    private readonly pets: PetsService,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /** The visits of an animal, the newest first. @throws ApiError `pet_not_found` */
+  async list(petId: string, { from, to, ...page }: ListVisitsQuery): Promise<Page<Visit>> {
+    const filter = { petId, date: between(from, to) };
+    const visits = await this.visits.page(filter, { ...page, sort: 'date', order: 'desc' });
+    if (visits.untouched?.length === 0) await this.pets.get(petId);
+    return visits;
+  }
+
+  /** @throws ApiError `pet_not_found`, `pet_sold`, or `owner_not_found` (400) */
+  async create(petId: string, body: NewVisitDto): Promise<Visit> {
+    const { ownerId, date, description, price, items } = body;
+    const { status } = await this.pets.get(petId);
+    if (status === PetStatus.Sold) throw new ApiError('pet_sold');
+    return this.visits
+      .addRow({ petId, ownerId, date, description, price, items })
+      .catch(violation('visits_owner_id_fkey', 'owner_not_found', 400));
+  }
+
+  /** @throws ApiError `visit_not_found` */
+  get(petId: string, id: string): Promise<Visit> {
+    return this.visits.getRow({ id, petId }, 'visit_not_found');
+  }
+
+  /** @throws ApiError `visit_not_found` */
+  async remove(petId: string, id: string): Promise<void> {
+    const { affected } = await this.transactions.manager.delete(Visit, { id, petId });
+    if (!affected) throw new ApiError('visit_not_found');
+  }
+}

@@ -1,0 +1,116 @@
+import { strings } from '@angular-devkit/core';
+import { kindOf } from './all-kinds.ts';
+import { describe, type Kind } from './kinds.ts';
+import type { Names } from './names.ts';
+import type { Target } from './targets.ts';
+import { parseFields, refuse, type Spec, split } from './specs.ts';
+import { quoted, words } from './words.ts';
+
+/** A field of a feature, with all that its files say of it. */
+export type Made = Spec &
+  Kind & { constant: string; columnName: string; columnOptions: string; isFilter: boolean; target?: Target };
+
+/** So many that each file stays within the limits of the linter. */
+const MOST = 18;
+/** Bytes of a name of PostgreSQL. */
+const LONGEST = 63;
+
+/** Which decorator stands where. Those that are not named here are in `fields.js`. */
+const PLACES: Record<string, string> = {
+  ...{
+    MoneyField: 'money-field',
+    ListField: 'nested-fields',
+    MapField: 'nested-fields',
+    ObjectField: 'nested-fields',
+  },
+  ...{
+    BooleanParam: 'params',
+    Int64Param: 'params',
+    PageQuery: 'paging',
+    ChangeSchema: 'change-schema',
+    ChangeType: 'change-type',
+  },
+};
+
+/**
+ * @param by what the list can be filtered by; the first enumeration, if left out
+ * @throws SchematicsException that says what is wrong with a field or a filter
+ */
+export function makeFields(
+  names: Names,
+  text: string,
+  by: string | undefined,
+  targetOf: (name: string) => Target,
+): Made[] {
+  const specs = parseFields(text);
+  if (specs.length > MOST) refuse(`A feature has at most ${MOST} fields here.`);
+  const filter = by === undefined ? specs.find(({ kind }) => kind === 'enum')?.name : filterIn(specs, by);
+  return specs.map((spec) => {
+    const columnName = strings.underscore(spec.name);
+    if (`${names.table}_${columnName}_check`.length > LONGEST)
+      refuse(`${spec.name} is too long: PostgreSQL cuts names after ${LONGEST} bytes.`);
+    const about = `${words(spec.name)} of the ${names.word}`;
+    const kind = kindOf(spec, { Name: names.Name, column: columnName, words: about });
+    const isFilter = spec.name === filter;
+    if (isFilter && !kind.filter)
+      refuse(`There is no filter by ${spec.name}: take an enum, ref, boolean or date.`);
+    const target = kind.refersTo === undefined ? undefined : targetOf(kind.refersTo);
+    const options = columnOptions(spec, kind, columnName);
+    const constant = columnName.toUpperCase();
+    return { ...spec, ...kind, columnName, constant, columnOptions: options, isFilter, target };
+  });
+}
+
+function filterIn(specs: readonly Spec[], by: string): string | undefined {
+  const [filter, ...more] = split(by);
+  if (more.length > 0) refuse('A feature starts with one filter: each combination of more takes an index.');
+  if (filter !== undefined && !specs.some(({ name }) => name === filter))
+    refuse(`There is no field ${filter} to filter by.`);
+  return filter;
+}
+
+/** What stands in the brackets of `@Column`. */
+function columnOptions(
+  { name, optional }: Spec,
+  { column: { type, ...rest } }: Kind,
+  columnName: string,
+): string {
+  const all = {
+    ...(columnName === name ? {} : { name: columnName }),
+    ...rest,
+    ...(optional ? { nullable: true } : {}),
+  };
+  const options = Object.entries(all).map(
+    ([key, value]) => `${key}: ${typeof value === 'string' ? quoted(value) : String(value)}`,
+  );
+  if (type === 'timestamptz') return `{ type: 'timestamptz', ${options.join(', ')} }`;
+  return options.length > 0 ? `'${String(type)}', { ${options.join(', ')} }` : `'${String(type)}'`;
+}
+
+/** The decorators that the constants and the classes of objects use. */
+export const innerDecorators = (fields: readonly Made[]): string[] =>
+  fields.flatMap(({ inner = [] }) => inner);
+
+/** The decorators of the DTO classes themselves. */
+export function outerDecorators(fields: readonly Made[]): string[] {
+  const filters = fields.filter(({ isFilter }) => isFilter).map(({ filter }) => filter!);
+  const paging = filters.length > 0 ? ['PageQuery'] : [];
+  return ['Int64Field', 'Int64Param', ...fields.map(({ decorator }) => decorator), ...filters, ...paging];
+}
+
+/** The lines that import from the platform. */
+export function importsOf(used: readonly string[]): string {
+  const places = Map.groupBy([...new Set(used)].toSorted(), (name) => PLACES[name] ?? 'fields');
+  const lines = [...places].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return lines
+    .map(([place, all]) => `import { ${all.join(', ')} } from '../platform/api/${place}.js';`)
+    .join('\n');
+}
+
+/** The constant that the DTO classes share for a field. */
+export function constantOf(made: Made, { word }: Names): string {
+  const { constant, name, kind, decorator, optional } = made;
+  const about = kind === 'ref' ? `Identifier of the ${made.target!.word}` : strings.capitalize(words(name));
+  const end = decorator === 'TextField' ? ', stored as sent.' : '.';
+  return `const ${constant} = { ${describe(made, `${about} of the ${word}${end}`, optional)} };`;
+}

@@ -1,0 +1,222 @@
+import { Body, Controller, Get, Patch, Post, Query } from '@nestjs/common';
+import { ApiSchema } from '@nestjs/swagger';
+import {
+  BooleanField,
+  DateField,
+  EmailField,
+  EnumField,
+  Int64Field,
+  IntegerField,
+  PatternField,
+  TextField,
+  TimestampField,
+  UrlField,
+  UuidField,
+} from '../../src/platform/api/fields.js';
+import { MoneyField } from '../../src/platform/api/money-field.js';
+import { ListField, MapField, ObjectField } from '../../src/platform/api/nested-fields.js';
+import { Operation, Tag } from '../../src/platform/api/operation.js';
+import { BooleanParam, Int64Param, ListParam } from '../../src/platform/api/params.js';
+import { Needs } from '../../src/platform/api/permitted.js';
+
+/** One field of every kind, as a team could write them. */
+
+const DAY = { description: 'A day.', example: '2030-01-31' };
+const TEXT = { description: 'A text.', example: 'Ada', max: 40 };
+const ID = { description: 'An id.', example: 7 };
+const SIZE = {
+  ...{ description: 'A size.', example: 'small', name: 'Size' },
+  values: { small: 'Up to 10 kg.', large: 'All others.' },
+};
+const CODE = {
+  description: 'A code.',
+  example: 'AB-1234',
+  pattern: /^[A-Z]{2}-[0-9]{4}$/,
+  max: 7,
+  must: 'two capital letters, "-" and four digits',
+};
+const PRICE = { description: 'A price.', example: '12.50' };
+
+@ApiSchema({ name: 'Street' })
+export class StreetDto {
+  @TextField(TEXT)
+  name!: string;
+
+  @IntegerField({ description: 'A number.', example: 7, min: 1, max: 9999 })
+  no!: number;
+}
+
+@ApiSchema({ name: 'Address' })
+export class AddressDto {
+  @TextField(TEXT)
+  city!: string;
+
+  @ObjectField({ description: 'The street.', of: StreetDto, optional: true })
+  street?: StreetDto;
+
+  @DateField({ ...DAY, optional: true })
+  since?: string;
+}
+
+@ApiSchema({ name: 'Item' })
+export class ItemDto {
+  @Int64Field(ID)
+  petId!: string;
+
+  @MoneyField(PRICE)
+  price!: string;
+
+  @ListField({ description: 'Notes.', of: TextField(TEXT), max: 3, optional: true })
+  notes?: string[];
+}
+
+@ApiSchema({ name: 'Everything' })
+export class EverythingDto {
+  @BooleanField({ description: 'Yes or no.', example: true })
+  flag!: boolean;
+
+  @DateField(DAY)
+  day!: string;
+
+  @TimestampField({ description: 'A time.', example: '2030-01-31T12:00:00.000Z' })
+  time!: Date;
+
+  @MoneyField(PRICE)
+  price!: string;
+
+  @MoneyField({
+    ...PRICE,
+    example: 12.5,
+    as: 'number',
+    min: '-99999999999999.9999',
+    max: '99999999999999.9999',
+    decimals: 4,
+  })
+  exact!: string;
+
+  @PatternField(CODE)
+  code!: string;
+
+  @UrlField({ description: 'A page.', example: 'https://example.com/a?b=c#d' })
+  url!: string;
+
+  @EmailField({ description: 'An address.', example: 'grace@example.com' })
+  email!: string;
+
+  @UuidField({ description: 'A UUID.', example: '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70' })
+  uuid!: string;
+
+  @ObjectField({ description: 'Where they live.', of: AddressDto })
+  address!: AddressDto;
+
+  @ListField({ description: 'Texts.', of: TextField(TEXT), max: 5 })
+  texts!: string[];
+
+  @ListField({
+    description: 'Numbers.',
+    of: IntegerField({ ...ID, example: 3, min: -5, max: 5 }),
+    min: 1,
+    max: 5,
+  })
+  numbers!: number[];
+
+  @ListField({ description: 'Ids.', of: Int64Field(ID), max: 5 })
+  ids!: string[];
+
+  @ListField({ description: 'Amounts.', of: MoneyField({ ...PRICE, as: 'number', example: 1.25 }), max: 5 })
+  amounts!: string[];
+
+  @ListField({ description: 'Sizes.', of: EnumField(SIZE), max: 2 })
+  sizes!: string[];
+
+  @ListField({ description: 'Items.', of: ItemDto, max: 4 })
+  items!: ItemDto[];
+
+  @ListField({
+    description: 'Lists.',
+    of: ListField({ description: 'Days.', of: DateField(DAY), max: 2 }),
+    max: 2,
+  })
+  lists!: string[][];
+
+  @MapField({ description: 'Texts by name.', of: TextField(TEXT), max: 3, example: { color: 'red' } })
+  labels!: Record<string, string>;
+
+  @MapField({
+    ...{ description: 'Items by code.', of: ItemDto, keys: PatternField(CODE), max: 2, optional: true },
+    example: { 'AB-1234': { petId: 7, price: '12.50' } },
+  })
+  byCode?: Record<string, ItemDto>;
+}
+
+@ApiSchema({ name: 'EverythingChange' })
+export class EverythingChangeDto {
+  @TextField({ ...TEXT, optional: true, nullable: true })
+  text?: string | null;
+
+  @DateField({ ...DAY, optional: true, nullable: true })
+  day?: string | null;
+
+  @MoneyField({ ...PRICE, optional: true, nullable: true })
+  price?: string | null;
+
+  @EnumField({ ...SIZE, optional: true, nullable: true })
+  size?: string | null;
+
+  @ObjectField({ description: 'Where they live.', of: AddressDto, optional: true, nullable: true })
+  address?: AddressDto | null;
+
+  @ListField({ description: 'Texts.', of: TextField(TEXT), max: 5, optional: true, nullable: true })
+  texts?: string[] | null;
+}
+
+@ApiSchema({ name: 'Told' })
+export class ToldDto {
+  @TextField({ ...TEXT, max: 5000 })
+  told!: string;
+}
+
+export class EverythingQuery {
+  @BooleanParam({ description: 'Yes or no.', optional: true })
+  flag?: boolean;
+
+  @DateField({ ...DAY, optional: true })
+  day?: string;
+
+  @MoneyField({ ...PRICE, min: '-5.00', max: '5', optional: true })
+  price?: string;
+
+  @ListParam({ description: 'Sizes.', of: EnumField(SIZE), max: 2, optional: true })
+  sizes?: string[];
+
+  @ListParam({ description: 'Days.', of: DateField(DAY), max: 3, optional: true })
+  days?: string[];
+
+  @ListParam({ description: 'Ids.', of: Int64Param(ID), max: 3, optional: true })
+  ids?: string[];
+}
+
+@Tag('everything', 'One field of every kind.')
+@Controller('everything')
+export class EverythingController {
+  @Post()
+  @Needs()
+  @Operation({ id: 'echoEverything', summary: 'Tell what was sent', returns: EverythingDto })
+  echo(@Body() body: EverythingDto): EverythingDto {
+    return body;
+  }
+
+  @Patch()
+  @Needs()
+  @Operation({ id: 'changeEverything', summary: 'Tell what was understood', returns: ToldDto })
+  change(@Body() body: EverythingChangeDto): ToldDto {
+    return { told: JSON.stringify(body) };
+  }
+
+  @Get()
+  @Needs()
+  @Operation({ id: 'askEverything', summary: 'Tell what was asked', returns: ToldDto })
+  ask(@Query() query: EverythingQuery): ToldDto {
+    return { told: JSON.stringify(query) };
+  }
+}
