@@ -169,6 +169,7 @@ describe('docs/extending.md', () => {
     checkout.add('examples/vets-v2');
     // As `nest build` does beside compiling.
     checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
+    checkout.add('docs/guides', 'dist/docs/guides');
     const own = ['vets', 'vets-v2', 'medical-histories', 'appointments'].map(
       (name) => `test/${name}.test.ts`,
     );
