@@ -330,6 +330,13 @@ let first: Visit;
       expect(await execute(page, 'listPets', { isOpen: true, fields: { cursor: cursor! } })).toMatchObject({
         body: [{ id: 3, name: 'Tux', status: 'available' }],
       });
+      await panelOf(page, 'listPets').locator('tr[data-param-name=cursor] input').fill('');
+      expect(await execute(page, 'listPets', { isOpen: true })).toMatchObject({ body: [{ id: 1 }] });
+      await panelOf(page, 'listPets').getByRole('button', { name: 'Next page' }).click();
+      await panelOf(page, 'listPets').locator('.highlight-code', { hasText: 'Tux' }).first().waitFor();
+      await panelOf(page, 'listPets')
+        .getByRole('button', { name: 'Next page' })
+        .waitFor({ state: 'detached' });
       expect(await execute(page, 'getPet', { fields: { petId: '1' } })).toMatchObject({ status: 200 });
       const shown = await headersShown(page, 'getPet');
       expect(shown).toMatch(/^deprecation: @\d+$/m);
@@ -434,6 +441,7 @@ let first: Visit;
     await panel.locator('.opblock-summary-control').click();
     const { operation } = operations.find((one) => one.operation.operationId === 'createPet')!;
     const samples = operation['x-codeSamples'] as { label: string; source: string }[];
+    expect(await panel.locator('.needs').textContent()).toBe("Set first: export API_KEY='your API key'.");
     for (const { label, source } of samples) {
       await panel.locator('.code-samples label', { hasText: label }).click();
       await panel.locator('.code-samples .copy').click();
