@@ -9,6 +9,7 @@ FROM base AS build
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=optional --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY src src
+COPY docs/guides docs/guides
 RUN npm run build
 
 FROM base AS dependencies

@@ -330,6 +330,13 @@ let first: Visit;
       expect(await execute(page, 'listPets', { isOpen: true, fields: { cursor: cursor! } })).toMatchObject({
         body: [{ id: 3, name: 'Tux', status: 'available' }],
       });
+      await panelOf(page, 'listPets').locator('tr[data-param-name=cursor] input').fill('');
+      expect(await execute(page, 'listPets', { isOpen: true })).toMatchObject({ body: [{ id: 1 }] });
+      await panelOf(page, 'listPets').getByRole('button', { name: 'Next page' }).click();
+      await panelOf(page, 'listPets').locator('.highlight-code', { hasText: 'Tux' }).first().waitFor();
+      await panelOf(page, 'listPets')
+        .getByRole('button', { name: 'Next page' })
+        .waitFor({ state: 'detached' });
       expect(await execute(page, 'getPet', { fields: { petId: '1' } })).toMatchObject({ status: 200 });
       const shown = await headersShown(page, 'getPet');
       expect(shown).toMatch(/^deprecation: @\d+$/m);
@@ -434,6 +441,7 @@ let first: Visit;
     await panel.locator('.opblock-summary-control').click();
     const { operation } = operations.find((one) => one.operation.operationId === 'createPet')!;
     const samples = operation['x-codeSamples'] as { label: string; source: string }[];
+    expect(await panel.locator('.needs').textContent()).toBe("Set first: export API_KEY='your API key'.");
     for (const { label, source } of samples) {
       await panel.locator('.code-samples label', { hasText: label }).click();
       await panel.locator('.code-samples .copy').click();
@@ -629,14 +637,82 @@ let first: Visit;
       await expectNoFault(page);
       await page.keyboard.press('Escape');
       await expectNoFault(page);
-      await page.goto(service.url);
-      await page.locator('#base', { hasText: service.url }).waitFor();
+      for (const path of ['/', '/guides', ...GUIDES]) {
+        await page.goto(service.url + path);
+        await page.locator('.search').waitFor();
+        await expectNoFault(page);
+        if (width < 768 && path.startsWith('/guides/')) {
+          await page.locator('.menu summary').click();
+          await expectNoFault(page);
+        }
+      }
+      await search(page, 'idempotency');
       await expectNoFault(page);
       expect(troubles).toEqual([]);
+      await page.goto(`${service.url}/nowhere/at/all`);
+      await expectNoFault(page);
     },
     SLOW,
   );
+
+  test('has samples in its guides with its own address, and copies them', async () => {
+    const { page, troubles } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.goto(`${service.url}/guides/first-steps`);
+    await page.locator('.to-copy button').first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(`BASE=${service.url}/v1\n\ncurl `);
+    expect(troubles).toEqual([]);
+  });
+
+  test('finds guides, operations and errors, worked by keyboard alone', async () => {
+    const { page, troubles } = await visit();
+    await page.goto(`${service.url}/guides/paging`);
+    await page.locator('.search').waitFor();
+    expect((await search(page, 'webhook'))[0]).toContain('Messages and webhooks');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#found').isVisible()).toBe(false);
+    await page.locator('.search input').fill('');
+    expect((await search(page, 'rate_lim'))[0]).toContain('rate_limited');
+    await page.keyboard.press('ArrowDown');
+    expect(await page.locator('#found a').first().evaluate(isFocused)).toBe(true);
+    await page.keyboard.press('ArrowUp');
+    expect(await page.locator('.search input').evaluate(isFocused)).toBe(true);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${service.url}/guides/errors#rate_limited`);
+    await search(page, 'createPet');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${service.url}/docs#/pets/createPet`);
+    await panelOf(page, 'createPet').locator('.opblock-body').waitFor();
+    expect(await search(page, 'xyzzy')).toEqual(['Nothing found']);
+    await page.locator('.search input').fill('');
+    await search(page, 'placeOrder');
+    await page.keyboard.press('Enter');
+    await panelOf(page, 'placeOrder').locator('.opblock-body').waitFor();
+    expect(troubles).toEqual([]);
+  });
+
+  test('shows a guide to a browser without JavaScript, and no search', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${service.url}/guides`);
+    await page.locator('.cards').getByRole('link', { name: 'Errors' }).click();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Errors');
+    expect(await page.locator('.search').isVisible()).toBe(false);
+    await context.close();
+  });
 });
+
+const GUIDES = ['first-steps', 'authentication', 'errors', 'messages'].map((name) => `/guides/${name}`);
+
+/** Goes to the search box with `/`, types, and reads what is found. */
+async function search(page: Page, words: string): Promise<string[]> {
+  await page.locator('body').press('/');
+  await page.keyboard.type(words);
+  await page.locator('.search [role=status]:not(:empty)').waitFor({ state: 'attached' });
+  await page.locator('#found li').first().waitFor();
+  return page.locator('#found li').allTextContents();
+}
 
 /** Every target is large enough to hit (WCAG 2.2, 2.5.8), and no field so small that a phone zooms in on it. */
 async function expectFitForFingers(page: Page): Promise<void> {

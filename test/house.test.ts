@@ -28,31 +28,36 @@ describe('Every route', () => {
       const addresses = [pathFrom(expressPath), ...(operation.servers ? [expressPath] : [])];
       return addresses.map((address) => `${method} ${address}`);
     });
-    const unversioned = /^GET \/(?:$|(?:assets|docs|favicon|health|metrics|openapi)\b)/;
+    const unversioned = /^GET \/(?:$|(?:assets|docs|favicon|guides|health|metrics|openapi|search)\b)/;
     expect(routes.filter((route) => !unversioned.test(route)).toSorted()).toEqual(
       [...new Set(told)].toSorted(),
     );
   });
 
-  test('is closed, except for the front door, the documents, Swagger UI, health, metrics and the creation of an account', async () => {
+  test('is closed, except for the front door, the documents, the guides, Swagger UI, health, metrics and the creation of an account', async () => {
     const open: string[] = [];
     for (const route of routes) {
       const [method, path] = route.split(' ') as [string, string];
       const { status } = await call(service, method, path.replace(/:\w+/g, '1'));
       if (status !== 401) open.push(route);
     }
-    expect(open.toSorted()).toEqual([
+    const guides = globSync('*.md', { cwd: 'docs/guides', exclude: ['README.md'] });
+    expect(open.filter((route) => !route.startsWith('GET /guides/')).toSorted()).toEqual([
       'GET /',
       'GET /assets/:version/:name',
       'GET /docs',
       'GET /favicon.ico',
+      'GET /guides',
       'GET /health/live',
       'GET /health/ready',
       'GET /metrics',
       'GET /openapi.json',
       'GET /openapi.yaml',
+      'GET /search.json',
       'POST /v1/accounts',
     ]);
+    const ofGuides = guides.map((name) => `GET /guides/${name.replace('.md', '')}`);
+    expect(open.filter((route) => route.startsWith('GET /guides/')).toSorted()).toEqual(ofGuides.toSorted());
   });
 });
 
@@ -235,7 +240,7 @@ describe('The linters', () => {
   });
 });
 
-test.each(globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.md']))(
+test.each(globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']))(
   '%s names no file that does not exist',
   (page) => {
     const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');

@@ -36,14 +36,19 @@ const POLICY =
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 describe('The pages', () => {
-  test.each(['/', '/docs'])('%s runs and shows nothing but its own files', async (path) => {
-    const { status, headers, text } = await call(hosted, 'GET', path);
-    expect(status).toBe(200);
-    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(headers.get('content-security-policy')).toBe(POLICY);
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(text).not.toMatch(/<style|style=|<script(?![^>]* src="assets\/)|\son\w+=|href="https?:/);
-  });
+  test.each(['/', '/docs', '/guides', '/guides/errors'])(
+    '%s runs and shows nothing but its own files',
+    async (path) => {
+      const { status, headers, text } = await call(hosted, 'GET', path);
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(headers.get('content-security-policy')).toBe(POLICY);
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(text).not.toMatch(
+        /<style|style=|<script(?![^>]* src="(?:\.\.\/)*assets\/)|\son\w+=|href="https?:/,
+      );
+    },
+  );
 
   test('let Swagger UI call the addresses of the configuration, and no others', async () => {
     const other = await startService({
@@ -60,7 +65,8 @@ describe('The pages', () => {
 
   test('have files that a browser keeps for a year, under addresses that change with them', async () => {
     const version = await versionOfAssets();
-    for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'docs.js', 'palette.css', 'favicon.svg']) {
+    const names = ['swagger-ui-bundle.js', 'swagger-ui.css', 'minisearch.js', 'docs.js', 'palette.css'];
+    for (const name of [...names, 'favicon.svg']) {
       const cacheControl = async (path: string) => {
         const { status, headers } = await call(hosted, 'GET', path);
         return [status, headers.get('cache-control')];
@@ -84,7 +90,7 @@ describe('The pages', () => {
     expect(preloaded.toSorted()).toEqual([...needed].toSorted());
   });
 
-  test.each(['docs.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
+  test.each(['docs.html', 'bar.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
     'do not serve %s among their files',
     async (name) => {
       expectError(await call(hosted, 'GET', `/assets/x/${name}`), 404, 'route_not_found');
@@ -96,10 +102,61 @@ describe('The pages', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
   });
 
-  test('are found with a slash at the end too', async () => {
-    const { status, headers } = await call(hosted, 'GET', '/docs/');
-    expect(new URL(headers.get('location')!, `${hosted.url}/docs/`).pathname).toBe('/docs');
-    expect(status).toBe(308);
+  test.each(['/docs', '/guides', '/guides/errors'])(
+    '%s is found with a slash at the end too',
+    async (path) => {
+      const { status, headers } = await call(hosted, 'GET', `${path}/`);
+      expect(new URL(headers.get('location')!, `${hosted.url}${path}/`).pathname).toBe(path);
+      expect(status).toBe(308);
+    },
+  );
+});
+
+describe('An unknown address', () => {
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+
+  test.each([
+    '/nowhere',
+    '/nowhere/at/all',
+    '/nowhere/',
+    '//nowhere',
+    '/guides/nothing',
+    '/guides/README',
+    '/docs/nothing',
+  ])('shows a browser a page with the ways in: %s', async (path) => {
+    const { status, headers, body } = await fetchRaw(hosted, 'GET', path, { accept: BROWSER });
+    expect([status, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect([headers['cache-control'], headers['content-security-policy']]).toEqual(['no-store', POLICY]);
+    expect(headers['x-request-id']).toBeDefined();
+    const links = [...body.toString().matchAll(/(?:href|src)="([^"#]+)"/g)].map(
+      ([, to]) => new URL(to!, hosted.url + path).pathname,
+    );
+    expect(links).toEqual(expect.arrayContaining(['/', '/docs', '/guides']));
+    for (const to of new Set(links)) expect((await call(hosted, 'GET', to)).status).toBe(200);
+  });
+
+  test('has no page that grows with it', async () => {
+    const { body } = await fetchRaw(hosted, 'GET', '/a'.repeat(5_000), { accept: BROWSER });
+    expect(body.length).toBeLessThan(5_000);
+    expect(body.toString()).toContain('href="/guides"');
+  });
+
+  test.each([
+    ['GET', '/nowhere', '*/*'],
+    ['GET', '/nowhere', 'application/json'],
+    ['GET', '/nowhere', 'application/json, text/html'],
+    ['GET', '/nowhere', 'text/html;q=0.5, application/json'],
+    ['POST', '/nowhere', BROWSER],
+    ['GET', '/v1/nowhere', BROWSER],
+    ['GET', '/v2', BROWSER],
+    ['GET', '/v1/pets/x/y', BROWSER],
+  ])('is an Error for everyone else: %s %s, %s', async (method, path, accept) => {
+    expectError(await call(hosted, method, path, { headers: { Accept: accept } }), 404, 'route_not_found');
+  });
+
+  test('is told from one that is known with another method', async () => {
+    const headers = { Accept: BROWSER };
+    expectError(await call(hosted, 'GET', '/messages', { headers }), 405, 'method_not_allowed');
   });
 });
 
@@ -116,6 +173,9 @@ describe('The files of the pages, and the OpenAPI document,', () => {
       '/openapi.yaml',
       `/assets/${await versionOfAssets()}/swagger-ui-bundle.js`,
       '/docs',
+      '/guides',
+      '/guides/errors',
+      '/search.json',
     ];
   });
 
@@ -214,7 +274,9 @@ describe('The front door', () => {
   test('links to nothing that is not there', async () => {
     const { text } = await call(hosted, 'GET', '/');
     const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, to]) => to!);
-    expect(links).toEqual(expect.arrayContaining(['docs', 'openapi.json', 'openapi.yaml', 'health/ready']));
+    expect(links).toEqual(
+      expect.arrayContaining(['docs', 'guides', 'openapi.json', 'openapi.yaml', 'health/ready']),
+    );
     for (const to of links) expect((await call(hosted, 'GET', `/${to}`)).status).toBe(200);
   });
 
@@ -263,6 +325,8 @@ describe('The demo key', () => {
       '/',
       '/docs',
       '/docs/demo-key',
+      '/guides',
+      '/search.json',
       '/openapi.json',
       '/openapi.yaml',
       '/favicon.ico',

@@ -288,7 +288,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a message
-         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered. Needs the permission `messages:write`.
+         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered. As long as the service has no receiver, it stays `queued` ([guide](/guides/messages)). Needs the permission `messages:write`.
          */
         post: operations["submitMessage"];
         delete?: never;
@@ -761,7 +761,7 @@ export interface components {
          */
         ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "permission_denied" | "sign_up_closed" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "too_many_api_keys" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
-            /** @description Machine-readable error code. */
+            /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];
             /** @description Human-readable description. */
             message: string;
@@ -1003,7 +1003,7 @@ export interface operations {
             query?: {
                 /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
-                /** @description Where the page starts: taken from the `Link` header of the page before. */
+                /** @description Where the page starts: taken from the `Link` header of the page before ([guide](/guides/paging)). */
                 cursor?: string;
             };
             header?: never;
@@ -2279,7 +2279,7 @@ export interface operations {
             query?: {
                 /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
-                /** @description Where the page starts: taken from the `Link` header of the page before. */
+                /** @description Where the page starts: taken from the `Link` header of the page before ([guide](/guides/paging)). */
                 cursor?: string;
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
@@ -2428,7 +2428,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2787,7 +2787,7 @@ export interface operations {
             query?: {
                 /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
-                /** @description Where the page starts: taken from the `Link` header of the page before. */
+                /** @description Where the page starts: taken from the `Link` header of the page before ([guide](/guides/paging)). */
                 cursor?: string;
             };
             header?: never;
@@ -2926,7 +2926,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3262,7 +3262,7 @@ export interface operations {
             query?: {
                 /** @description Maximum number of items to return, 1 to 100. */
                 limit?: number;
-                /** @description Where the page starts: taken from the `Link` header of the page before. */
+                /** @description Where the page starts: taken from the `Link` header of the page before ([guide](/guides/paging)). */
                 cursor?: string;
                 /** @description Only orders with this status. */
                 status?: components["schemas"]["OrderStatus"];
@@ -3406,7 +3406,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3753,7 +3753,7 @@ export interface operations {
             header?: {
                 /** @description The `ETag` of the state that is to be changed, or several: any other is left as it is (412). */
                 "If-Match"?: string;
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3971,7 +3971,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours. */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;

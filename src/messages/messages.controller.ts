@@ -22,7 +22,7 @@ export class MessagesController {
     id: 'submitMessage',
     summary: 'Submit a message',
     description:
-      'The message is stored before the answer is sent; its `status` shows when it has been delivered.',
+      'The message is stored before the answer is sent; its `status` shows when it has been delivered. As long as the service has no receiver, it stays `queued` ([guide](/guides/messages)).',
     returns: MessageDto,
     status: 202,
     located: true,

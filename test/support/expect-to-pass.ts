@@ -10,6 +10,7 @@ const TYPES = 'examples/typescript/schema.d.ts';
 export async function expectToPass(checkout: Checkout, own: string[], others: string[]): Promise<void> {
   // As `nest build` does beside compiling.
   checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
+  checkout.add('docs/guides', 'dist/docs/guides');
   const [news, files] = [own, [...own, ...others]].map((all) => all.map((name) => `test/${name}.test.ts`));
   const include = ['src', 'ormconfig.ts', ...news!];
   checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));

@@ -14,7 +14,8 @@ export class PageQuery {
 
   @field(
     {
-      description: 'Where the page starts: taken from the `Link` header of the page before.',
+      description:
+        'Where the page starts: taken from the `Link` header of the page before ([guide](/guides/paging)).',
       optional: true,
     },
     {

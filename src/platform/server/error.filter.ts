@@ -6,12 +6,14 @@ import {
   HttpException,
   Logger,
   NotFoundException,
+  Optional,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
 import { ApiError, type ErrorCode } from '../api/api-error.js';
 import type { RoutedRequest } from '../api/caller.js';
 import { writeError } from './error-response.js';
+import { NotFoundPage } from './not-found-page.js';
 import { requestIdOf } from '../api/request-id.js';
 import { allowedMethods } from './router.js';
 
@@ -20,18 +22,28 @@ import { allowedMethods } from './router.js';
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger(ErrorFilter.name);
 
+  constructor(@Optional() private readonly page?: NotFoundPage) {}
+
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<Request & Partial<RoutedRequest>>();
     const response = http.getResponse<Response>();
     // Of what an operation throws, not found means what it says.
-    if (exception instanceof NotFoundException && !request.operation)
-      return answerUnrouted(request, response);
+    if (exception instanceof NotFoundException && !request.operation) {
+      if (!answerOtherMethod(request, response))
+        this.answer(new ApiError('route_not_found'), request, response);
+      return;
+    }
     // Answered already, when its time was over; setting a header after that fails.
     if (response.writableEnded) return;
     const error = toApiError(exception);
     if (error.status >= 500) this.report(error, response);
-    writeError(response, error);
+    this.answer(error, request, response);
+  }
+
+  private answer(error: ApiError, request: Request, response: Response): void {
+    if (error.code === 'route_not_found' && this.page?.isFor(request)) this.page.send(request, response);
+    else writeError(response, error);
   }
 
   private report(error: ApiError, response: Response): void {
@@ -67,13 +79,14 @@ function fromNest(exception: HttpException): ApiError {
   return new ApiError(code, exception.message, { status, cause: exception });
 }
 
-/** No handler took the request: its path is unknown, or known only with other methods. */
-function answerUnrouted(request: Request, response: Response): void {
+/** Whether no handler took the request because its path is known only with other methods; it is then answered. */
+function answerOtherMethod(request: Request, response: Response): boolean {
   const methods = allowedMethods(request);
-  if (methods.length === 0 || (methods.includes(request.method) && request.method !== 'OPTIONS'))
-    return writeError(response, new ApiError('route_not_found'));
+  const isOptions = request.method === 'OPTIONS';
+  if (methods.length === 0 || (methods.includes(request.method) && !isOptions)) return false;
   const headers = { Allow: methods.join(', ') };
   // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
-  if (request.method === 'OPTIONS') response.status(204).set(headers).end();
+  if (isOptions) response.status(204).set(headers).end();
   else writeError(response, new ApiError('method_not_allowed', undefined, { headers }));
+  return true;
 }

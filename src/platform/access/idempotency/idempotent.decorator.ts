@@ -102,7 +102,7 @@ export function Idempotent(): MethodDecorator {
     UseGuards(IdempotencyGuard),
     ApiHeader({
       name: HEADER,
-      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours.`,
+      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours ([guide](/guides/idempotency)).`,
       required: false,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     }),

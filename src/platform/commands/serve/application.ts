@@ -10,6 +10,7 @@ import type { Config } from '../../../config.js';
 import type { Log } from '../../telemetry/log.js';
 import { NestLogger } from '../../telemetry/nest-logger.js';
 import { serveDocument } from '../../docs/openapi/serve-document.js';
+import { serveGuides } from '../../docs/site/serve-guides.js';
 import { HEADER_NAMES } from '../../docs/openapi/headers.js';
 
 /** Builds the service on a migrated database, ready to listen. */
@@ -32,7 +33,7 @@ export async function createApplication(
   app.set('trust proxy', config.TRUST_PROXY);
   if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
   if (config.ROLE === 'worker') app.use(onlyProbes);
-  else serveDocument(app, config);
+  else serveGuides(app, config, serveDocument(app, config));
   await app.init();
   return app;
 }

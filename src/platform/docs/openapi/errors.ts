@@ -49,13 +49,15 @@ export function errorResponses(operation: Operation, facts: OperationFacts): Ope
   );
 }
 
+const CODE = 'Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each.';
+
 /** The specification's Error, exactly. */
 const ERROR = {
   type: 'object',
   additionalProperties: false,
   required: ['code', 'message', 'status'],
   properties: {
-    code: { $ref: '#/components/schemas/ErrorCode', description: 'Machine-readable error code.' },
+    code: { $ref: '#/components/schemas/ErrorCode', description: CODE },
     message: { type: 'string', description: 'Human-readable description.' },
     status: { type: 'integer', description: 'The HTTP status code of the response.' },
   },

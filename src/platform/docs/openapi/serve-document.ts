@@ -12,12 +12,16 @@ import { HERE } from './placed.js';
 /** Names by which a service is usually called; a document takes 200 kB in all its codings. */
 const ORIGINS = 8;
 
-/** Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time. */
-export function serveDocument(app: NestExpressApplication, config: Config): void {
+/**
+ * Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time.
+ * @returns the document, which is built when it is first needed
+ */
+export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));
   serve(app, 'json', () => JSON.stringify(build()));
   serve(app, 'yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+  return build;
 }
 
 function serve(app: NestExpressApplication, extension: string, write: () => string): void {

@@ -7,12 +7,21 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ApiError } from '../../api/api-error.js';
 import { StaticContent } from '../../server/static-content.js';
+import { escape } from './markdown.js';
 
 const OWN = fileURLToPath(new URL('./assets', import.meta.url));
 /** The files of Swagger UI's package that the page needs. */
 const SWAGGER_UI = ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) =>
   fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)),
 );
+const MINISEARCH = fileURLToPath(import.meta.resolve('minisearch'));
+
+/** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
+export interface Page {
+  readonly title: string;
+  readonly description: string;
+  readonly content: string;
+}
 
 /** For a year. The address of a file changes with its content. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
@@ -25,11 +34,12 @@ export class Assets {
   private readonly version: string;
 
   constructor() {
-    const own = readdirSync(OWN).map((name) => join(OWN, name));
+    const files = readdirSync(OWN).map((name) => join(OWN, name));
     const hash = createHash('sha256');
-    for (const path of [...own.toSorted(), ...SWAGGER_UI]) {
+    const named = [...files.toSorted(), ...SWAGGER_UI].map((path) => [basename(path), path] as const);
+    for (const [name, path] of [...named, ['minisearch.js', MINISEARCH] as const]) {
       hash.update(readFileSync(path));
-      this.contents.set(basename(path), new StaticContent(extname(path), () => this.read(path)));
+      this.contents.set(name, new StaticContent(extname(path), () => this.read(path)));
     }
     this.version = hash.digest('hex').slice(0, 16);
   }
@@ -49,11 +59,32 @@ export class Assets {
     return this.get(name).send(request, response, version === this.version ? FOR_EVER : 'no-cache');
   }
 
-  /** A file; in a page, the addresses of the others get their version. */
+  /**
+   * A page of the site around its content.
+   * @param root the way from its address to the root of the site, such as `../`
+   */
+  inShell({ title, description, content }: Page, root: string): string {
+    const parts: Record<string, string> = { title: escape(title), description: escape(description), content };
+    const page = own('page.html').replaceAll(
+      /<!-- (title|description|content) -->/g,
+      (_, name: string) => parts[name]!,
+    );
+    return this.placed(page, root);
+  }
+
+  /** A file of a page, or a page. */
   private async read(path: string): Promise<Buffer> {
     if (!path.endsWith('.html')) return readFile(path);
-    const page = await readFile(path, 'utf8');
-    return Buffer.from(page.replaceAll('"assets/', `"assets/${this.version}/`));
+    return Buffer.from(this.placed(await readFile(path, 'utf8'), ''));
+  }
+
+  /** A page with what stands above each, the root of the site in its addresses, and in those of files their version. */
+  private placed(page: string, root: string): string {
+    return page
+      .replace('<!-- bar -->', own('bar.html'))
+      .replaceAll('"~/assets/', `"${root}assets/${this.version}/`)
+      .replaceAll('"~/"', `"${root || './'}"`)
+      .replaceAll('"~/', `"${root}`);
   }
 
   /** @throws ApiError `route_not_found` */
@@ -62,4 +93,8 @@ export class Assets {
     if (!content) throw new ApiError('route_not_found');
     return content;
   }
+}
+
+function own(name: string): string {
+  return readFileSync(join(OWN, name), 'utf8');
 }

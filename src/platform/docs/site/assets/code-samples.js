@@ -11,6 +11,7 @@ export function codeSamples({ React }) {
     const [chosen, choose] = React.useState(preferred);
     const [isCopied, setCopied] = React.useState(false);
     const { source } = samples.find(({ label }) => label === chosen) ?? samples[0];
+    const needed = needs(source);
     const take = async () => {
       await copy(source);
       setCopied(true);
@@ -31,9 +32,12 @@ export function codeSamples({ React }) {
         h('fieldset', null, h('legend', null, 'Language'), samples.map(language)),
         h('button', { type: 'button', className: 'btn copy', onClick: take }, isCopied ? 'Copied' : 'Copy'),
       ),
+      needed.length > 0 && h('p', { className: 'needs' }, 'Set first: ', ...needed.flatMap(asCode), '.'),
       h('pre', { tabIndex: 0, 'aria-label': `${chosen} sample of ${id}` }, h('code', null, source)),
     );
   }
+
+  const asCode = (command, i) => [i > 0 && ', ', h('code', { key: command }, command)];
 
   const WithSamples = (Responses) => (props) => {
     const { path, method, specSelectors } = props;
@@ -47,6 +51,15 @@ export function codeSamples({ React }) {
     );
   };
   return { wrapComponents: { responses: WithSamples } };
+}
+
+/** The environment variables that samples read, and what they hold. */
+const VARIABLES = { API_KEY: 'your API key', EMAIL: 'the email of your account', PASSWORD: 'its password' };
+
+/** What the reader has to set before a sample works, in the shell in which it runs. */
+function needs(source) {
+  const used = Object.keys(VARIABLES).filter((name) => new RegExp(`\\b${name}\\b`).test(source));
+  return used.map((name) => `export ${name}='${VARIABLES[name]}'`);
 }
 
 /** A document without addresses of its own names this machine; the page knows where it really came from. */

@@ -11,6 +11,7 @@ import { keyHelp } from './key-help.js';
 import { takeLinkedKey } from './linked-key.js';
 import { fillInMade } from './made-ids.js';
 import { followAddress, navigation, openAddress } from './navigation.js';
+import { nextPage } from './next-page.js';
 import { outline } from './outline.js';
 import { visit } from './visit.js';
 
@@ -48,6 +49,7 @@ const ui = SwaggerUIBundle({
     errorResponses,
     codeSamples,
     errorTable,
+    nextPage,
     answers,
     authorizationDialog,
     accessibility,

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ERROR_CODES, type ErrorCode } from '../../api/api-error.js';
+import { adviceOn } from '../../api/error-advice.js';
+import { PERMISSIONS } from '../../api/permissions.js';
+import { idOf } from './markdown.js';
+
+/** The build keeps them beside the program, as they stand beside it in the repository. */
+const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
+
+/** A page that explains one thing. */
+export interface Guide {
+  /** The last part of its address. */
+  readonly name: string;
+  readonly title: string;
+  /** What it is about, in a line. */
+  readonly summary: string;
+  /** As it is shown: with the lists that the code has. */
+  readonly markdown: string;
+  /** What stands before the first of its parts. */
+  readonly opening: string;
+  readonly parts: readonly Part[];
+}
+
+/** What is under a heading of a guide. */
+interface Part {
+  readonly id: string;
+  readonly heading: string;
+  readonly text: string;
+}
+
+/** What the service says of its guides, and the guides in their order, both from `docs/guides`. */
+export function readGuides(): { intro: string; guides: Guide[] } {
+  const index = read('README');
+  const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;
+  const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
+  const guides = [...listed].map(([, title, name, summary]) =>
+    guide({ title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) }),
+  );
+  return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
+}
+
+function guide(listed: Pick<Guide, 'title' | 'name' | 'summary'>): Guide {
+  const markdown = filledIn(read(listed.name));
+  const [opening = '', ...parts] = markdown.split(/^## (?=.+$)/m);
+  return { ...listed, markdown, opening, parts: parts.map(toPart) };
+}
+
+function toPart(source: string): Part {
+  const [heading = '', ...rest] = source.split('\n');
+  return { id: idOf(heading), heading, text: rest.join('\n') };
+}
+
+function read(name: string): string {
+  return readFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), 'utf8');
+}
+
+/** Puts the lists of the code where a guide says in the repository in which file they are. */
+function filledIn(markdown: string): string {
+  return markdown.replaceAll(
+    /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs,
+    (_, list: 'codes' | 'permissions') => LISTS[list](),
+  );
+}
+
+const LISTS = {
+  codes: () =>
+    table(
+      ['Status', 'Code', 'Meaning', 'What to do'],
+      Object.entries(ERROR_CODES).map(([code, { status, meaning }]) => [
+        String(status),
+        `<span id="${code}">\`${code}\`</span>`,
+        meaning,
+        adviceOn(code as ErrorCode),
+      ]),
+    ),
+  permissions: () =>
+    table(
+      ['Permission', 'What it lets a key do'],
+      Object.entries(PERMISSIONS).map(([name, meaning]) => [`\`${name}\``, meaning]),
+    ),
+};
+
+function table(heads: string[], rows: string[][]): string {
+  return [heads, heads.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}

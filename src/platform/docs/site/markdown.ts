@@ -1,0 +1,81 @@
+import { Marked, type Tokens } from 'marked';
+
+/** The address that the samples have in the repository; a script of the page puts that of the service in its place. */
+const ORIGIN = 'http://localhost:3000';
+
+/** Where an operation stands in the reference, by its method and path: `docs#/pets/createPet` of `POST /pets`. */
+export type OperationLinks = ReadonlyMap<string, string>;
+
+/**
+ * Writes the Markdown of a guide as HTML. Headings get the ids that they have on GitHub, an operation and an address of
+ * the service become links, and guides link to each other without `.md`. In what it writes, `~/` is the root of the site.
+ */
+export function htmlOf(markdown: string, operations: OperationLinks): string {
+  const marked = new Marked({
+    renderer: {
+      heading({ depth, text, tokens }: Tokens.Heading) {
+        return heading(depth, text, this.parser.parseInline(tokens));
+      },
+      code: ({ text, lang }: Tokens.Code) => sample(text, lang),
+      codespan: ({ text }: Tokens.Codespan) => linked(text, operations),
+      link({ href, tokens }: Tokens.Link) {
+        const to = href.replace(/^([\w-]+)\.md\b/, '$1');
+        return `<a href="${escape(to)}">${this.parser.parseInline(tokens)}</a>`;
+      },
+    },
+  });
+  return marked.parse(markdown, { async: false });
+}
+
+function heading(depth: number, text: string, html: string): string {
+  if (depth === 1) return `<h1>${html}</h1>\n`;
+  const id = idOf(text);
+  const anchor = `<a class="anchor" href="#${id}" aria-label="Link to ${escape(text)}">#</a>`;
+  return `<h${depth} id="${id}">${html} ${anchor}</h${depth}>\n`;
+}
+
+/** Code in a text, which leads to the operation or the address that it names. */
+function linked(text: string, operations: OperationLinks): string {
+  const isAddress = /^\/(?:docs|guides|openapi\.\w+)$/.test(text);
+  const to = operations.get(text) ?? (isAddress ? text.slice(1) : undefined);
+  const code = `<code>${breakable(escape(text))}</code>`;
+  return to ? `<a href="~/${escape(to)}">${code}</a>` : code;
+}
+
+/** The id that GitHub gives a heading. */
+export function idOf(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+}
+
+const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
+
+/** A block of code with its comments in another colour, and the part in it that is the address of the service. */
+function sample(text: string, info = ''): string {
+  const [language = ''] = info.split(' ');
+  const [, title] = /title="([^"]+)"/.exec(info) ?? [];
+  const name = escape(title ?? NAMES[language] ?? 'Text');
+  const lines = escape(text)
+    .replaceAll(ORIGIN, `<span class="origin">${ORIGIN}</span>`)
+    .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
+  const kind = ['sh', 'js', 'text'].includes(language) ? ' class="to-copy"' : '';
+  const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;
+  return `<figure${kind}><figcaption>${name}</figcaption>${code}</figure>\n`;
+}
+
+/** Text as HTML. */
+export function escape(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+/** Lets a name go on in the next line after an underscore or a slash. */
+function breakable(text: string): string {
+  return text.replaceAll(/(?<=\w[_/])(?=\w)/g, '<wbr>');
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Config } from '../../../config.js';
+import { NotFoundPage } from '../../server/not-found-page.js';
+import { Assets, type Page } from './assets.js';
+import { pageHeaders } from './page-headers.js';
+
+const PAGE: Page = {
+  title: 'Not found',
+  description: 'There is nothing at this address.',
+  content: `<main class="lost" id="content">
+<h1>There is nothing at this address</h1>
+<p class="summary">It may have been mistyped. These are the ways in:</p>
+<ul class="cards">
+<li><a href="~/"><strong>Front door</strong></a><p>What the service does, and a first request.</p></li>
+<li><a href="~/guides"><strong>Guides</strong></a><p>Keys, pages, errors, webhooks: a two-minute read each.</p></li>
+<li><a href="~/docs"><strong>Reference</strong></a><p>Every operation, to read and to run.</p></li>
+</ul>
+<p>Programs get the same answer as JSON, with the code <a href="~/guides/errors#route_not_found"><code>route_not_found</code></a>.</p>
+</main>`,
+};
+
+/** Deeper addresses are asked for by programs that look for holes: theirs need not work behind a prefix. */
+const DEEPEST = 20;
+
+/** For a browser at an address that is unknown, and not one of the interface. */
+@Injectable()
+export class SiteNotFoundPage extends NotFoundPage {
+  constructor(
+    private readonly assets: Assets,
+    private readonly config: Config,
+  ) {
+    super();
+  }
+
+  isFor(request: Request): boolean {
+    const isInterface = /^\/v\d+(?:\/|$)/.test(request.path);
+    return request.method === 'GET' && !isInterface && request.accepts(['json', 'html']) === 'html';
+  }
+
+  send({ path }: Request, response: Response): void {
+    const depth = path.split('/').length - 2;
+    const root = depth > DEEPEST ? '/' : '../'.repeat(depth);
+    response.status(404).vary('Accept').set(pageHeaders(this.config));
+    response.type('html').send(this.assets.inShell(PAGE, root));
+  }
+}
