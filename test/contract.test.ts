@@ -19,6 +19,7 @@ import {
   exampleOf,
   inWorkingOrder,
   MadeIds,
+  examined,
   operations,
   type Placed,
   successOf,
@@ -139,8 +140,8 @@ async function running(one: Placed): Promise<Answer> {
 }
 
 describe('Every operation', () => {
-  const all = operations.map((one) => [one.operation.operationId, one] as const);
-  const provoked = operations.flatMap((one) =>
+  const all = examined.map((one) => [one.operation.operationId, one] as const);
+  const provoked = examined.flatMap((one) =>
     codesOf(one)
       .filter((code) => code in PROVOKED)
       .map((code) => [one.operation.operationId, code, one] as const),

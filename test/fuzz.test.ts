@@ -9,7 +9,14 @@ import {
   credentialsFor,
   expectError,
 } from './support/client.js';
-import { addressOf, document, holdAgainstDocument, operations, type Placed } from './support/contract.js';
+import {
+  addressOf,
+  document,
+  examined,
+  holdAgainstDocument,
+  operations,
+  type Placed,
+} from './support/contract.js';
 import { exchange, garbage, type RawAnswer } from './support/garbage.js';
 import { bodyOf, parameters, type Parts, pathOf, validParts } from './support/generate.js';
 import { nextOf } from './support/paging.js';
@@ -29,7 +36,7 @@ const REFUSALS = [
   'bad_request',
 ];
 const statusOf = (code: string) => document.components.examples[code].value.status as number;
-const all = operations.map((one) => [one.operation.operationId, one] as const);
+const all = examined.map((one) => [one.operation.operationId, one] as const);
 
 let service: Service;
 let key: string;

@@ -3,7 +3,7 @@ import { call, createAccount, type Credentials, expectError } from './support/cl
 import { ask, neededBy, requestsFor } from './support/authorization.js';
 import { Belongings } from './support/belongings.js';
 import { ALL, type Caller, callersOf, READING } from './support/callers.js';
-import { inWorkingOrder, operations, type Placed } from './support/contract.js';
+import { examined, inWorkingOrder, operations, type Placed } from './support/contract.js';
 import { Customer, times } from './support/customer.js';
 import { query, type Service, startService } from './support/service.js';
 
@@ -33,7 +33,7 @@ const limit = (id: number, permissions: string[] | null) =>
   query(service.databaseUrl, 'UPDATE accounts SET permissions = $2 WHERE id = $1', [id, permissions]);
 
 describe('Every operation', () => {
-  const closed = inWorkingOrder(operations).filter(({ operation }) => operation.security.length > 0);
+  const closed = inWorkingOrder(examined).filter(({ operation }) => operation.security.length > 0);
   const all = closed.map((one) => [one.operation.operationId, one] as const);
   /** Accounts, whose callers ask for what they have, and for what the next has. The last may only read any more. */
   let accounts: { has: Belongings; next: Belongings; callers: Caller[] }[];
@@ -76,8 +76,8 @@ describe('Every operation', () => {
     },
   );
 
-  test('has been asked for more than five thousand things', () => {
-    expect(asked).toBeGreaterThan(5_000);
+  test('has been asked for hundreds of things', () => {
+    expect(asked).toBeGreaterThan(200 * all.length);
   });
 
   const rowsOf = (one: Placed, ...all: Belongings[]) =>

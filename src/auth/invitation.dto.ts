@@ -2,10 +2,10 @@ import { Int64Field, TimestampField } from '../platform/api/fields.js';
 
 /** An invitation, as the commands show it. Its code is shown once, beside it. */
 export class InvitationDto {
-  @Int64Field({ description: 'Identifier of the invitation.' })
+  @Int64Field({ description: 'Identifier of the invitation.', example: 7 })
   id!: string;
 
-  @TimestampField({ description: 'When the invitation was created.' })
+  @TimestampField({ description: 'When the invitation was created.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
 
   @TimestampField({ description: 'When it expires; one without it does not expire.', optional: true })

@@ -87,7 +87,7 @@ export async function ask(service: Service, request: Request): Promise<string[]>
     ...caller.options,
     body: await bodyFor(request, isTaken),
   });
-  has.learn(answer);
+  has.learn(one, answer);
   const what = `${caller.name} for ${target} ${JSON.stringify(choice?.body ?? '')}`;
   const told = next.toldBy(one, answer).map((secret) => `${what} was told ${secret}`);
   if (isAs(rule, answer)) return told;

@@ -66,7 +66,7 @@ export class Belongings {
   async bodyFor(one: Placed): Promise<Record<string, unknown> | undefined> {
     const example = exampleOf(one) as Record<string, unknown> | undefined;
     if (!example) return undefined;
-    const mark = `${word()}-${makesShared(one) && !this.isOwned(one) ? '' : this.mark}`;
+    const mark = `${word()}-${opensWithKey(one) && !this.isOwned(one) ? '' : this.mark}`;
     const body = { ...example };
     for (const [name, { type, format }] of Object.entries(bodySchema(one)!.properties!)) {
       if (!(name in example)) continue;
@@ -79,8 +79,8 @@ export class Belongings {
   }
 
   /** Takes the email that the account has from now on, if an answer to its owner says so. */
-  learn({ status, body }: Answer): void {
-    if (status === 200 && body.email) this.account.email = body.email;
+  learn(one: Placed, { status, body }: Answer): void {
+    if (status === 200 && body.email && !opensWithKey(one)) this.account.email = body.email;
   }
 
   /** What an answer to somebody else tells of this account. */
@@ -101,4 +101,4 @@ export class Belongings {
   }
 }
 
-const makesShared = ({ operation }: Placed) => operation.security.some((one) => 'bearerAuth' in one);
+const opensWithKey = ({ operation }: Placed) => operation.security.some((one) => 'bearerAuth' in one);

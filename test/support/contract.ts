@@ -54,6 +54,12 @@ export const operations: Placed[] = Object.entries(
 );
 
 /**
+ * Those that are tried one by one: all, or in a checkout with features that were added, those whose path fits OPERATIONS.
+ * The others are tried where nothing was added.
+ */
+export const examined = operations.filter(({ path }) => new RegExp(process.env.OPERATIONS ?? '').test(path));
+
+/**
  * The operations in an order in which the example of each finds what it names: tag by tag, in each first what adds, then
  * what lists, fetches and changes. What deletes comes at the end, the last tag first, as its rows may refer to earlier ones.
  */
