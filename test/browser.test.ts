@@ -27,7 +27,15 @@ if (!executablePath)
   console.warn('No Chromium found, so Swagger UI is not tested: name one in CHROMIUM_PATH.');
 
 // What the browser would fetch of its own accord must not pass for a request of the page.
-const ARGS = ['disable-gpu', 'force-prefers-reduced-motion', 'disable-smooth-scrolling', 'disable-quic', 'disable-component-update', 'disable-sync', 'no-first-run'];
+const ARGS = [
+  'disable-gpu',
+  'force-prefers-reduced-motion',
+  'disable-smooth-scrolling',
+  'disable-quic',
+  'disable-component-update',
+  'disable-sync',
+  'no-first-run',
+];
 
 // Swagger UI takes half a second of computing for each operation that is opened.
 const SLOW = 240_000;
