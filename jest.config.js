@@ -2,8 +2,8 @@
 export default {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // `npm run test:faults` runs these.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/faults/'],
+  // `npm run test:faults` and `npm run test:modules` run these.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/faults/', '<rootDir>/test/modules/'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],

@@ -4,8 +4,15 @@ import { Checkout } from './support/checkout.js';
 import { expectToPass } from './support/expect-to-pass.js';
 import { ROOT } from './support/npm.js';
 
-/** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['contract', 'house', 'permissions', 'migrations', 'clients', 'plans', 'fuzz', 'openapi'];
+/** Files of tests that hold for whatever a module adds. `npm run test:modules` runs all of them; they take minutes. */
+const OTHERS = [
+  'house',
+  'migrations',
+  'openapi',
+  ...('isThorough' in globalThis
+    ? ['contract', 'permissions', 'samples', 'clients', 'plans', 'fuzz', 'dto']
+    : []),
+];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const filesOf = (folder: string) =>

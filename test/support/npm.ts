@@ -45,12 +45,15 @@ export interface Ended {
   stderr: string;
 }
 
+const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+const SURROUNDINGS = { PATH, HOME, NODE_COMPILE_CACHE };
+
 /** Runs a program of Node to its end, with no more of the environment of this process than it needs. */
 export function runNode(
   args: string[],
   { env = {}, input = '', cwd = ROOT }: { env?: Environment; input?: string; cwd?: string } = {},
 ): Promise<Ended> {
-  const all = { PATH: process.env.PATH, HOME: process.env.HOME, ...env };
+  const all = { ...SURROUNDINGS, ...env };
   return new Promise((resolve) => {
     const options = { cwd, env: all, maxBuffer: 2 ** 26 };
     const { stdin } = execFile(process.execPath, args, options, (error, stdout, stderr) =>
@@ -70,7 +73,7 @@ export class Run {
   private readonly process: ChildProcess;
 
   constructor(program: string, args: string[], env: Environment, cwd = ROOT) {
-    const all = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env };
+    const all = { ...SURROUNDINGS, PORT: '0', ...env };
     this.process = spawn(program, args, { cwd, env: all, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     this.process.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));

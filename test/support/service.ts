@@ -24,6 +24,7 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       PORT: '0',
       HOST: '127.0.0.1',
       AUTH_LIMIT_PER_MINUTE: '0',

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Checkout } from './support/checkout.js';
-import { expectToPass } from './support/expect-to-pass.js';
-import { ROOT } from './support/npm.js';
+import { Checkout } from '../support/checkout.js';
+import { expectToPass } from '../support/expect-to-pass.js';
+import { ROOT } from '../support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['house', 'openapi'];
+const OTHERS = ['house', 'migrations', 'samples', 'plans', 'fuzz', 'openapi'];
 
 /** What a team adds elsewhere: the file, the place before which it stands, and the lines. */
 const LINES: [file: string, before: string, lines: string[]][] = [
