@@ -61,7 +61,9 @@ export class Customer {
 
   /** A new order for a new animal, brought to a status. */
   async orderAt(status: OrderStatus): Promise<Order> {
-    let { body } = await this.place(await this.addPet('available'));
+    const placed = await this.place(await this.addPet('available'));
+    if (placed.status !== 201) throw new Error(`No order was placed: ${placed.text}`);
+    let { body } = placed;
     for (const step of WAYS[status]) ({ body } = await this.move(body.id, step));
     return body;
   }
@@ -69,7 +71,9 @@ export class Customer {
   /** The id of a new animal. */
   async addPet(status?: string): Promise<number> {
     const body = { name: 'Rex', categoryId: 1, status };
-    return (await call(this.service, 'POST', '/v1/pets', { key: this.key, body })).body.id;
+    const answer = await call(this.service, 'POST', '/v1/pets', { key: this.key, body });
+    if (answer.status !== 201) throw new Error(`No animal was added: ${answer.text}`);
+    return answer.body.id;
   }
 
   async petStatus(id: number): Promise<string | undefined> {
