@@ -40,6 +40,9 @@ const ARGS = [
 // Swagger UI takes half a second of computing for each operation that is opened.
 const SLOW = 240_000;
 
+/** Half a minute of computing each: `npm run test:long` runs these too. */
+const longTest = 'isThorough' in globalThis ? test : test.skip;
+
 /** A page that is open, and what went wrong on it. */
 interface Visit {
   page: Page;
@@ -144,7 +147,7 @@ let first: Visit;
     expect(found).toEqual(new Set([undefined, 'beta', 'experimental']));
   });
 
-  test(
+  longTest(
     'shows every operation and schema without an error',
     async () => {
       const { page, troubles } = await visit();
@@ -165,7 +168,7 @@ let first: Visit;
     SLOW,
   );
 
-  test(
+  longTest(
     'answers the examples as they stand, with the demo key, and enters the ids of what is made',
     async () => {
       const { page, troubles } = await visit();
@@ -307,7 +310,7 @@ let first: Visit;
     });
   });
 
-  test(
+  longTest(
     'leads from a new account to a key, and with it through the store',
     async () => {
       const { page, troubles } = await visit({ on: hosted });
@@ -361,7 +364,7 @@ let first: Visit;
     SLOW,
   );
 
-  test(
+  longTest(
     'says how to go on where an email has an account, or a password is wrong',
     async () => {
       const { page } = await visit({ on: hosted });
@@ -383,7 +386,7 @@ let first: Visit;
     SLOW,
   );
 
-  test(
+  longTest(
     'drops a key that is refused, and remembers one in its tab past a reload',
     async () => {
       const { page } = await visit({ on: hosted });
@@ -492,7 +495,7 @@ let first: Visit;
     }
   });
 
-  test(
+  longTest(
     'opens what its address names, also where that changes',
     async () => {
       const { page, troubles } = await visit();
@@ -619,7 +622,7 @@ let first: Visit;
     await page.emulateMedia({ forcedColors: 'none' });
   });
 
-  test.each([
+  longTest.each([
     ['light', 1280],
     ['dark', 390],
   ] as const)(

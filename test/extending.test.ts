@@ -4,7 +4,7 @@ import { Checkout } from './support/checkout.js';
 import { expectToPass } from './support/expect-to-pass.js';
 import { ROOT } from './support/npm.js';
 
-/** Files of tests that hold for whatever a module adds. `npm run test:modules` runs all of them; they take minutes. */
+/** Files of tests that hold for whatever a module adds. `npm run test:long` runs all of them; they take minutes. */
 const OTHERS = [
   'house',
   'migrations',

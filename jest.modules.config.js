@@ -1,9 +1,0 @@
-import base from './jest.config.js';
-
-/** Copies of this checkout with modules, and all that holds for these: minutes. @type {import('jest').Config} */
-export default {
-  ...base,
-  testMatch: ['<rootDir>/test/modules/*.test.ts', '<rootDir>/test/extending.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/'],
-  globals: { isThorough: true },
-};
