@@ -1,18 +1,19 @@
 import { DatabaseError } from 'pg';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import type { ForeignKeyMetadata } from 'typeorm/metadata/ForeignKeyMetadata.js';
-import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
-import { selectMissing } from './sql.js';
+import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
+import { insertPossible } from './sql.js';
 import type { Statements } from './statements.js';
+import type { Outcome } from './together.js';
 
 /** SQLSTATE `foreign_key_violation`. */
 const FOREIGN_KEY_VIOLATION = '23503';
-/** For so many milliseconds after a batch was refused for a reference, others are looked through before they are sent. */
+/** For so many milliseconds after a batch was refused for a reference, others are looked through as they are inserted. */
 const SUSPICION_MS = 1_000;
 
 /**
- * Finds the rows of a batch that refer to rows which are not there, so that the others are inserted without them: one
- * client that sends wrong references costs the others one more statement, not one for each of its rows.
+ * Inserts the rows of a batch without those that refer to rows which are not there, by the same statement: what one client
+ * sends wrong references for, the others do not wait for.
  */
 export class MissingReferences {
   private readonly references: readonly ForeignKeyMetadata[];
@@ -32,35 +33,51 @@ export class MissingReferences {
     );
   }
 
-  /** Whether batches are to be looked through first: one was refused just now. */
+  /** Whether batches are to be inserted in this way: one was refused just now. */
   get areSuspected(): boolean {
     return performance.now() < this.suspiciousUntil;
+  }
+
+  /** Whether rows with values for these columns can have such references. */
+  areIn(given: readonly ShapeColumn[]): boolean {
+    return this.among(given).length > 0;
   }
 
   /** Takes the refusal of a batch; returns whether looking it through can help. */
   suspect(error: unknown): boolean {
     const { code } = (error instanceof QueryFailedError ? error.driverError : {}) as { code?: string };
-    if (code !== FOREIGN_KEY_VIOLATION || this.references.length === 0) return false;
+    if (code !== FOREIGN_KEY_VIOLATION) return false;
     this.suspiciousUntil = performance.now() + SUSPICION_MS;
     return true;
   }
 
-  /** The errors of those rows that PostgreSQL would refuse, by their places. */
-  async find(
+  /** Inserts the rows of a batch that PostgreSQL takes; the others have the error that it would have thrown. */
+  async insert(
     manager: EntityManager,
     given: readonly ShapeColumn[],
     rows: readonly Row[],
-  ): Promise<Map<number, QueryFailedError>> {
-    const used = this.references.filter(({ columns }) =>
+  ): Promise<Outcome<Row>[]> {
+    const { shape, statements } = this;
+    const used = this.among(given);
+    const name = `insert possible ${namesOf(given)}`;
+    const statement = statements.once(name, () => insertPossible(shape, given, used));
+    const answer = await statements.run(manager, statement, valuesOf(given, rows));
+    shape.requireAll(rows, answer);
+    const left = answer.filter(([place]) => place !== null);
+    const errors = new Map(left.map(([place, which]) => [Number(place), this.errorOf(used[Number(which)]!)]));
+    const stored = answer.values();
+    return rows.map((_row, i) => {
+      const reason = errors.get(i + 1);
+      return reason
+        ? { status: 'rejected', reason }
+        : { status: 'fulfilled', value: stored.next().value!.slice(2) };
+    });
+  }
+
+  private among(given: readonly ShapeColumn[]): ForeignKeyMetadata[] {
+    return this.references.filter(({ columns }) =>
       given.includes(this.shape.column(columns[0]!.propertyName)),
     );
-    if (used.length === 0) return new Map();
-    const columns = used.map((one) => this.shape.column(one.columns[0]!.propertyName));
-    const name = `missing references of ${namesOf(columns)}`;
-    const statement = this.statements.once(name, () => selectMissing(columns, used));
-    const lists = columns.map((column) => rows.map((row) => row[given.indexOf(column)]));
-    const missing = await this.statements.run(manager, statement, lists);
-    return new Map(missing.map(([place, which]) => [Number(place) - 1, this.errorOf(used[Number(which)]!)]));
   }
 
   /** The error that PostgreSQL itself would have thrown. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Together, made, type Outcome } from './together.js';
 import { MissingReferences } from './missing-references.js';
-import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
+import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { insertMany, insertOne } from './sql.js';
 import type { Statements } from './statements.js';
 
@@ -31,10 +31,8 @@ export class PreparedInserts {
     const statement = isOne
       ? statements.once(`insert ${namesOf(given)}`, () => insertOne(shape, given))
       : statements.once(`insert many ${namesOf(given)}`, () => insertMany(shape, given));
-    const lists = isOne ? rows[0]! : given.map((_column, i) => rows.map((row) => row[i]));
-    const stored = await statements.run(manager, statement, lists);
-    // A trigger or a rule of the table has left some out, and nothing tells which.
-    if (stored.length !== rows.length) throw new Error(`${shape.table} has not taken every row`);
+    const stored = await statements.run(manager, statement, isOne ? rows[0]! : valuesOf(given, rows));
+    shape.requireAll(rows, stored);
     return stored;
   }
 
@@ -45,21 +43,15 @@ export class PreparedInserts {
     rows: Row[],
   ): Promise<Outcome<Row>[]> {
     const { missing } = this;
-    if (rows.length === 1) return made(await this.all(manager, given, rows));
-    if (!missing.areSuspected) {
+    const canLookThrough = rows.length > 1 && missing.areIn(given);
+    if (!canLookThrough || !missing.areSuspected) {
       try {
         return made(await this.all(manager, given, rows));
       } catch (error) {
-        if (!missing.suspect(error)) throw error;
+        if (!missing.suspect(error) || !canLookThrough) throw error;
       }
     }
-    const errors = await missing.find(manager, given, rows);
-    const others = rows.filter((_row, i) => !errors.has(i));
-    const inserted = others.length > 0 ? (await this.all(manager, given, others)).values() : [].values();
-    return rows.map((_row, i) => {
-      const reason = errors.get(i);
-      return reason ? { status: 'rejected', reason } : { status: 'fulfilled', value: inserted.next().value! };
-    });
+    return missing.insert(manager, given, rows);
   }
 
   private batch(given: readonly ShapeColumn[]): Together<Row, Row> {

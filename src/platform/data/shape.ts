@@ -82,6 +82,11 @@ export class Shape {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
   }
 
+  /** @throws Error if a trigger or a rule of the table has left out rows of a statement: nothing tells which */
+  requireAll(rows: readonly Row[], answered: readonly Row[]): void {
+    if (answered.length !== rows.length) throw new Error(`${this.table} has not taken every row`);
+  }
+
   /** A row that was read as an instance of its entity. */
   hydrate(row: readonly unknown[]): ObjectLiteral {
     const item = new this.create();
@@ -115,4 +120,9 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
 /** The properties of columns, by which their statements are told apart. */
 export function namesOf(columns: readonly ShapeColumn[]): string {
   return columns.map(({ property }) => property).join();
+}
+
+/** The list of each column's values in some rows. */
+export function valuesOf(columns: readonly ShapeColumn[], rows: readonly Row[]): unknown[][] {
+  return columns.map((_column, i) => rows.map((row) => row[i]));
 }

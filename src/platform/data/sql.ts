@@ -25,25 +25,30 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
  * returned in the order in which they were inserted, on which TypeORM relies for its own inserts of many too.
  */
 export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string {
-  const lists = given.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
-  const items = given.map((_column, i) => `v${i + 1}`).join(', ');
+  const { lists, items } = listsOf(given);
   return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n RETURNING ${names(shape.selected)}`;
 }
 
-/** The places of those values, in lists of one for each of some references, that refer to no row; and which reference. */
-export function selectMissing(
-  columns: readonly ShapeColumn[],
+/**
+ * The same, but without the rows that refer to none. The stored ones come first, after two nulls each; then, for each row
+ * that was left out, its place and which of the references it was.
+ */
+export function insertPossible(
+  shape: Shape,
+  given: readonly ShapeColumn[],
   references: readonly ForeignKeyMetadata[],
 ): string {
-  const lists = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
-  const items = columns.map((_column, i) => `v${i + 1}`).join(', ');
-  const cases = references.map(({ referencedColumns, referencedEntityMetadata }, i) => {
-    const [column] = referencedColumns;
-    const found = `SELECT FROM ${tableOf(referencedEntityMetadata)} WHERE ${quoted(column!.databaseName, referencedEntityMetadata)} = v${i + 1}`;
-    return `WHEN v${i + 1} IS NOT NULL AND NOT EXISTS (${found}) THEN ${i}`;
+  const { lists, items } = listsOf(given);
+  const cases = references.map(({ columns, referencedColumns, referencedEntityMetadata }, i) => {
+    const value = `v${given.indexOf(shape.column(columns[0]!.propertyName)) + 1}`;
+    const column = quoted(referencedColumns[0]!.databaseName, referencedEntityMetadata);
+    const found = `SELECT FROM ${tableOf(referencedEntityMetadata)} WHERE ${column} = ${value}`;
+    return `WHEN ${value} IS NOT NULL AND NOT EXISTS (${found}) THEN ${i}`;
   });
-  const looked = `SELECT n, CASE ${cases.join(' ')} END AS which FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n)`;
-  return `SELECT n, which FROM (${looked}) AS looked WHERE which IS NOT NULL`;
+  const looked = `SELECT *, CASE ${cases.join(' ')} END AS which FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n)`;
+  const stored = `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM looked WHERE which IS NULL ORDER BY n RETURNING ${names(shape.selected)}`;
+  const left = `SELECT n, which${', NULL'.repeat(shape.selected.length)} FROM looked WHERE which IS NOT NULL`;
+  return `WITH looked AS MATERIALIZED (${looked}), stored AS (${stored}) SELECT NULL::bigint, NULL::integer, * FROM stored UNION ALL ${left}`;
 }
 
 /** Sets columns of the rows with the values of others, each a single one or, if it is in `among`, one of a list. */
@@ -80,6 +85,14 @@ export function select(shape: Shape, conditions: readonly string[], more: readon
   const all = shape.living ? [...conditions, shape.living] : conditions;
   const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
   return `SELECT ${[names(shape.selected), ...more].join(', ')} FROM ${shape.table}${where}`;
+}
+
+/** A parameter with a list of values for each of some columns, and names for these. */
+function listsOf(columns: readonly ShapeColumn[]) {
+  return {
+    lists: columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', '),
+    items: columns.map((_column, i) => `v${i + 1}`).join(', '),
+  };
 }
 
 function equals({ sql }: ShapeColumn, i: number): string {
