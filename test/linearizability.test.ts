@@ -52,8 +52,10 @@ class Clients {
     return { status, item: content as Item, items: content as Item[] };
   }
 
-  get(path: string): Promise<Answer> {
-    return this.send({ path: `/v1${path}` });
+  /** A busy machine may bring a 503, which says nothing: then the client asks again. */
+  async get(path: string): Promise<Answer> {
+    const answer = await this.send({ path: `/v1${path}` });
+    return answer.status === 503 ? this.get(path) : answer;
   }
 
   async addPet(status: string): Promise<number> {

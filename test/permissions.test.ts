@@ -147,6 +147,9 @@ describe('The permissions of a key', () => {
     const message = expectError(await create(['pets:read', 'pets:write'], owner), 403, 'permission_denied');
     expect(message).toContain('`pets:write`');
     expectError(await create(['pets:write', 'pets:write'], owner), 400, 'validation_failed');
+    const { body: made } = await create(['pets:read'], owner);
+    const more = { account: owner, body: { permissions: ['pets:read', 'pets:write'] } };
+    expectError(await call(service, 'PATCH', `/v1/api-keys/${made.id}`, more), 403, 'permission_denied');
   });
 
   test('count at once where they were changed, to fewer and to more', async () => {
@@ -187,13 +190,11 @@ describe('Another instance refuses a key within a second of the answer', () => {
   ])('that %s', async (_what, take) => {
     const late = await times(6, async () => {
       const owner = await createAccount(service);
-      const one = { owner, ...(await create(undefined, owner)).body };
-      const isAccepted = async () => {
-        const { status } = await call(other, 'GET', '/v1/pets?limit=1', { key: one.key });
-        expect([200, 401, 403]).toContain(status);
-        return status === 200;
-      };
-      return acceptedAfter(isAccepted, () => take(one));
+      const made = await create(undefined, owner);
+      expect(made.status).toBe(201);
+      const one: Owned = { owner, ...made.body };
+      const ask = async () => (await call(other, 'GET', '/v1/pets?limit=1', { key: one.key })).status;
+      return acceptedAfter(ask, () => take(one));
     });
     expect(Math.max(...late)).toBeLessThan(1_000);
   });
@@ -205,16 +206,22 @@ describe('Another instance refuses a key within a second of the answer', () => {
     await sleep(expiresAt - Date.now());
   }
 
-  /** Milliseconds after a change in which the last request began that was accepted. They are sent all the time. */
-  async function acceptedAfter(isAccepted: () => Promise<boolean>, take: () => Promise<unknown>) {
-    expect(await isAccepted()).toBe(true);
+  /**
+   * Milliseconds after a change in which the last request began that was accepted. They are sent all the time, until one
+   * is refused: a 503, which a busy machine may bring, says nothing of the key.
+   */
+  async function acceptedAfter(ask: () => Promise<number>, take: () => Promise<unknown>) {
     let taken = Infinity;
+    let taking: Promise<unknown> | undefined;
     let last = 0;
-    const taking = take().finally(() => (taken = Date.now()));
-    for (let begun = Date.now(); last < 5_000 && (await isAccepted()); begun = Date.now()) {
-      last = Math.max(last, begun - taken);
-      await sleep(25);
+    for (let status = 0; last < 5_000 && status !== 401 && status !== 403; await sleep(25)) {
+      const begun = Date.now();
+      status = await ask();
+      if (status === 200) last = Math.max(last, begun - taken);
+      else expect([401, 403, 503]).toContain(status);
+      if (status === 200) taking ??= take().finally(() => (taken = Date.now()));
     }
+    expect(taking).toBeDefined();
     await taking;
     return last;
   }

@@ -68,6 +68,7 @@ async function shop(instances: () => Service[], isOver: () => boolean, key: stri
     await tell('GET', '/pets?status=pending');
     await tell('GET', '/store/orders');
     tally.messages.push((await tell('POST', '/messages', { message: 'Is Luna still there?' })).id);
+    await sleep(25);
   }
   return tally;
 }
