@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { Client } from 'pg';
@@ -246,6 +247,19 @@ describe('A failing database', () => {
       [keyed['Idempotency-Key']],
     )) as [{ pets: number }];
     expect(pets).toBe(1);
+    await other.stop();
+    proxy.stop();
+  });
+
+  test('that falls silent to connections which were idle for a while is connected to anew', async () => {
+    const proxy = await Proxy.start(service.databaseUrl);
+    const other = await startService({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '2' });
+    const own = await createKey(service);
+    const list = () => call(other, 'GET', '/v1/pets', { key: own });
+    expect((await list()).status).toBe(200);
+    await sleep(2_000);
+    proxy.strand();
+    await eventually(async () => (await list()).status === 200);
     await other.stop();
     proxy.stop();
   });

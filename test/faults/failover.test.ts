@@ -43,11 +43,11 @@ async function waitForStandby({ url }: DatabaseServer): Promise<void> {
   await eventually(async () => (await query(url, sql)).length === 1);
 }
 
-/** Seconds between the last acknowledgement before a moment and the first after it. */
-function pauseAt(moment: number, acknowledged: Outcome[]): number {
-  const times = acknowledged.map(({ ended }) => ended);
-  const last = Math.max(...times.filter((time) => time <= moment));
-  return (Math.min(...times.filter((time) => time > moment)) - last) / 1_000;
+/** The longest time without an acknowledgement from a moment on, in seconds. */
+function pauseFrom(moment: number, acknowledged: Outcome[]): number {
+  const times = acknowledged.map(({ ended }) => ended).toSorted((a, b) => a - b);
+  const gaps = times.flatMap((time, i) => (i > 0 && time > moment ? [time - times[i - 1]!] : []));
+  return Math.max(...gaps) / 1_000;
 }
 
 /** Sessions of the service on a server, but for older ones that are stuck: they wait for a standby for ever. */
@@ -96,7 +96,7 @@ test.each([
     await eventually(() => load.acknowledged.length > rejoined + CLIENTS);
     await load.stop();
     const { outcomes, acknowledged } = load;
-    const pause = pauseAt(begun, acknowledged);
+    const pause = pauseFrom(begun, acknowledged);
     const missing = await countMissing(standby.url, acknowledged);
     record({
       fault: `Primary ${how}, standby promoted after ${NOTICE_MS / 1_000} s`,

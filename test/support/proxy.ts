@@ -26,6 +26,11 @@ export class Proxy {
 
   swallow(): void {
     this.isSwallowing = true;
+    this.strand();
+  }
+
+  /** Swallows only what those that are connected now send. */
+  strand(): void {
     for (const socket of this.sockets) socket.pause();
   }
 

@@ -26,21 +26,29 @@ export class DeadlineClient extends HostClient {
     return super.query(...args);
   }) as HostClient['query'];
   private isGathering = false;
+  /** Whether the time of silence is measured. A socket tells once that nothing happens, and then never again. */
+  private isMeasured = false;
 
   /** @param silenceMs how long the server may stay silent while a statement runs */
-  constructor(config?: string | ClientConfig, silenceMs = TIMEOUTS.silence) {
+  constructor(
+    config?: string | ClientConfig,
+    private readonly silenceMs = TIMEOUTS.silence,
+  ) {
     super(config);
-    const client = this as unknown as Internals;
-    client.pipeline = true;
-    client.connection.stream.setTimeout(silenceMs, () => {
-      if (!client.readyForQuery) this.terminate('the database has fallen silent');
-    });
+    (this as unknown as Internals).pipeline = true;
   }
+
+  private readonly fellSilent = (): void => {
+    this.isMeasured = false;
+    if (!(this as unknown as Internals).readyForQuery) this.terminate('the database has fallen silent');
+  };
 
   private gather(): void {
     if (this.isGathering) return;
     this.isGathering = true;
     const { stream } = (this as unknown as Internals).connection;
+    if (!this.isMeasured) stream.setTimeout(this.silenceMs, this.fellSilent);
+    this.isMeasured = true;
     stream.cork();
     process.nextTick(() => {
       this.isGathering = false;

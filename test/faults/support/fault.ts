@@ -29,13 +29,16 @@ export interface Observed {
   during: Outcome[];
   acknowledged: Outcome[];
   live: Outcome[];
-  /** Readiness, and reads of another table, while the fault lasted. */
+  /** Readiness, from when it is not an earlier answer any more, and reads of another table, while the fault lasted. */
   ready: Outcome[];
   reads: Outcome[];
   slowestMs: number;
   /** Seconds from the database's return to the last answer that was not yet a success. */
   recoveredS: number;
 }
+
+/** Milliseconds for which the service gives an answer about its readiness again. */
+const READY_KEPT_MS = 1_000;
 
 /** Puts the service under write load, lets a fault come and go, and returns what the clients saw. */
 export async function observe(service: Service, key: string, fault: Fault): Promise<Observed> {
@@ -60,7 +63,7 @@ export async function observe(service: Service, key: string, fault: Fault): Prom
     during: load.outcomes.filter(within),
     acknowledged: load.acknowledged,
     live: live.outcomes,
-    ready: ready.outcomes.filter(within),
+    ready: ready.outcomes.filter((one) => within(one) && one.begun > begun + READY_KEPT_MS),
     reads: reads.outcomes.filter(within),
     slowestMs: Math.round(Math.max(...all.map(durationOf))),
     recoveredS: Math.max(0, ...failed.map((one) => one.ended - back)) / 1_000,
