@@ -38,7 +38,9 @@ function parseField(text: string): Spec {
   if (!name || !kind)
     refuse(`"${text}" is no field: write name:kind, such as price:money or note?:text(1000).`);
   if (TAKEN.has(name) || TAKEN.has(name.toLowerCase()) || !isIdentifier(name))
-    refuse(`A field cannot be named ${name}.`);
+    refuse(
+      `A field cannot be named ${name}, a word of SQL, JavaScript or the platform. Call it ${name}Day, or the like.`,
+    );
   return { name, optional: optional === '?', kind, args };
 }
 

@@ -9,9 +9,9 @@ import type { Service } from './service.js';
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;
 type Target = (typeof TARGETS)[number];
 
-/** A body whose value decides which of the permissions of its operation is needed, and what comes of it. */
+/** A body whose value decides which of the permissions of its operation is needed, and what comes of it; or only that. */
 interface Choice {
-  body: Record<string, unknown>;
+  body?: Record<string, unknown>;
   needs: string;
   status: number;
 }

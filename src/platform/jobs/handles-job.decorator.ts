@@ -16,7 +16,7 @@ type Handler = (payload: any, job: Job) => Promise<unknown>;
  * @throws JobError (by the method) to decide what comes next
  */
 export function HandlesJob(name: string, options: Options = {}) {
-  return (_prototype: object, _method: string, { value }: TypedPropertyDescriptor<Handler>): void => {
+  return (_prototype: object, _method: string, { value }: { value?: Handler }): void => {
     Reflect.defineMetadata(HANDLES_JOB, { ...DEFAULTS, ...options, name }, value!);
   };
 }
