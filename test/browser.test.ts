@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   type Browser,
   type BrowserContextOptions,
@@ -13,8 +15,11 @@ import {
 } from 'playwright-core';
 import { call } from './support/client.js';
 import { document, operations } from './support/contract.js';
+import { hasRequests, LANGUAGES } from './support/languages.js';
 import { eventually } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
+
+const run = promisify(execFile);
 
 const PATHS = [
   process.env.CHROMIUM_PATH,
@@ -446,21 +451,44 @@ let first: Visit;
     expect(sent).toEqual([`${service.url}/v1/pets/${beyond}`, body]);
   });
 
-  test('shows code samples with its own address, and copies them', async () => {
+  test('shows samples of what its fields hold, with the key masked, which run as they are copied', async () => {
     const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const panel = panelOf(page, 'createPet');
     await panel.locator('.opblock-summary-control').click();
-    const { operation } = operations.find((one) => one.operation.operationId === 'createPet')!;
+    const name = `O'Brien's "Rex" \\ $HOME \`id\` ü`;
+    await panel.locator('textarea').fill(JSON.stringify({ name, categoryId: 3, status: 'sold' }));
+    for (const [label, command] of Object.entries(LANGUAGES)) {
+      await panel.locator('tr[data-param-name=Idempotency-Key] input').fill(`it's-${label}`);
+      await panel.locator('.code-samples label', { hasText: label }).click();
+      await panel.locator('.code-samples .copy').click();
+      await panel.locator('.code-samples .copy', { hasText: 'Copied' }).waitFor();
+      const shown = await panel.locator('.code-samples pre').textContent();
+      expect(shown).toContain(`Bearer ${demoKey.slice(0, 12)}…`);
+      const copied: string = await page.evaluate('navigator.clipboard.readText()');
+      expect(copied.replace(demoKey, `${demoKey.slice(0, 12)}…`)).toBe(shown);
+      if (label === 'Python' && !hasRequests) continue;
+      const { stdout } = await run(...command(copied), { env: { PATH: process.env.PATH } });
+      expect(stdout).toMatch(/O.+Brien.+Rex/);
+    }
+    const { body } = await call(service, 'GET', '/v1/pets?categoryId=3&status=sold', { key: demoKey });
+    const made = (body as { name: string }[]).map((pet) => pet.name);
+    expect(made).toEqual(Array(hasRequests ? 3 : 2).fill(name));
+  });
+
+  test('shows samples with its own address, and what has to be set before they run', async () => {
+    const { page } = await visit({ on: hosted });
+    const panel = panelOf(page, 'getPet');
+    await panel.locator('.opblock-summary-control').click();
+    const { operation } = operations.find((one) => one.operation.operationId === 'getPet')!;
     const samples = operation['x-codeSamples'] as { label: string; source: string }[];
     expect(await panel.locator('.needs').textContent()).toBe("Set first: export API_KEY='your API key'.");
     for (const { label, source } of samples) {
       await panel.locator('.code-samples label', { hasText: label }).click();
-      await panel.locator('.code-samples .copy').click();
-      await panel.locator('.code-samples .copy', { hasText: 'Copied' }).waitFor();
-      const expected = source.replace('http://localhost:3000', service.url);
+      const expected = source.replace('http://localhost:3000', hosted.url);
       expect(await panel.locator('.code-samples pre').textContent()).toBe(expected);
-      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(expected);
     }
+    await panel.locator('tr[data-param-name=petId] input').fill('9007199254740993');
+    await panel.locator('.code-samples pre', { hasText: '/v1/pets/9007199254740993"' }).waitFor();
   });
 
   test('lists every error code with its status', async () => {

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,20 +14,13 @@ import {
   type Placed,
   successOf,
 } from './support/contract.js';
+import { hasPython, hasRequests, LANGUAGES } from './support/languages.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
 
 const ORDER = inWorkingOrder(operations);
 
-const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
-  curl: (source) => ['bash', ['-c', source]],
-  TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
-  Python: (source) => ['python3', ['-c', source]],
-};
-
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
 if (!hasRequests) console.warn('No python3 with requests found, so the code samples in Python are not run.');
 
 let folder: string;

@@ -14,7 +14,11 @@ const OWN = fileURLToPath(new URL('./assets', import.meta.url));
 const SWAGGER_UI = ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) =>
   fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)),
 );
-const MINISEARCH = fileURLToPath(import.meta.resolve('minisearch'));
+/** Files of others under names of the page's. */
+const MORE = [
+  ['minisearch.js', fileURLToPath(import.meta.resolve('minisearch'))],
+  ['call-samples.js', fileURLToPath(new URL('../openapi/call-samples.js', import.meta.url))],
+] as const;
 
 /** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {
@@ -37,7 +41,7 @@ export class Assets {
     const files = readdirSync(OWN).map((name) => join(OWN, name));
     const hash = createHash('sha256');
     const named = [...files.toSorted(), ...SWAGGER_UI].map((path) => [basename(path), path] as const);
-    for (const [name, path] of [...named, ['minisearch.js', MINISEARCH] as const]) {
+    for (const [name, path] of [...named, ...MORE]) {
       hash.update(readFileSync(path));
       this.contents.set(name, new StaticContent(extname(path), () => this.read(path)));
     }

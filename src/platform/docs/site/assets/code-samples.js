@@ -1,19 +1,30 @@
+import { samplesOf } from './call-samples.js';
 import { copy } from './copy.js';
+import { callOf, masked } from './live-call.js';
 
 /** The language that the reader chose last; every panel that is opened later starts with it. */
 let preferred = 'curl';
 
-/** Shows the `x-codeSamples` of an operation above its responses, which Swagger UI by itself does not. */
-export function codeSamples({ React }) {
+/**
+ * Shows samples of an operation above its responses: of what its fields hold, or the `x-codeSamples` of the document until
+ * they can be sent.
+ */
+export function codeSamples({ React, getStore, getSystem }) {
   const h = React.createElement;
 
-  function Samples({ id, samples }) {
+  function Samples({ path, method, operation }) {
     const [chosen, choose] = React.useState(preferred);
     const [isCopied, setCopied] = React.useState(false);
-    const { source } = samples.find(({ label }) => label === chosen) ?? samples[0];
+    // As text, which is another one only if the call is.
+    const text = React.useSyncExternalStore(getStore().subscribe, () => textOf(getSystem(), path, method));
+    const call = text && JSON.parse(text);
+    const given = operation.get('x-codeSamples').toJS().map(fromHere);
+    const sampleOf = (all) => all.find(({ label }) => label === chosen) ?? all[0];
+    const { source } = sampleOf(call ? samplesOf(masked(call)) : given);
+    const id = operation.get('operationId');
     const needed = needs(source);
     const take = async () => {
-      await copy(source);
+      await copy(call ? sampleOf(samplesOf(call)).source : source);
       setCopied(true);
       setTimeout(() => setCopied(false), 2_000);
     };
@@ -29,7 +40,7 @@ export function codeSamples({ React }) {
         'div',
         { className: 'opblock-section-header' },
         h('h4', null, 'Code samples'),
-        h('fieldset', null, h('legend', null, 'Language'), samples.map(language)),
+        h('fieldset', null, h('legend', null, 'Language'), given.map(language)),
         h('button', { type: 'button', className: 'btn copy', onClick: take }, isCopied ? 'Copied' : 'Copy'),
       ),
       needed.length > 0 && h('p', { className: 'needs' }, 'Set first: ', ...needed.flatMap(asCode), '.'),
@@ -42,15 +53,23 @@ export function codeSamples({ React }) {
   const WithSamples = (Responses) => (props) => {
     const { path, method, specSelectors } = props;
     const operation = specSelectors.specJson().getIn(['paths', path, method]);
-    const samples = (operation?.get('x-codeSamples')?.toJS() ?? []).map(fromHere);
     return h(
       React.Fragment,
       null,
-      samples.length > 0 && h(Samples, { id: operation.get('operationId'), samples }),
+      operation?.has('x-codeSamples') && h(Samples, { path, method, operation }),
       h(Responses, props),
     );
   };
   return { wrapComponents: { responses: WithSamples } };
+}
+
+function textOf(system, path, method) {
+  try {
+    return JSON.stringify(callOf(system, path, method)) ?? '';
+  } catch {
+    // Some fields hold what cannot be sent.
+    return '';
+  }
 }
 
 /** The environment variables that samples read, and what they hold. */
