@@ -20,22 +20,6 @@ const LINES: [file: string, before: string, lines: string[]][] = [
   ],
   ['src/app.module.ts', '\n    HealthModule', ['    OwnersModule,', '    VetsModule,', '    VisitsModule,']],
   [
-    'src/platform/api/api-error.ts',
-    '  route_not_found:',
-    ['owner', 'specialty', 'vet', 'visit'].map(
-      (one) => `  ${one}_not_found: { status: 404, meaning: 'The ${one} cannot be found.' },`,
-    ),
-  ],
-  [
-    'src/platform/api/api-error.ts',
-    '  account_exists:',
-    [
-      "  owner_has_visits: { status: 409, meaning: 'There are visits of the owner.' },",
-      "  pet_sold: { status: 409, meaning: 'The animal is sold.' },",
-      "  specialty_exists: { status: 409, meaning: 'A specialty has this name already.' },",
-    ],
-  ],
-  [
     'src/platform/api/permissions.ts',
     '} as const',
     [
