@@ -11,7 +11,7 @@ import { contentOf } from './content.ts';
 import { insertBefore } from './insert.ts';
 import { makeFields, type Made } from './made.ts';
 import { count, MODULES, type Names, refuseHiding, refuseTaken, spell, timeOfMigration } from './names.ts';
-import { addRequests } from './requests.ts';
+import { requestsOf } from './requests.ts';
 import { targetIn } from './targets.ts';
 
 export interface Options {
@@ -31,7 +31,7 @@ const PERMISSIONS = 'src/platform/api/permissions.ts';
 const IMPORTS = '.dependency-cruiser.js';
 
 /**
- * Writes a feature, and registers its module, its permissions and its requests.
+ * Writes a feature, and registers its module and its permissions.
  * @throws SchematicsException that says in one line what is wrong with the name or a field
  */
 export function feature({
@@ -47,7 +47,10 @@ export function feature({
     const names = spell(one, many, timeOfMigration(tree));
     refuseTaken(tree, names);
     const fields = makeFields(names, text || 'name:text', by, (target) => targetIn(tree, target));
-    const content = contentOf(names, fields, owned, crud);
+    const content = {
+      ...contentOf(names, fields, owned, crud),
+      requests: requestsOf(tree, names, fields, crud),
+    };
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
       ...(content.isLarge ? [mergeWith(apply(url('./files-large'), [applyTemplates(content)]))] : []),
@@ -55,7 +58,6 @@ export function feature({
       // After the features, which a blank line divides from the platform.
       insertBefore(MODULES, /^\n(?= {4}\w+,$)/m, `    ${names.Names}Module,\n`),
       insertBefore(PERMISSIONS, /^\} as const;$/m, permissions(names, owned, crud)),
-      addRequests(names, fields, crud),
       allowImports(names, fields, owned),
       formatChanged,
     ]);
