@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -78,14 +78,23 @@ describe('The examples', () => {
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
   });
 
-  test('in petstore.http succeed, one after the other, and cover every operation of version 1 that is not deprecated', async () => {
-    const answers = await runHttpFile('examples/petstore.http', { base: `${service.url}/v1` });
-    expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
-    const called = new Set(answers.map(({ operationId }) => operationId));
+  /** Those of the product, and those of each module that was added. */
+  const files = ['examples/petstore.http', ...globSync('src/*/*.http', { cwd: ROOT })];
+  const called = new Set<string>();
+
+  test.each(files)('in %s succeed, one after the other, more than once', async (file) => {
+    for (let time = 0; time < 2; time++) {
+      const answers = await runHttpFile(file, { base: `${service.url}/v1` });
+      expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
+      for (const { operationId } of answers) if (operationId) called.add(operationId);
+    }
+  });
+
+  test('in these files cover every operation of version 1 that is not deprecated', () => {
     const left = operations
       .filter(({ path, operation }) => !operation.deprecated && !/^\/v\d+\//.test(path))
       .map(({ operation }) => operation.operationId)
       .filter((id) => !called.has(id));
-    expect(left.map((id) => `Add a request for ${id} to examples/petstore.http`)).toEqual([]);
+    expect(left.map((id) => `Add a request for ${id} to the .http file of its module`)).toEqual([]);
   });
 });

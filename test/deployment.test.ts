@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
-import { ERROR_CODES, type ErrorCode } from '../src/platform/api/api-error.js';
+import { ApiError } from '../src/platform/api/api-error.js';
 import { Config } from '../src/config.js';
 import { ROOT } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
@@ -154,9 +154,8 @@ describe('What is deployed', () => {
   test('is answered by the proxy with the bytes of the service', () => {
     for (const status of [400, 408, 503]) {
       const [head, body] = read(`deploy/compose/errors/${status}.http`).split('\r\n\r\n');
-      const { code, ...rest } = JSON.parse(body!);
-      const known = ERROR_CODES[code as ErrorCode];
-      expect(rest).toEqual({ message: known.meaning, status: known.status });
+      const error = JSON.parse(body!);
+      expect(error).toEqual(new ApiError(error.code).toJSON());
       expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body!)}\r\n`);
     }
   });

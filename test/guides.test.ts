@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { ERROR_CODES } from '../src/platform/api/api-error.js';
-import { adviceOn } from '../src/platform/api/error-advice.js';
 import { call, createKey } from './support/client.js';
-import { operations } from './support/contract.js';
+import { document, operations } from './support/contract.js';
 import { eventually } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
+/** Every code, with its meaning. */
+const CODES: Record<string, string> = document.components.schemas.ErrorCode.anyOf[0]['x-enumDescriptions'];
 
 /** A block of code of a guide, as it is on the page and under what heading. */
 interface Sample {
@@ -90,12 +90,25 @@ describe('The guides', () => {
   });
 
   test('name every error code, with what to do', async () => {
-    const text = asText(await pageOf('errors'));
-    for (const [code, { meaning }] of Object.entries(ERROR_CODES)) {
-      expect(text).toContain(code);
-      expect(text).toContain(meaning);
-      expect(text).toContain(adviceOn(code as keyof typeof ERROR_CODES));
-    }
+    const page = await pageOf('errors');
+    const rows = [...page.matchAll(/<tr>\s*<td>(\d{3})<\/td>.*?<\/tr>/gs)].map(([row]) =>
+      [...row.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => asText(cell!)),
+    );
+    expect(rows.map(([, code, meaning]) => [code, meaning])).toEqual(Object.entries(CODES));
+    expect(rows.map(([, , , advice]) => advice!.length).filter((length) => length < 10)).toEqual([]);
+    const advice = new Map(rows.map(([, code, , text]) => [code, text]));
+    // Of the platform, of a feature, and of no more than their status.
+    expect(advice.get('payload_too_large')).toBe('Send less at once.');
+    expect(advice.get('category_not_found')).toBe('Choose one of GET /categories.');
+    for (const code of ['pet_not_found', 'route_not_found', 'order_not_found'])
+      expect(advice.get(code)!.startsWith('Check the id.')).toBe(code !== 'route_not_found');
+  });
+
+  test('name the error codes in the order of their statuses, then of the alphabet', async () => {
+    const ids = [...(await pageOf('errors')).matchAll(/<td>(\d{3})<\/td>\s*<td><span id="(\w+)"/g)];
+    const found = ids.map(([, status, code]) => `${status} ${code}`);
+    expect(found).toEqual(found.toSorted());
+    expect(ids.map(([, , code]) => code)).toEqual(Object.keys(CODES));
   });
 
   test('and operations and errors are all in the index of the search', async () => {
@@ -105,7 +118,7 @@ describe('The guides', () => {
     const expected = [
       ...names.map((name) => `guides/${name}`),
       ...operations.map(({ operation }) => `docs#/${operation.tags[0]}/${operation.operationId}`),
-      ...Object.keys(ERROR_CODES).map((code) => `guides/errors#${code}`),
+      ...Object.keys(CODES).map((code) => `guides/errors#${code}`),
     ];
     expect(addresses).toEqual(expect.arrayContaining(expected));
   });

@@ -17,6 +17,7 @@ import { randomUUID } from 'node:crypto';
 import { map, type Observable } from 'rxjs';
 import { Idempotent } from '../src/platform/access/idempotency/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
+import { declareErrors, type ErrorCode } from '../src/platform/api/error-codes.js';
 import { Operation, Public, Tag } from '../src/platform/api/operation.js';
 import { Sunset } from '../src/platform/api/sunset.js';
 import { Transactions } from '../src/platform/data/transactions.js';
@@ -358,5 +359,28 @@ describe("What a team writes as Nest's documentation has it", () => {
       { 'Idempotency-Key': 'one', Authorization: '' },
     );
     expect([answer.status, answer.text]).toEqual([200, '{"id":1,"text":"a"}']);
+  });
+});
+
+describe('An error code', () => {
+  const named = { ghost_not_found: 404, pet_not_found: 404 } as Partial<Record<ErrorCode, number>>;
+
+  @Tag('pets', 'Ghosts.')
+  @Controller('ghosts')
+  class GhostsController {
+    @Get()
+    @Operation({ id: 'getGhost', summary: 'Fetch a ghost', errors: named })
+    get(): void {}
+  }
+
+  test('that an operation names and nobody has declared ends the start', async () => {
+    await expect(startExtended(service.databaseUrl, GhostsController)).rejects.toThrow(
+      'No feature declares errors of getGhost (ghost_not_found): ',
+    );
+  });
+
+  test('that is declared twice ends the start', () => {
+    const again = { pet_not_found: { status: 410, meaning: 'Gone.' } };
+    expect(() => declareErrors(again)).toThrow('The error pet_not_found is declared twice.');
   });
 });

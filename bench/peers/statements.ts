@@ -1,6 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type DatabaseError, Pool } from 'pg';
-import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import { ApiError } from '../../src/platform/api/api-error.js';
+import type { ErrorCode } from '../../src/platform/api/error-codes.js';
+import '../../src/categories/categories.errors.js';
+import '../../src/pets/pets.errors.js';
 
 export interface NewPet {
   name: string;

@@ -725,29 +725,29 @@ export interface components {
          * @description | Status | Code | Meaning |
          *     | --- | --- | --- |
          *     | 400 | `bad_request` | The request is not valid HTTP. |
-         *     | 400 | `invalid_json` | The request body is not valid JSON in UTF-8. |
          *     | 400 | `invalid_content_type` | The request needs the header Content-Type: application/json. |
-         *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
          *     | 400 | `invalid_cursor` | The cursor does not come from a Link header of this list with these filters and this order. |
-         *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
+         *     | 400 | `invalid_json` | The request body is not valid JSON in UTF-8. |
+         *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
+         *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 403 | `permission_denied` | The API key lacks a permission, which the message names. |
          *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
-         *     | 404 | `pet_not_found` | The animal cannot be found. |
-         *     | 404 | `category_not_found` | The category cannot be found. |
-         *     | 404 | `order_not_found` | The order cannot be found. |
-         *     | 404 | `message_not_found` | The message cannot be found. |
          *     | 404 | `api_key_not_found` | The API key cannot be found. |
+         *     | 404 | `category_not_found` | The category cannot be found. |
+         *     | 404 | `message_not_found` | The message cannot be found. |
+         *     | 404 | `order_not_found` | The order cannot be found. |
+         *     | 404 | `pet_not_found` | The animal cannot be found. |
          *     | 404 | `route_not_found` | There is nothing at this address. |
          *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
          *     | 408 | `request_timeout` | The request did not arrive in time. |
          *     | 409 | `account_exists` | An account with this email already exists. |
-         *     | 409 | `too_many_api_keys` | The account has as many API keys as it can have. |
          *     | 409 | `category_exists` | A category with this name already exists. |
-         *     | 409 | `pet_not_available` | The animal is not available. |
-         *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
+         *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
+         *     | 409 | `pet_not_available` | The animal is not available. |
+         *     | 409 | `too_many_api_keys` | The account has as many API keys as it can have. |
          *     | 410 | `operation_removed` | The operation has been removed. |
          *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
@@ -759,7 +759,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_json" | "invalid_content_type" | "validation_failed" | "invalid_cursor" | "missing_api_key" | "invalid_api_key" | "invalid_credentials" | "permission_denied" | "sign_up_closed" | "pet_not_found" | "category_not_found" | "order_not_found" | "message_not_found" | "api_key_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "too_many_api_keys" | "category_exists" | "pet_not_available" | "invalid_transition" | "idempotency_key_in_use" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];

@@ -10,17 +10,8 @@ import {
 import { contentOf } from './content.ts';
 import { insertBefore } from './insert.ts';
 import { makeFields, type Made } from './made.ts';
-import {
-  CODES,
-  count,
-  MODULES,
-  type Names,
-  refuseHiding,
-  refuseTaken,
-  spell,
-  timeOfMigration,
-} from './names.ts';
-import { addRequests } from './requests.ts';
+import { count, MODULES, type Names, refuseHiding, refuseTaken, spell, timeOfMigration } from './names.ts';
+import { requestsOf } from './requests.ts';
 import { targetIn } from './targets.ts';
 
 export interface Options {
@@ -40,7 +31,7 @@ const PERMISSIONS = 'src/platform/api/permissions.ts';
 const IMPORTS = '.dependency-cruiser.js';
 
 /**
- * Writes a feature, and registers its module, its error code, its permissions and its requests.
+ * Writes a feature, and registers its module and its permissions.
  * @throws SchematicsException that says in one line what is wrong with the name or a field
  */
 export function feature({
@@ -56,20 +47,17 @@ export function feature({
     const names = spell(one, many, timeOfMigration(tree));
     refuseTaken(tree, names);
     const fields = makeFields(names, text || 'name:text', by, (target) => targetIn(tree, target));
-    const content = contentOf(names, fields, owned, crud);
+    const content = {
+      ...contentOf(names, fields, owned, crud),
+      requests: requestsOf(tree, names, fields, crud),
+    };
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
       ...(content.isLarge ? [mergeWith(apply(url('./files-large'), [applyTemplates(content)]))] : []),
       importModule(names),
       // After the features, which a blank line divides from the platform.
       insertBefore(MODULES, /^\n(?= {4}\w+,$)/m, `    ${names.Names}Module,\n`),
-      insertBefore(
-        CODES,
-        /^ {2}route_not_found:/m,
-        `  ${names.code}_not_found: { status: 404, meaning: 'The ${names.word} cannot be found.' },\n`,
-      ),
       insertBefore(PERMISSIONS, /^\} as const;$/m, permissions(names, owned, crud)),
-      addRequests(names, fields, crud),
       allowImports(names, fields, owned),
       formatChanged,
     ]);

@@ -8,7 +8,6 @@ import { withArticle } from './words.ts';
 export type Names = ReturnType<typeof spell>;
 
 export const MODULES = 'src/app.module.ts';
-export const CODES = 'src/platform/api/api-error.ts';
 // PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
 const WORDS = /^(?=.{2,40}$)[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$/;
 
@@ -49,11 +48,20 @@ export function timeOfMigration(tree: Tree): string {
   return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
 }
 
+/** Whether some feature declares an error code. */
+export function declaresCode(tree: Tree, code: string): boolean {
+  let isDeclared = false;
+  tree.getDir('src').visit((path) => {
+    isDeclared ||= path.endsWith('.errors.ts') && tree.readText(path).includes(`  ${code}:`);
+  });
+  return isDeclared;
+}
+
 export function refuseTaken(tree: Tree, { files, table, code, name, Names }: Names): void {
   const refuseFor = (why: string) => refuse(`"${files}" cannot be added: ${why}.`);
   if (tree.getDir(`src/${files}`).subfiles.length > 0) refuseFor(`src/${files} is there`);
   if (tree.readText(MODULES).includes(`{ ${Names}Module }`)) refuseFor(`${Names}Module is there`);
-  if (tree.readText(CODES).includes(`  ${code}_not_found:`)) refuseFor(`the code ${code}_not_found is there`);
+  if (declaresCode(tree, `${code}_not_found`)) refuseFor(`the code ${code}_not_found is there`);
   tree.getDir('src').visit((path) => {
     if (!path.endsWith('.entity.ts')) return;
     if (tree.readText(path).includes(`@Entity('${table}'`))

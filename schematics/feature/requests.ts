@@ -1,57 +1,79 @@
 import { Script } from 'node:vm';
-import type { Rule, Tree } from '@angular-devkit/schematics';
+import type { Tree } from '@angular-devkit/schematics';
 import type { Made } from './made.ts';
 import type { Names } from './names.ts';
-import { insertBefore } from './insert.ts';
 
-const REQUESTS = 'examples/petstore.http';
+const OF_PRODUCT = 'examples/petstore.http';
 const AUTHORIZATION = 'Authorization: Bearer {{key.response.body.key}}';
-/** The deletions come at the end, the last feature first: its rows may refer to those of earlier ones. */
-const DELETIONS = /^### Delete the .*|### Revoke the key$/m;
 
-/** Adds the requests of a feature, as the extension REST Client sends them. */
-export function addRequests(names: Names, fields: readonly Made[], crud: boolean): Rule {
-  const { Name, files, word } = names;
-  const address = `{{base}}/${files}/{{new${Name}.response.body.id}}`;
-  return (tree) => {
-    const sent = readingsOf(tree, names, fields, address);
-    if (crud) {
-      const changed = bodyOf(tree, [fields.find(({ target }) => !target) ?? fields[0]!], 'other');
-      sent.push(`### Change the ${word}\nPATCH ${address}\n${AUTHORIZATION}\n${changed}`);
-    }
-    insertBefore(REQUESTS, DELETIONS, `${sent.join('\n\n')}\n\n`)(tree);
-    const deletion = `### Delete the ${word}\nDELETE ${address}\n${AUTHORIZATION}\n\n`;
-    if (crud) insertBefore(REQUESTS, DELETIONS, deletion)(tree);
-  };
+/** A request that has a name, by which later ones take what it was answered. */
+interface Named {
+  name: string;
+  text: string;
 }
 
-/** The requests that add, list and fetch. */
-function readingsOf(tree: Tree, names: Names, fields: readonly Made[], address: string): string[] {
+/** The requests of a feature after those for a key, as the extension REST Client sends them. */
+export function requestsOf(tree: Tree, names: Names, fields: readonly Made[], crud: boolean): string {
   const { Name, files, word, words, aWord } = names;
+  const there = namedRequests(tree);
+  const address = `{{base}}/${files}/{{new${Name}.response.body.id}}`;
+  const body = (some: readonly Made[], which: 'example' | 'other') => bodyOf(there, some, which);
   const searches = fields
     .filter(({ isFilter }) => isFilter)
-    .map((one) => `?${one.name}=${one.target ? idOf(tree, one.target.table) : String(value(one.example))}`);
-  return [
-    `### Add ${aWord}\n# @name new${Name}\nPOST {{base}}/${files}\n${AUTHORIZATION}\n${bodyOf(tree, fields, 'example')}`,
+    .map((one) => `?${one.name}=${one.target ? idOf(there, one.target.table) : String(value(one.example))}`);
+  const own = [
+    `### Add ${aWord}\n# @name new${Name}\nPOST {{base}}/${files}\n${AUTHORIZATION}\n${body(fields, 'example')}`,
     ...['', ...searches].map(
       (search) => `### List ${search && 'some '}${words}\nGET {{base}}/${files}${search}\n${AUTHORIZATION}`,
     ),
     `### Fetch the ${word}\nGET ${address}\n${AUTHORIZATION}`,
   ];
+  if (crud) {
+    const changed = body([fields.find(({ target }) => !target) ?? fields[0]!], 'other');
+    own.push(
+      `### Change the ${word}\nPATCH ${address}\n${AUTHORIZATION}\n${changed}`,
+      `### Delete the ${word}\nDELETE ${address}\n${AUTHORIZATION}`,
+    );
+  }
+  return [...neededBy(own.join('\n'), there), ...own].join('\n\n');
+}
+
+/** What the requests of the product and of each feature make that has a name. */
+function namedRequests(tree: Tree): Named[] {
+  const texts = [tree.readText(OF_PRODUCT)];
+  tree.getDir('src').visit((path) => {
+    if (path.endsWith('.http')) texts.push(tree.readText(path));
+  });
+  return texts
+    .flatMap((text) => text.split(/^(?=### )/m))
+    .flatMap((text) => {
+      const name = /^# @name (\w+)$/m.exec(text)?.[1];
+      return name === undefined ? [] : { name, text: text.trim() };
+    });
+}
+
+/** The requests whose answers a text takes, after those that they need themselves; the key is there. */
+function neededBy(text: string, there: readonly Named[], found = new Set(['key'])): string[] {
+  return [...text.matchAll(/\{\{(\w+)\.response\./g)].flatMap(([, name]) => {
+    const request = there.find((one) => one.name === name);
+    if (!request || found.has(name!)) return [];
+    found.add(name!);
+    return [...neededBy(request.text, there, found), request.text];
+  });
 }
 
 /** A body, after its type. */
-function bodyOf(tree: Tree, fields: readonly Made[], which: 'example' | 'other'): string {
+function bodyOf(there: readonly Named[], fields: readonly Made[], which: 'example' | 'other'): string {
   const members = fields.map(
-    (one) => `"${one.name}": ${one.target ? idOf(tree, one.target.table) : json(one[which])}`,
+    (one) => `"${one.name}": ${one.target ? idOf(there, one.target.table) : json(one[which])}`,
   );
   return `Content-Type: application/json\n\n{ ${members.join(', ')} }`;
 }
 
-/** The id of what an earlier request has made. */
-function idOf(tree: Tree, table: string): string {
-  const path = `(?:[\\w-]+/)*${table.replaceAll('_', '-')}`;
-  const name = new RegExp(`^# @name (\\w+)\\nPOST {{base}}/${path}$`, 'm').exec(tree.readText(REQUESTS))?.[1];
+/** The id of what another request makes. */
+function idOf(there: readonly Named[], table: string): string {
+  const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${table.replaceAll('_', '-')}$`, 'm');
+  const name = there.find(({ text }) => adding.test(text))?.name;
   return name === undefined ? '1' : `{{${name}.response.body.id}}`;
 }
 

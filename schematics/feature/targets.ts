@@ -1,4 +1,5 @@
 import type { Tree } from '@angular-devkit/schematics';
+import { declaresCode } from './names.ts';
 import { refuse } from './specs.ts';
 import { withArticle } from './words.ts';
 
@@ -17,7 +18,6 @@ export interface Target {
 }
 
 const PRODUCT = new Set(['auth', 'categories', 'messages', 'pets', 'store']);
-const CODES = 'src/platform/api/api-error.ts';
 
 /** Finds the feature whose table has that name. @throws SchematicsException where there is none to refer to */
 export function targetIn(tree: Tree, given: string): Target {
@@ -43,7 +43,6 @@ export function targetIn(tree: Tree, given: string): Target {
     };
   });
   if (!found) refuse(`ref(${given}): there is no table ${table}.`);
-  if (!tree.readText(CODES).includes(`  ${found.code}:`))
-    refuse(`ref(${given}): there is no code ${found.code}.`);
+  if (!declaresCode(tree, found.code)) refuse(`ref(${given}): there is no code ${found.code}.`);
   return found;
 }

@@ -13,6 +13,7 @@ import { DemoKey } from './demo-key.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
+import './auth.errors.js';
 
 const FOR_ALL = [
   AccountsService,

@@ -3,6 +3,7 @@ import { DataModule } from '../platform/data/data.module.js';
 import { CategoriesController } from './categories.controller.js';
 import { CategoriesService } from './categories.service.js';
 import { Category } from './category.entity.js';
+import './categories.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Category])],

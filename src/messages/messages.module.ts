@@ -9,6 +9,7 @@ import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
 import { Transport } from './transport.js';
 import { WebhookTransport } from './webhook/webhook-transport.js';
+import './messages.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Message])],

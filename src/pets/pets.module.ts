@@ -3,6 +3,7 @@ import { DataModule } from '../platform/data/data.module.js';
 import { Pet } from './pet.entity.js';
 import { PetsController } from './pets.controller.js';
 import { PetsService } from './pets.service.js';
+import './pets.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Pet])],

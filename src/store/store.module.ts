@@ -4,6 +4,7 @@ import { PetsModule } from '../pets/pets.module.js';
 import { Order } from './order.entity.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
+import './store.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Order]), PetsModule],

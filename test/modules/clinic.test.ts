@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Checkout } from '../support/checkout.js';
 import { expectToPass } from '../support/expect-to-pass.js';
 import { ROOT } from '../support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
-const OTHERS = ['house', 'migrations', 'samples', 'plans', 'fuzz', 'openapi'];
+const OTHERS = ['house', 'migrations', 'samples', 'clients', 'plans', 'fuzz', 'openapi'];
 
 /** What a team adds elsewhere: the file, the place before which it stands, and the lines. */
 const LINES: [file: string, before: string, lines: string[]][] = [
@@ -19,22 +19,6 @@ const LINES: [file: string, before: string, lines: string[]][] = [
     ],
   ],
   ['src/app.module.ts', '\n    HealthModule', ['    OwnersModule,', '    VetsModule,', '    VisitsModule,']],
-  [
-    'src/platform/api/api-error.ts',
-    '  route_not_found:',
-    ['owner', 'specialty', 'vet', 'visit'].map(
-      (one) => `  ${one}_not_found: { status: 404, meaning: 'The ${one} cannot be found.' },`,
-    ),
-  ],
-  [
-    'src/platform/api/api-error.ts',
-    '  account_exists:',
-    [
-      "  owner_has_visits: { status: 409, meaning: 'There are visits of the owner.' },",
-      "  pet_sold: { status: 409, meaning: 'The animal is sold.' },",
-      "  specialty_exists: { status: 409, meaning: 'A specialty has this name already.' },",
-    ],
-  ],
   [
     'src/platform/api/permissions.ts',
     '} as const',
@@ -58,8 +42,6 @@ const isFree = !['owners', 'vets', 'visits'].some((name) => existsSync(join(ROOT
     const checkout = Checkout.copy();
     for (const folder of ['src', 'test']) checkout.add(`examples/petclinic/${folder}`, folder);
     for (const [file, before, lines] of LINES) checkout.insert(file, before, `${lines.join('\n')}\n`);
-    const requests = readFileSync(join(ROOT, 'examples/petclinic/requests.http'), 'utf8');
-    checkout.insert('examples/petstore.http', '### Revoke the key', requests);
     await expectToPass(checkout, ['petclinic'], OTHERS, '^/(?:owners|vets|specialties|visits)|/visits$');
     checkout.remove();
   },

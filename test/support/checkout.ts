@@ -1,4 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { ROOT, runNode } from './npm.js';
@@ -43,6 +52,15 @@ export class Checkout {
 
   removeFile(path: string): void {
     rmSync(join(this.path, path));
+  }
+
+  removeFolder(path: string): void {
+    rmSync(join(this.path, path), { recursive: true, force: true });
+  }
+
+  /** The paths of files, as `glob` has it. */
+  find(pattern: string): string[] {
+    return globSync(pattern, { cwd: this.path });
   }
 
   /** Runs a program of Node in the copy. */

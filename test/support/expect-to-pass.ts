@@ -14,29 +14,37 @@ export async function expectToPass(
   others: string[],
   paths: string,
 ): Promise<void> {
-  // As `nest build` does beside compiling.
-  checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
-  checkout.add('docs/guides', 'dist/docs/guides');
   const [news, files] = [own, [...own, ...others]].map((all) => all.map((name) => `test/${name}.test.ts`));
-  const include = ['src', 'ormconfig.ts', ...news!];
-  checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
-  const node = async (...args: string[]) => {
-    const { code, output } = await checkout.node(...args);
-    expect(code === 0 ? '' : output).toBe('');
-    return output;
-  };
+  const node = (...args: string[]) => run(checkout, ...args);
   await node('node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings', 'src', ...news!);
   await node('node_modules/prettier/bin/prettier.cjs', '--check', 'src', ...news!);
   expect(await checkout.depcruise()).toMatchObject({ code: 0 });
-  await node('node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
-  await node('dist/src/platform/commands/openapi.js');
+  await build(checkout, news);
   await node('node_modules/openapi-typescript/bin/cli.js', 'openapi.json', '--output', TYPES);
   checkout.env.OPERATIONS = paths;
-  const run = await node(
+  const output = await node(
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
     ...files!,
   );
-  expect(run).toContain(`\nTest Suites: ${files!.length} passed, ${files!.length} total\n`);
+  expect(output).toContain(`\nTest Suites: ${files!.length} passed, ${files!.length} total\n`);
+}
+
+/** Compiles a copy and its new tests, and writes its document. */
+export async function build(checkout: Checkout, tests: string[] = []): Promise<void> {
+  // As `nest build` does beside compiling.
+  checkout.removeFolder('dist');
+  checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
+  checkout.add('docs/guides', 'dist/docs/guides');
+  const include = ['src', 'ormconfig.ts', ...tests];
+  checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
+  await run(checkout, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
+  await run(checkout, 'dist/src/platform/commands/openapi.js');
+}
+
+async function run(checkout: Checkout, ...args: string[]): Promise<string> {
+  const { code, output } = await checkout.node(...args);
+  expect(code === 0 ? '' : output).toBe('');
+  return output;
 }

@@ -16,7 +16,10 @@ export interface Extended {
   stop(): Promise<void>;
 }
 
-/** Starts the service with controllers that a team could have added, on the database of a service that runs. */
+/**
+ * Starts the service with controllers that a team could have added, on the database of a service that runs.
+ * @throws what ends its start
+ */
 export async function startExtended(databaseUrl: string, ...controllers: Type[]): Promise<Extended> {
   const lines: Record<string, unknown>[] = [];
   const write = (line: Buffer, _encoding: string, done: () => void) => {
@@ -36,7 +39,12 @@ export async function startExtended(databaseUrl: string, ...controllers: Type[])
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   serveDocument(app, config);
-  await app.init();
+  try {
+    await app.init();
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
   await adapter.open(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };
   return { url: `http://127.0.0.1:${port}`, lines, stop: () => app.close() };

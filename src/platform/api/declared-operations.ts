@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { isDeclared } from './error-codes.js';
 import { NO_ID, type OperationFacts, operationOf } from './operation-facts.js';
 import { isPermission } from './permissions.js';
 
@@ -33,5 +34,17 @@ export function requirePermissions(modules: ModulesContainer): void {
   if (lacking.length === 0) return;
   throw new Error(
     `No permission of src/platform/api/permissions.ts opens ${lacking.join(', ')}: add those of its tag, or mark it.`,
+  );
+}
+
+/** @throws Error that names every operation whose errors nobody has declared */
+export function requireErrors(modules: ModulesContainer): void {
+  const lacking = [...declaredOperations(modules)].flatMap(([id, { errors }]) => {
+    const unknown = Object.keys(errors).filter((code) => !isDeclared(code));
+    return unknown.length > 0 ? [`${id} (${unknown.join(', ')})`] : [];
+  });
+  if (lacking.length === 0) return;
+  throw new Error(
+    `No feature declares errors of ${lacking.join(', ')}: import the *.errors.ts that does in its module, and list that in src/app.module.ts.`,
   );
 }

@@ -1,6 +1,6 @@
 import { RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA } from '@nestjs/common/constants.js';
-import type { ErrorCode } from './api-error.js';
+import type { ErrorCode } from './error-codes.js';
 import type { Serializer } from './serializer.js';
 
 /** How an operation is opened: to anyone, to an email and password, or to an API key. */

@@ -1,6 +1,6 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import { ApiExtension, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { ErrorCode } from './api-error.js';
+import type { ErrorCode } from './error-codes.js';
 import { type Access, Declare } from './operation-facts.js';
 import { listSerializer, type Serializer, serializer } from './serializer.js';
 

@@ -1,5 +1,6 @@
 import { type EntityManager, type EntityMetadata, type ObjectLiteral, Repository } from 'typeorm';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { ApiError } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 import { decodeCursor } from '../api/cursor.js';
 import { Page } from '../api/paging.js';
 import { Listing } from './listing.js';

@@ -1,5 +1,6 @@
 import { QueryFailedError } from 'typeorm';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { ApiError } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 
 /**
  * Turns the violation of one constraint of the schema into an API error; every other error is thrown again. Use it as

@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { ApiError } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 import type { RoutedRequest } from '../api/caller.js';
 import { Exchange } from './exchange.js';
 import { Holdings } from './holdings.js';

@@ -6,12 +6,16 @@ import {
   HttpException,
   Logger,
   NotFoundException,
+  type OnModuleInit,
   Optional,
 } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../database/unavailable.js';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { ApiError } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 import type { RoutedRequest } from '../api/caller.js';
+import { requireErrors } from '../api/declared-operations.js';
 import { writeError } from './error-response.js';
 import { NotFoundPage } from './not-found-page.js';
 import { requestIdOf } from '../api/request-id.js';
@@ -19,10 +23,18 @@ import { allowedMethods } from './router.js';
 
 /** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */
 @Catch()
-export class ErrorFilter implements ExceptionFilter {
+export class ErrorFilter implements ExceptionFilter, OnModuleInit {
   private readonly logger = new Logger(ErrorFilter.name);
 
-  constructor(@Optional() private readonly page?: NotFoundPage) {}
+  constructor(
+    private readonly modules: ModulesContainer,
+    @Optional() private readonly page?: NotFoundPage,
+  ) {}
+
+  /** @throws Error for an operation with an error that nobody has declared */
+  onModuleInit(): void {
+    requireErrors(this.modules);
+  }
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { ApiError, type ErrorCode } from '../api/api-error.js';
+import { ApiError } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 import { asResponse, writeError } from './error-response.js';
 import { giveRequestId, requestIdOf } from '../api/request-id.js';
 

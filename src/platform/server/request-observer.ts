@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ErrorCode } from '../api/api-error.js';
+import type { ErrorCode } from '../api/error-codes.js';
 import type { OperationFacts } from '../api/operation-facts.js';
 
 /** A request as it is once it has been answered. */

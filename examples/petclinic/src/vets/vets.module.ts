@@ -7,6 +7,7 @@ import { VetSpecialty } from './vet-specialty.entity.js';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
+import './vets.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Specialty, Vet, VetSpecialty])],

@@ -4,6 +4,7 @@ import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 import { VetsV2Controller } from './vets-v2.controller.js';
+import './vets.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Vet])],

@@ -3,6 +3,7 @@ import { DataModule } from '../platform/data/data.module.js';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
+import './vets.errors.js';
 
 @Module({
   imports: [DataModule.forFeature([Vet])],

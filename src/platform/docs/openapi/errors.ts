@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { ApiError, ERROR_CODES, type ErrorCode } from '../../api/api-error.js';
+import { ApiError } from '../../api/api-error.js';
+import { allErrors, type ErrorCode, factsOf } from '../../api/error-codes.js';
 import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import { HEADERS, headerReferences } from './headers.js';
 import type { Operation } from './placed.js';
@@ -36,7 +37,7 @@ export function errorResponses(operation: Operation, facts: OperationFacts): Ope
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.permissions.length > 0) codes.push('permission_denied');
   if (facts.sunset) codes.push('operation_removed');
-  const all = [...codes.map((code) => [code, ERROR_CODES[code].status] as const), ...entries(facts.errors)];
+  const all = [...codes.map((code) => [code, factsOf(code).status] as const), ...entries(facts.errors)];
   const byStatus = Object.groupBy(all, ([, status]) => status);
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, found]) => [
@@ -67,8 +68,8 @@ const ERROR = {
 export function errorComponents(document: OpenAPIObject) {
   const used = new Set(JSON.stringify(document.paths).match(/(?<=#\/components\/examples\/)\w+/g));
   const examples = [...used].toSorted().map((name) => [name, { summary: name, value: exampleOf(name) }]);
-  const codes = Object.keys(ERROR_CODES);
-  const meanings = Object.entries(ERROR_CODES).map(([code, { meaning }]) => [code, meaning]);
+  const codes = allErrors().map(([code]) => code);
+  const meanings = allErrors().map(([code, { meaning }]) => [code, meaning]);
   return {
     examples: Object.fromEntries(examples),
     schemas: {
@@ -88,22 +89,20 @@ export function errorComponents(document: OpenAPIObject) {
 
 /** Every code with its usual status and its meaning, as a table in Markdown. */
 function errorTable(): string {
-  const rows = Object.entries(ERROR_CODES).map(
-    ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
-  );
+  const rows = allErrors().map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`);
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 function response(status: number, codes: ErrorCode[]) {
   const names = [...new Set(codes)].map((code) =>
-    ERROR_CODES[code].status === status ? code : `${code}_${status}`,
+    factsOf(code).status === status ? code : `${code}_${status}`,
   );
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (status === 401) headers.push('WWW-Authenticate');
   if (status === 429 || status === 503) headers.push('Retry-After');
   if (status === 429) headers.push('RateLimit', 'RateLimit-Policy');
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].meaning}`).join('\n\n'),
+    description: codes.map((code) => `\`${code}\`: ${factsOf(code).meaning}`).join('\n\n'),
     headers: headerReferences(headers),
     content: {
       'application/json': {

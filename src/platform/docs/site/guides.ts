@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ERROR_CODES, type ErrorCode } from '../../api/api-error.js';
 import { adviceOn } from '../../api/error-advice.js';
+import { allErrors } from '../../api/error-codes.js';
 import { PERMISSIONS } from '../../api/permissions.js';
 import { idOf } from './markdown.js';
 
@@ -67,11 +67,11 @@ const LISTS = {
   codes: () =>
     table(
       ['Status', 'Code', 'Meaning', 'What to do'],
-      Object.entries(ERROR_CODES).map(([code, { status, meaning }]) => [
+      allErrors().map(([code, { status, meaning }]) => [
         String(status),
         `<span id="${code}">\`${code}\`</span>`,
         meaning,
-        adviceOn(code as ErrorCode),
+        adviceOn(code),
       ]),
     ),
   permissions: () =>

@@ -1,5 +1,5 @@
-import { ERROR_CODES, type ErrorCode } from '../../api/api-error.js';
 import { adviceOn } from '../../api/error-advice.js';
+import { allErrors, type ErrorCode, type ErrorFacts } from '../../api/error-codes.js';
 import type { Guide } from './guides.js';
 import type { NamedOperation } from './operation-links.js';
 
@@ -16,11 +16,7 @@ interface Entry {
 
 /** Everything that the search box finds: guides and their parts, operations, and error codes. */
 export function searchIndex(guides: readonly Guide[], operations: readonly NamedOperation[]): Entry[] {
-  return [
-    ...guides.flatMap(ofGuide),
-    ...operations.map(ofOperation),
-    ...Object.keys(ERROR_CODES).map(ofCode),
-  ];
+  return [...guides.flatMap(ofGuide), ...operations.map(ofOperation), ...allErrors().map(ofError)];
 }
 
 function ofGuide({ name, title, summary, opening, parts }: Guide): Entry[] {
@@ -49,8 +45,7 @@ function ofOperation({ name, id, summary, description, address }: NamedOperation
   return { kind: 'Operation', title: summary, about: name, text: `${id} ${description}`, address };
 }
 
-function ofCode(code: string): Entry {
-  const { status, meaning } = ERROR_CODES[code as ErrorCode];
-  const text = `${status} ${adviceOn(code as ErrorCode)}`;
+function ofError([code, { status, meaning }]: [ErrorCode, ErrorFacts]): Entry {
+  const text = `${status} ${adviceOn(code)}`;
   return { kind: 'Error', title: code, about: meaning, text, address: `guides/errors#${code}` };
 }

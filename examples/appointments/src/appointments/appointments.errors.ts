@@ -1,0 +1,14 @@
+import { declareErrors } from '../platform/api/error-codes.js';
+
+const ERRORS = declareErrors({
+  appointment_not_found: { status: 404, meaning: 'The appointment cannot be found.' },
+  appointment_final: {
+    status: 409,
+    meaning: 'The appointment was kept or cancelled.',
+    advice: 'Book another appointment.',
+  },
+});
+
+declare module '../platform/api/error-codes.js' {
+  interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
+}

@@ -1,0 +1,14 @@
+import { declareErrors } from '../platform/api/error-codes.js';
+
+const ERRORS = declareErrors({
+  pet_not_found: { status: 404, meaning: 'The animal cannot be found.' },
+  pet_not_available: {
+    status: 409,
+    meaning: 'The animal is not available.',
+    advice: 'Order another animal, or wait until this one is available again.',
+  },
+});
+
+declare module '../platform/api/error-codes.js' {
+  interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
+}

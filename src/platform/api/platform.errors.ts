@@ -1,0 +1,113 @@
+import { declareErrors } from './error-codes.js';
+
+/** The errors that no feature owns. */
+const ERRORS = declareErrors({
+  bad_request: {
+    status: 400,
+    meaning: 'The request is not valid HTTP.',
+    advice: 'Use an HTTP library: the request was not written as HTTP has it.',
+  },
+  invalid_json: {
+    status: 400,
+    meaning: 'The request body is not valid JSON in UTF-8.',
+    advice: 'Write the body with a JSON library, in UTF-8.',
+  },
+  invalid_content_type: {
+    status: 400,
+    meaning: 'The request needs the header Content-Type: application/json.',
+    advice: 'Add the header Content-Type: application/json.',
+  },
+  validation_failed: { status: 400, meaning: 'A parameter or a field of the body has an invalid value.' },
+  invalid_cursor: {
+    status: 400,
+    meaning: 'The cursor does not come from a Link header of this list with these filters and this order.',
+    advice: 'Begin at the first page, and follow its Link header without changing the address.',
+  },
+  missing_api_key: {
+    status: 401,
+    meaning: 'The request needs an API key in its Authorization header: Bearer, then the key.',
+    advice: 'Add the header Authorization: Bearer, then the key.',
+  },
+  invalid_api_key: {
+    status: 401,
+    meaning: 'The API key is not valid.',
+    advice:
+      'Check that the key is whole and of this service. If it expired or was revoked, make another one.',
+  },
+  invalid_credentials: {
+    status: 401,
+    meaning: 'The email and password are missing or wrong.',
+    advice: 'Check the email and the password. After many failures, wait a minute.',
+  },
+  permission_denied: {
+    status: 403,
+    meaning: 'The API key lacks a permission, which the message names.',
+    advice: 'Use a key that has the permission, or let the owner of the account add it to this one.',
+  },
+  route_not_found: {
+    status: 404,
+    meaning: 'There is nothing at this address.',
+    advice: 'Check the address: it begins with /v1, and the reference lists all that there is.',
+  },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The method is not allowed at this address.',
+    advice: 'Use one of the methods that the Allow header names.',
+  },
+  request_timeout: {
+    status: 408,
+    meaning: 'The request did not arrive in time.',
+    advice: 'Send it again, all of it at once, over a connection that is fast enough.',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    meaning: 'The first request with this Idempotency-Key is still running.',
+    advice: 'Wait a moment, then send the same request again.',
+  },
+  operation_removed: {
+    status: 410,
+    meaning: 'The operation has been removed.',
+    advice: 'Use the operation that the Link header of its answers names as its successor.',
+  },
+  precondition_failed: {
+    status: 412,
+    meaning: 'What is to be changed is not in the state that the If-Match header names.',
+    advice: 'Fetch it again, look at what has changed, and send its new ETag.',
+  },
+  payload_too_large: {
+    status: 413,
+    meaning: 'The request body is larger than 100 kB.',
+    advice: 'Send less at once.',
+  },
+  unsupported_encoding: {
+    status: 415,
+    meaning: 'The Content-Encoding of the request body is not supported.',
+    advice: 'Send the body as it is, or compressed with gzip, deflate or br.',
+  },
+  expectation_failed: {
+    status: 417,
+    meaning: 'The expectation in the Expect header cannot be met.',
+    advice: 'Leave the Expect header out, or send 100-continue.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    meaning: 'The Idempotency-Key was used before with another request.',
+    advice: 'Make a new key for each new request, and keep one only for its repetitions.',
+  },
+  rate_limited: {
+    status: 429,
+    meaning: 'Too many requests.',
+    advice: 'Wait as many seconds as Retry-After says.',
+  },
+  headers_too_large: {
+    status: 431,
+    meaning: 'The request headers are larger than 16 kB.',
+    advice: 'Send fewer or shorter headers and cookies, or a shorter address.',
+  },
+  internal_error: { status: 500, meaning: 'Something went wrong on our side.' },
+  service_unavailable: { status: 503, meaning: 'The service cannot answer right now. Try again shortly.' },
+});
+
+declare module './error-codes.js' {
+  interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
+}

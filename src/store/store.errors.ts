@@ -1,0 +1,14 @@
+import { declareErrors } from '../platform/api/error-codes.js';
+
+const ERRORS = declareErrors({
+  order_not_found: { status: 404, meaning: 'The order cannot be found.' },
+  invalid_transition: {
+    status: 409,
+    meaning: 'The order cannot go from its present status to this one.',
+    advice: 'Fetch the order, and see which status it has.',
+  },
+});
+
+declare module '../platform/api/error-codes.js' {
+  interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
+}
