@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { HandlesJob, queueOf, Scheduled } from '../src/platform/jobs/handles-job.decorator.js';

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { type DataSource, type EntityManager, In, type ObjectLiteral, type Repository } from 'typeorm';
+import '../src/pets/pets.errors.js';
 import { ApiError } from '../src/platform/api/api-error.js';
 import type { Page } from '../src/platform/api/paging.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';

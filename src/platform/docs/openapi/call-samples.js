@@ -1,32 +1,7 @@
-import type { Access } from '../../api/operation-facts.js';
+// In JavaScript, as browsers load this file too, for the samples of what stands in their fields.
 
-/** How to make a call in a language, ready to paste. */
-export interface Sample {
-  lang: string;
-  label: string;
-  source: string;
-}
-
-/** A call, as samples show it. */
-export interface Call {
-  /** In capitals. */
-  method: string;
-  url: string;
-  access: Access;
-  /** Headers beside those of credentials and content. */
-  headers?: Readonly<Record<string, string>>;
-  /** What is sent as JSON. */
-  body?: unknown;
-  /** A body that is sent as it stands, instead: one that no value of JavaScript is, such as a number of 20 digits. */
-  text?: string;
-  /** The credentials; without them the samples read variables of the environment. */
-  key?: string;
-  email?: string;
-  password?: string;
-}
-
-/** The samples of a call. Browsers load this file too, for the samples of what stands in their fields. */
-export function samplesOf(call: Call): Sample[] {
+/** How to make a call in each language, ready to paste. */
+export function samplesOf(call) {
   return [
     { lang: 'Shell', label: 'curl', source: curl(call) },
     { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
@@ -34,7 +9,7 @@ export function samplesOf(call: Call): Sample[] {
   ];
 }
 
-function curl(call: Call): string {
+function curl(call) {
   const { method, url, access, headers = {}, key, email, password } = call;
   const sent = call.text ?? (call.body === undefined ? undefined : literal(call.body));
   const parts = [method === 'GET' ? `curl ${inShell(url)}` : `curl -X ${method} ${inShell(url)}`];
@@ -50,12 +25,12 @@ function curl(call: Call): string {
 }
 
 /** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
-function inShell(text: string): string {
+function inShell(text) {
   return /^[\w%+,./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** With `requests`, which most Python programs use. */
-function python({ method, url, access, headers = {}, body, text, key, email, password }: Call): string {
+function python({ method, url, access, headers = {}, body, text, key, email, password }) {
   const all = Object.entries(headers).map(([name, value]) => `${quote(name)}: ${quote(value)}`);
   const account = email
     ? `${quote(email)}, ${quote(password)}`
@@ -80,7 +55,7 @@ function python({ method, url, access, headers = {}, body, text, key, email, pas
   ].join('\n');
 }
 
-function typescript({ method, url, access, headers = {}, body, text, key, email, password }: Call): string {
+function typescript({ method, url, access, headers = {}, body, text, key, email, password }) {
   const all = Object.entries(headers).map(([name, value]) => `${quote(name)}: ${quote(value)}`);
   const sent = text === undefined ? `JSON.stringify(${literal(body)})` : quote(text);
   const hasBody = text !== undefined || body !== undefined;
@@ -101,13 +76,13 @@ function typescript({ method, url, access, headers = {}, body, text, key, email,
 }
 
 /** A text as a literal of Python and TypeScript. */
-const quote = (text = ''): string => JSON.stringify(text);
+const quote = (text = '') => JSON.stringify(text);
 
 /** Words that are not those of JSON. All other JSON means the same in Python. */
-const IN_PYTHON: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
+const IN_PYTHON = { true: 'True', false: 'False', null: 'None' };
 
 /** A value as JSON on one line, with spaces as people write it, or as another language has it. */
-function literal(value: unknown, words: Record<string, string> = {}): string {
+function literal(value, words = {}) {
   if (Array.isArray(value))
     return between(
       '[',
@@ -126,6 +101,6 @@ function literal(value: unknown, words: Record<string, string> = {}): string {
   return words[text] ?? text;
 }
 
-function between(open: string, items: string[], close: string): string {
+function between(open, items, close) {
   return items.length === 0 ? open + close : `${open} ${items.join(', ')} ${close}`;
 }

@@ -1,0 +1,29 @@
+import type { Access } from '../../api/operation-facts.js';
+
+/** How to make a call in a language, ready to paste. */
+export interface Sample {
+  lang: string;
+  label: string;
+  source: string;
+}
+
+/** A call, as samples show it. */
+export interface Call {
+  /** In capitals. */
+  method: string;
+  url: string;
+  access: Access;
+  /** Headers beside those of credentials and content. */
+  headers?: Readonly<Record<string, string>>;
+  /** What is sent as JSON. */
+  body?: unknown;
+  /** A body that is sent as it stands, instead: one that no value of JavaScript is, such as a number of 20 digits. */
+  text?: string;
+  /** The credentials; without them the samples read variables of the environment. */
+  key?: string;
+  email?: string;
+  password?: string;
+}
+
+/** The samples of a call. Browsers load this file too, for the samples of what stands in their fields. */
+export function samplesOf(call: Call): Sample[];
