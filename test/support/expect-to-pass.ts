@@ -37,6 +37,8 @@ export async function build(checkout: Checkout, tests: string[] = []): Promise<v
   checkout.removeFolder('dist');
   checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
   checkout.add('docs/guides', 'dist/docs/guides');
+  const samples = 'src/platform/docs/openapi/call-samples.js';
+  checkout.add(samples, `dist/${samples}`);
   const include = ['src', 'ormconfig.ts', ...tests];
   checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
   await run(checkout, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
