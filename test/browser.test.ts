@@ -539,6 +539,8 @@ let first: Visit;
       await page.getByRole('link', { name: 'every code with its meaning' }).click();
       await page.locator('#errors[open] table').waitFor();
       expect(page.context().pages()).toHaveLength(1);
+      // Leaving the page would cut off what it still fetches.
+      await page.waitForLoadState('networkidle');
       await page.goto('about:blank');
       await page.goto(`${service.url}/docs#errors`);
       await page.locator('#errors[open] table').waitFor();

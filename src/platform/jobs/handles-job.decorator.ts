@@ -7,7 +7,7 @@ type Options = Partial<Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'c
 
 const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
 
-type Handler = (payload: any, job: Job) => Promise<unknown>;
+type Handler = (payload: never, job: Job) => Promise<unknown>;
 
 /**
  * Marks the method of a provider that handles the jobs of a name: at least once each, and again, with growing pauses for a
@@ -33,5 +33,5 @@ export function queueOf(provider: object, method: string): JobQueue | undefined 
   const value = (provider as Record<string, Handler | undefined>)[method];
   const facts =
     typeof value === 'function' && (Reflect.getMetadata(HANDLES_JOB, value) as JobQueue | undefined);
-  return facts ? { ...facts, handle: (job) => value.call(provider, job.payload, job) } : undefined;
+  return facts ? { ...facts, handle: (job) => value.call(provider, job.payload as never, job) } : undefined;
 }
