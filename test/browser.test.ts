@@ -230,6 +230,7 @@ let first: Visit;
       await page.locator('.next-step.ready').waitFor();
       expect(await page.evaluate('JSON.stringify(sessionStorage)')).toContain(demoKey);
       expect(await page.evaluate('JSON.stringify(localStorage) + document.cookie')).not.toContain(demoKey);
+      await page.waitForLoadState('networkidle');
       await page.goto('about:blank');
       await page.goBack();
       await page.locator('.next-step.ready').waitFor();
