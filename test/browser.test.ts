@@ -476,6 +476,24 @@ let first: Visit;
     expect(made).toEqual(Array(hasRequests ? 3 : 2).fill(name));
   });
 
+  test('says that a sample was copied for as long after the second time as after the first', async () => {
+    const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.clock.install();
+    const panel = panelOf(page, 'getPet');
+    await panel.locator('.opblock-summary-control').click();
+    const copy = panel.locator('.code-samples .copy');
+    await copy.waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    for (let times = 0; times < 2; times++) {
+      await copy.click();
+      await copy.filter({ hasText: 'Copied' }).waitFor();
+      await page.clock.runFor(1_500);
+      expect(await copy.textContent()).toBe('Copied');
+    }
+    await page.clock.runFor(600);
+    await copy.filter({ hasText: /^Copy$/ }).waitFor();
+  });
+
   test('shows samples with its own address, and what has to be set before they run', async () => {
     const { page } = await visit({ on: hosted });
     const panel = panelOf(page, 'getPet');

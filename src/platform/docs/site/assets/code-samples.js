@@ -1,5 +1,5 @@
 import { samplesOf } from './call-samples.js';
-import { copy } from './copy.js';
+import { copier } from './copy.js';
 import { callOf, masked } from './live-call.js';
 
 /** The language that the reader chose last; every panel that is opened later starts with it. */
@@ -15,6 +15,7 @@ export function codeSamples({ React, getStore, getSystem }) {
   function Samples({ path, method, operation }) {
     const [chosen, choose] = React.useState(preferred);
     const [isCopied, setCopied] = React.useState(false);
+    const [copy] = React.useState(() => copier(setCopied));
     // As text, which is another one only if the call is.
     const text = React.useSyncExternalStore(getStore().subscribe, () => textOf(getSystem(), path, method));
     const call = text && JSON.parse(text);
@@ -23,11 +24,7 @@ export function codeSamples({ React, getStore, getSystem }) {
     const { source } = sampleOf(call ? samplesOf(masked(call)) : given);
     const id = operation.get('operationId');
     const needed = needs(source);
-    const take = async () => {
-      await copy(call ? sampleOf(samplesOf(call)).source : source);
-      setCopied(true);
-      setTimeout(() => setCopied(false), 2_000);
-    };
+    const take = () => copy(call ? sampleOf(samplesOf(call)).source : source);
     const language = ({ label }) => {
       const select = () => choose((preferred = label));
       const radio = { type: 'radio', name: `sample-${id}`, checked: label === chosen, onChange: select };

@@ -1,4 +1,4 @@
-import { copy } from './copy.js';
+import { copier } from './copy.js';
 
 /** Where this site stands, found from the address of this file. */
 const here = new URL('../..', import.meta.url).href.replace(/\/$/, '');
@@ -9,10 +9,7 @@ for (const origin of document.querySelectorAll('.origin')) origin.textContent = 
 for (const figure of document.querySelectorAll('figure.to-copy')) {
   const button = document.createElement('button');
   Object.assign(button, { type: 'button', className: 'button small', textContent: 'Copy' });
-  button.addEventListener('click', async () => {
-    await copy(figure.querySelector('code').textContent);
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy'), 2_000);
-  });
+  const copy = copier((isCopied) => (button.textContent = isCopied ? 'Copied' : 'Copy'));
+  button.addEventListener('click', () => copy(figure.querySelector('code').textContent));
   figure.querySelector('figcaption').append(button);
 }
