@@ -280,6 +280,54 @@ test('What a transaction has not waited for is refused, and not done outside of 
   expect(await plain(Category).countBy({ name: In(['Late', 'In time']) })).toBe(1);
 });
 
+describe('What a transaction leaves to its end', () => {
+  const transactions = () => Transactions.of(connected.database);
+  const names = (...all: string[]) => plain(Category).countBy({ name: In(all) });
+
+  test('is sent with the COMMIT, and all of it is undone if that fails', async () => {
+    const both = (first: string, last: string) =>
+      transactions().run(async () => {
+        await transactions().atCommit(() => fast(Category).addRow({ name: last }));
+        await fast(Category).addRow({ name: first });
+        connected.sent.length = 0;
+      });
+    await both('Before', 'At the end');
+    expect(connected.sent.map(({ text }) => text.split(' ')[0])).toEqual(['INSERT', 'COMMIT']);
+    await expect(both('Also before', 'At the end')).rejects.toThrow('categories_name_key');
+    expect(await names('Before', 'At the end', 'Also before')).toBe(2);
+  });
+
+  test('is undone with the rest if it cannot even be sent', async () => {
+    const work = transactions().run(async () => {
+      await fast(Category).addRow({ name: 'Half' });
+      await transactions().atCommit(() => Promise.reject(new Error('not sent')));
+    });
+    await expect(work).rejects.toThrow('not sent');
+    expect(await names('Half')).toBe(0);
+  });
+
+  test('is done in a transaction that TypeORM has begun', async () => {
+    await connected.database.transaction((manager) =>
+      transactions().in(manager, () =>
+        transactions().atCommit(() => fast(Category).addRow({ name: "In TypeORM's" })),
+      ),
+    );
+    expect(await names("In TypeORM's")).toBe(1);
+  });
+});
+
+test('A transaction in which a failure was ignored fails, as PostgreSQL has undone it', async () => {
+  const work = Transactions.of(connected.database).run(async () => {
+    await fast(Category).addRow({ name: 'Lost' });
+    await fast(Category)
+      .addRow({ name: 'Lost' })
+      .catch(() => {});
+    return 'done';
+  });
+  await expect(work).rejects.toThrow('a failure of one of its statements was ignored');
+  expect(await plain(Category).countBy({ name: 'Lost' })).toBe(0);
+});
+
 test('Rows that are changed become what TypeORM would make them', async () => {
   const change = fc.record(
     { name, categoryId: fc.constantFrom('1', '5', '10'), status: fc.option(status) },

@@ -229,7 +229,7 @@ async function record(): Promise<Sent[]> {
   const rowsOf = <Entity extends object>(type: new () => Entity) =>
     new FastRepository(type, database.manager);
   const pets = new PetsService(rowsOf(Pet));
-  const audit = new AuditLog(rowsOf(AuditRecord));
+  const audit = new AuditLog(rowsOf(AuditRecord), transactions);
   const closing = new AccountClosing(transactions);
   const orders = new OrdersService(rowsOf(Order), pets, transactions, audit, closing);
   const categories = new CategoriesService(rowsOf(Category));

@@ -34,9 +34,9 @@ export class Statements {
    * @throws QueryFailedError, as TypeORM does
    */
   async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<unknown[][]> {
-    if (queryRunner?.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    const connection = queryRunner ? ((await queryRunner.connect()) as PoolClient) : this.connections.primary;
-    return this.runOn(connection, statement, values);
+    if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
+    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
   /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */
@@ -44,11 +44,9 @@ export class Statements {
     return this.connections.readList((connection) => this.runOn(connection, statement, values));
   }
 
-  private async runOn(connection: Pool | PoolClient, statement: Statement, values: unknown[]) {
-    try {
-      return await this.connections.run(connection, statement, values);
-    } catch (error) {
-      throw new QueryFailedError(statement.text, values, error as Error);
-    }
+  private runOn(connection: Pool | PoolClient, statement: Statement, values: unknown[]) {
+    return this.connections.run(connection, statement, values).catch((error: Error) => {
+      throw new QueryFailedError(statement.text, values, error);
+    });
   }
 }

@@ -12,9 +12,10 @@ const AT_ONCE = 2;
 /** What has become of one call of a batch. */
 export type Outcome<Result> = PromiseSettledResult<Result>;
 
-/** One call of a batch; an object of its own, so that equal ones are told apart. */
-interface Call<Item> {
+/** One call of a batch, and then what has become of it. */
+interface Call<Item, Result> {
   item: Item;
+  outcome?: Outcome<Result>;
 }
 
 /**
@@ -23,7 +24,7 @@ interface Call<Item> {
  * anything but the database being away, each call is made alone, and gets its own answer.
  */
 export class Together<Item, Result> {
-  private readonly batcher: Batcher<Call<Item>, Map<Call<Item>, Outcome<Result>>>;
+  private readonly batcher: Batcher<Call<Item, Result>, void>;
 
   /** @param make makes all calls or none, or says of each what has become of it; in the same order */
   constructor(
@@ -34,15 +35,16 @@ export class Together<Item, Result> {
   }
 
   async add(item: Item): Promise<Result> {
-    const call = { item };
-    const outcome = (await this.batcher.add(call)).get(call)!;
+    const call: Call<Item, Result> = { item };
+    await this.batcher.add(call);
+    const outcome = call.outcome!;
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   }
 
-  private async makeAll(calls: Call<Item>[]): Promise<Map<Call<Item>, Outcome<Result>>> {
+  private async makeAll(calls: Call<Item, Result>[]): Promise<void> {
     const outcomes = await this.attempt(calls.map(({ item }) => item));
-    return new Map(calls.map((call, i) => [call, outcomes[i]!]));
+    calls.forEach((call, i) => (call.outcome = outcomes[i]!));
   }
 
   private async attempt(items: Item[]): Promise<Outcome<Result>[]> {

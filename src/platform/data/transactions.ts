@@ -2,18 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Connections } from '../database/connections.js';
-import { DeadlineClient } from '../database/deadline-client.js';
-import { TIMEOUTS } from '../database/timeouts.js';
-import { inNewTransaction } from './quick-transaction.js';
+import { limit, type OpenTransaction, sendLast } from './open-transaction.js';
+import { type Ending, inNewTransaction } from './quick-transaction.js';
+import { settled } from './settled.js';
 import { Together, made } from './together.js';
-
-/** A transaction, and whether it has to be undone. */
-interface Open {
-  manager: EntityManager;
-  /** Whether it is being ended: what is still asked for would be done outside of it. */
-  isOver: boolean;
-  failure?: { error: unknown };
-}
 
 const LOCK = {
   name: 'try_lock',
@@ -27,7 +19,7 @@ const known = new WeakMap<DataSource, Transactions>();
  * else is called works on a connection of its own, as TypeORM documents.
  */
 export class Transactions {
-  private readonly open = new AsyncLocalStorage<Open>();
+  private readonly open = new AsyncLocalStorage<OpenTransaction>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -68,27 +60,48 @@ export class Transactions {
    * @param owner an int64: the same name of another is another lock
    */
   async tryLock(name: string, owner: string): Promise<boolean> {
-    const client = (await this.manager.queryRunner!.connect()) as PoolClient;
+    const { client } = this.open.getStore()!;
     const [[isMine]] = (await Connections.of(this.database).run(client, LOCK, [name, owner])) as [[boolean]];
     return isMine;
   }
 
+  /**
+   * Leaves one statement, whose answer nothing needs, to the end of the open transaction: it is sent together with the
+   * COMMIT. Without a transaction it is done at once. If it fails, so does the transaction.
+   */
+  async atCommit(work: () => Promise<unknown>): Promise<void> {
+    const open = this.open.getStore();
+    if (open) open.last.push(work);
+    else await work();
+  }
+
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    const begun = async (own: EntityManager) => {
-      const open: Open = { manager: own, isOver: false };
-      const timer = await limit(own);
-      try {
-        const result = await this.open.run(open, () => work(own));
-        if (open.failure) throw open.failure.error;
-        return result;
-      } finally {
-        open.isOver = true;
-        clearTimeout(timer);
-      }
+    if (!manager.queryRunner) return inNewTransaction(this.database, (own) => this.within(own, work));
+    const whole = async (own: EntityManager) => {
+      const { result, last } = await this.within(own, work);
+      await settled(last);
+      return result;
     };
-    if (!manager.queryRunner) return inNewTransaction(this.database, begun);
-    return manager.queryRunner.isTransactionActive ? begun(manager) : manager.transaction(begun);
+    return manager.queryRunner.isTransactionActive ? whole(manager) : manager.transaction(whole);
+  }
+
+  /** Runs `work` in the transaction of a manager, as the open one, to its end. */
+  private async within<T>(
+    manager: EntityManager,
+    work: (own: EntityManager) => Promise<T>,
+  ): Promise<Ending<T>> {
+    const client = (await manager.queryRunner!.connect()) as PoolClient;
+    const open: OpenTransaction = { manager, client, last: [], isOver: false };
+    const timer = limit(client);
+    try {
+      const result = await this.open.run(open, () => work(manager));
+      if (open.failure) throw open.failure.error;
+      return { result, last: await this.open.run(open, () => sendLast(open)) };
+    } finally {
+      open.isOver = true;
+      clearTimeout(timer);
+    }
   }
 
   /**
@@ -102,11 +115,4 @@ export class Transactions {
     );
     return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }
-}
-
-/** Closes the connection of a request's transaction that takes too long, however many statements it has made. */
-async function limit({ queryRunner }: EntityManager): Promise<NodeJS.Timeout | undefined> {
-  const client: unknown = await queryRunner!.connect();
-  if (!(client instanceof DeadlineClient)) return undefined;
-  return setTimeout(() => client.terminate('the transaction has taken too long'), TIMEOUTS.transaction);
 }

@@ -53,14 +53,20 @@ export class Connections {
   }
 
   /** The rows of a statement, each an array of column values. */
-  async run(
-    connection: Pool | PoolClient,
-    statement: Statement,
-    values: readonly unknown[],
-  ): Promise<unknown[][]> {
-    if (!(connection instanceof Pool)) return this.send(connection, statement, values);
-    // `Pool.query` would close the connection at any error, also one that is an ordinary answer.
-    const client = await connection.connect();
+  run(connection: Pool | PoolClient, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
+    return connection instanceof Pool
+      ? this.runOnAny(connection, statement, values)
+      : this.send(connection, statement, values);
+  }
+
+  /** Closes those to replicas; TypeORM closes its own. */
+  async close(): Promise<void> {
+    await this.replicas?.close();
+  }
+
+  /** `Pool.query` would close the connection at any error, also one that is an ordinary answer. */
+  private async runOnAny(pool: Pool, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
+    const client = await pool.connect();
     try {
       const rows = await this.send(client, statement, values);
       client.release();
@@ -71,19 +77,10 @@ export class Connections {
     }
   }
 
-  /** Closes those to replicas; TypeORM closes its own. */
-  async close(): Promise<void> {
-    await this.replicas?.close();
-  }
-
-  private async send(
-    client: PoolClient,
-    statement: Statement,
-    values: readonly unknown[],
-  ): Promise<unknown[][]> {
+  private send(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
     if (this.prepares) return runPrepared(client, statement, values);
     const query = { text: statement.text, values: values as unknown[], rowMode: 'array' as const };
-    return (await client.query<unknown[]>(query)).rows;
+    return client.query<unknown[]>(query).then(({ rows }) => rows);
   }
 }
 

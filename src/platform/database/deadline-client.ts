@@ -23,8 +23,12 @@ export class DeadlineClient extends HostClient {
   /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   override readonly query = ((...args: [string]) => {
     this.gather();
-    return super.query(...args);
+    const answer = super.query(...args);
+    this.tellSent?.();
+    this.tellSent = undefined;
+    return answer;
   }) as HostClient['query'];
+  private tellSent?: () => void;
   private isGathering = false;
   /** Whether the time of silence is measured. A socket tells once that nothing happens, and then never again. */
   private isMeasured = false;
@@ -36,6 +40,11 @@ export class DeadlineClient extends HostClient {
   ) {
     super(config);
     (this as unknown as Internals).pipeline = true;
+  }
+
+  /** Resolves when the next statement has been sent, or waits with others to be. */
+  sent(): Promise<void> {
+    return new Promise((resolve) => (this.tellSent = resolve));
   }
 
   private readonly fellSilent = (): void => {

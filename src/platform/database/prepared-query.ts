@@ -17,10 +17,15 @@ type Done = (failure: Error | null, rows: Row[]) => void;
 /** What `pg` calls of a query, beside its documented methods. */
 interface Internals {
   readonly callback: Done;
+  name: string;
   prepare(connection: Connection): void;
 }
 
-const InternalQuery = Query as unknown as new (config: object, done: Done) => Internals;
+const InternalQuery = Query as unknown as new (
+  text: string,
+  values: readonly unknown[],
+  done: Done,
+) => Internals;
 
 /** A connection, and how the columns are read of the statements that it has run. */
 class Described {
@@ -56,7 +61,9 @@ class PreparedQuery extends InternalQuery {
     values: readonly unknown[],
     done: Done,
   ) {
-    super({ name: statement.name, text: statement.text, values }, done);
+    // Of an object, it would copy the properties one by one.
+    super(statement.text, values, done);
+    this.name = statement.name;
   }
 
   override prepare(connection: Connection): void {

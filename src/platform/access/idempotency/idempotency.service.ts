@@ -4,6 +4,7 @@ import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { AccountClosing } from '../closing/account-closing.js';
+import { settled } from '../../data/settled.js';
 import { Sweeps } from '../../data/sweeps.js';
 import { Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
@@ -69,16 +70,19 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const { accountId, key, requestHash } = request;
     return this.transactions.run(async () => {
       // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection.
-      const isFirst = await this.transactions.tryLock(key, accountId);
-      const found = await this.keys.findRow({ accountId, key });
+      // In this order: what was stored before the lock was given up is found.
+      const locked = this.transactions.tryLock(key, accountId);
+      const [isFirst, found] = await settled([locked, this.keys.findRow({ accountId, key })]);
       const stored = answerOf(found, request);
       if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       const answer = await write();
       const values = { requestHash, ...answer, createdAt: new Date() };
       // What was found has expired.
-      if (found) await this.keys.updateRows({ accountId, key }, values);
-      else await this.keys.addRow({ accountId, key, ...values });
+      const { keys } = this;
+      await this.transactions.atCommit(() =>
+        found ? keys.updateRows({ accountId, key }, values) : keys.addRow({ accountId, key, ...values }),
+      );
       return { answer, isReplayed: false };
     });
   }
