@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BlockList, isIP } from 'node:net';
 import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
 import { Client } from 'pg';
 import {
   type Answer,
@@ -11,6 +14,7 @@ import {
   expectError,
   TIMESTAMP,
 } from './support/client.js';
+import { networksOf, requireNetwork } from '../src/auth/networks.js';
 import { KeyCache, type KeyOwner } from '../src/auth/key-cache.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
@@ -343,6 +347,121 @@ describe('PATCH /api-keys/{keyId}', () => {
     );
     await revoke(body.id);
     expectError(await change(body.id, { name: 'Gone' }), 404, 'api_key_not_found');
+  });
+});
+
+describe('A key with networks', () => {
+  /** Behind a proxy, whose word on where a request comes from counts. */
+  let proxied: Service;
+  beforeAll(async () => {
+    proxied = await startService({ DATABASE_URL: service.databaseUrl, TRUST_PROXY: '1' });
+  });
+  afterAll(() => proxied.stop());
+
+  const NETWORKS = ['192.0.2.0/24', '198.51.100.7', '2001:db8:1::/48'];
+  const useFrom = (ip: string, key: string, at = proxied) =>
+    call(at, 'GET', '/v1/categories?limit=1', { key, headers: { 'X-Forwarded-For': ip } });
+  const change = (id: number, networks: unknown) =>
+    call(proxied, 'PATCH', `/v1/api-keys/${id}`, { account, body: { networks } });
+
+  test.each([
+    ['192.0.2.0', 200],
+    ['192.0.2.255', 200],
+    ['::ffff:192.0.2.9', 200],
+    ['192.0.3.1', 403],
+    ['198.51.100.7', 200],
+    ['198.51.100.7:4711', 200],
+    ['198.51.100.8', 403],
+    ['2001:db8:1:ffff::1', 200],
+    ['2001:DB8:1:0:0:0:0:1', 200],
+    ['2001:db8:2::1', 403],
+    ['::1', 403],
+  ])('is answered to %s with %i', async (ip, status) => {
+    const { body } = await create({ name: 'Branches', networks: NETWORKS });
+    const answer = await useFrom(ip, body.key);
+    expect(answer.status).toBe(status);
+    if (status === 200) return;
+    expectError(answer, 403, 'permission_denied');
+    expect(answer.body.message).toContain(`may not be used from ${ip}`);
+  });
+
+  test('goes by the connection without TRUST_PROXY, whatever headers say', async () => {
+    const { body: there } = await create({ name: 'There', networks: NETWORKS });
+    const { body: here } = await create({ name: 'Here', networks: ['127.0.0.0/8', '::1'] });
+    expectError(await useFrom('192.0.2.1', there.key, service), 403, 'permission_denied');
+    expect((await useFrom('192.0.2.1', here.key, service)).status).toBe(200);
+  });
+
+  test('shows them, keeps them when it is rolled, and has new ones or none at once', async () => {
+    const { body } = await create({ name: 'Office', networks: NETWORKS });
+    expect(body.networks).toEqual(NETWORKS);
+    const rolled = await call(service, 'POST', `/v1/api-keys/${body.id}/roll`, { account });
+    expect(rolled.body.networks).toEqual(NETWORKS);
+    const { id, key } = rolled.body;
+    expect((await useFrom('192.0.2.1', key)).status).toBe(200);
+    expect((await change(id, ['203.0.113.0/24'])).body.networks).toEqual(['203.0.113.0/24']);
+    expectError(await useFrom('192.0.2.1', key), 403, 'permission_denied');
+    expect((await useFrom('203.0.113.9', key)).status).toBe(200);
+    const cleared = await change(id, null);
+    expect([cleared.status, 'networks' in cleared.body]).toEqual([200, false]);
+    expect((await useFrom('192.0.2.1', key)).status).toBe(200);
+  });
+
+  test('is refused elsewhere before anything else is looked at, and cannot even be revoked from there', async () => {
+    const { body } = await create({ name: 'Stolen', networks: NETWORKS, permissions: ['pets:read'] });
+    const options = { key: body.key, headers: { 'X-Forwarded-For': '203.0.113.1' } };
+    for (const path of ['/v1/pets', '/v1/store/orders']) {
+      const answer = await call(proxied, 'POST', path, { ...options, body: '{' });
+      expectError(answer, 403, 'permission_denied');
+      expect(answer.body.message).toContain('203.0.113.1');
+    }
+    const revoking = () => call(proxied, 'DELETE', '/v1/api-keys/current', options);
+    expectError(await revoking(), 403, 'permission_denied');
+    options.headers['X-Forwarded-For'] = '192.0.2.1';
+    expect((await revoking()).status).toBe(204);
+  });
+
+  test.each([
+    ['none', []],
+    ['one that is no text', [1]],
+    ['a name', ['example.com']],
+    ['an address that is not whole', ['192.0.2']],
+    ['a number that is octal to some', ['192.0.2.010']],
+    ['bits behind the prefix', ['192.0.2.1/24']],
+    ['bits behind the prefix of IPv6', ['2001:db8::1/32']],
+    ['a prefix that is too long', ['192.0.2.0/33']],
+    ['a prefix that is too long for IPv6', ['::/129']],
+    ['a prefix that is no number', ['192.0.2.0/255.255.255.0']],
+    ['a prefix with a zero in front', ['192.0.2.0/024']],
+    ['an interface', ['fe80::1%eth0']],
+    ['IPv4 within IPv6', ['::ffff:192.0.2.1']],
+    ['one twice', ['192.0.2.1', '192.0.2.1']],
+    ['more than 20', Array.from({ length: 21 }, (_none, i) => `192.0.2.${i}`)],
+  ])('is not made with %s', async (_what, networks) => {
+    expectError(await create({ name: 'Bad', networks }), 400, 'validation_failed');
+  });
+
+  test('is let in from where Node itself says that an address is in a network', () => {
+    const address = fc.oneof(fc.ipV4(), fc.ipV6());
+    const bits = fc.integer({ min: 0, max: 128 });
+    fc.assert(
+      fc.property(address, bits, address, fc.boolean(), (base, wanted, other, isNear) => {
+        const family = isIP(base) === 4 ? 'ipv4' : 'ipv6';
+        const prefix = Math.min(wanted, family === 'ipv4' ? 32 : 128);
+        const kind = ipaddr.parse(base) instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
+        const network = `${kind.networkAddressFromCIDR(`${base}/${prefix}`).toString()}/${prefix}`;
+        const list = new BlockList();
+        list.addSubnet(network.split('/')[0]!, prefix, family);
+        const asked = isNear ? base : other;
+        // Node takes IPv4 for a part of IPv6.
+        fc.pre(ipaddr.process(asked).kind() === family && ipaddr.process(base).kind() === family);
+        const isIn = list.check(asked, isIP(asked) === 4 ? 'ipv4' : 'ipv6');
+        const require = () => requireNetwork(networksOf([network])!, asked);
+        if (isIn) require();
+        else expect(require).toThrow('may not be used from');
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });
 

@@ -417,6 +417,13 @@ export interface components {
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
+            /**
+             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            networks?: string[];
         };
         /**
          * @description What a key may do.
@@ -436,6 +443,13 @@ export interface components {
             expiresAt?: string;
             /** @description What the key may do; all that its account may, now and later, when left out. */
             permissions?: components["schemas"]["Permission"][];
+            /**
+             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            networks?: string[];
         };
         CreatedApiKey: {
             /**
@@ -474,6 +488,13 @@ export interface components {
              */
             expiresAt?: string;
             /**
+             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            networks?: string[];
+            /**
              * @description The key itself, shown only this once: only its hash is stored.
              * @example petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4
              */
@@ -492,6 +513,13 @@ export interface components {
             expiresAt?: string | null;
             /** @description What the key may do from now on. */
             permissions?: components["schemas"]["Permission"][];
+            /**
+             * @description Where the key may be used from, from now on; `null` for everywhere.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            networks?: string[] | null;
         };
         ApiKeyRoll: {
             /**
@@ -732,7 +760,7 @@ export interface components {
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
-         *     | 403 | `permission_denied` | The API key lacks a permission, which the message names. |
+         *     | 403 | `permission_denied` | The API key lacks a permission, or may not be used from this address; the message names which. |
          *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
          *     | 404 | `api_key_not_found` | The API key cannot be found. |
          *     | 404 | `category_not_found` | The category cannot be found. |
@@ -1029,7 +1057,10 @@ export interface operations {
                      *           "pets:read",
                      *           "pets:write"
                      *         ],
-                     *         "createdAt": "2026-11-21T12:00:00.000Z"
+                     *         "createdAt": "2026-11-21T12:00:00.000Z",
+                     *         "networks": [
+                     *           "192.0.2.0/24"
+                     *         ]
                      *       }
                      *     ]
                      */
@@ -1140,7 +1171,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "My first key"
+                 *       "name": "My first key",
+                 *       "networks": [
+                 *         "192.0.2.0/24"
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["NewApiKey"];
@@ -1163,6 +1197,9 @@ export interface operations {
                      *         "pets:write"
                      *       ],
                      *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "networks": [
+                     *         "192.0.2.0/24"
+                     *       ],
                      *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
                      *     }
                      */
@@ -1198,7 +1235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1340,6 +1377,16 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1547,7 +1594,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "My renamed key"
+                 *       "name": "My renamed key",
+                 *       "networks": [
+                 *         "192.0.2.0/24"
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["ApiKeyChange"];
@@ -1569,7 +1619,10 @@ export interface operations {
                      *         "pets:read",
                      *         "pets:write"
                      *       ],
-                     *       "createdAt": "2026-11-21T12:00:00.000Z"
+                     *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "networks": [
+                     *         "192.0.2.0/24"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKey"];
@@ -1604,7 +1657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1747,6 +1800,9 @@ export interface operations {
                      *         "pets:write"
                      *       ],
                      *       "createdAt": "2026-11-21T12:00:00.000Z",
+                     *       "networks": [
+                     *         "192.0.2.0/24"
+                     *       ],
                      *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
                      *     }
                      */
@@ -2348,7 +2404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2502,7 +2558,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2680,7 +2736,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2846,7 +2902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2994,7 +3050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3171,7 +3227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3326,7 +3382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3480,7 +3536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3661,7 +3717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3827,7 +3883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4041,7 +4097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4216,7 +4272,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `permission_denied`: The API key lacks a permission, which the message names. */
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

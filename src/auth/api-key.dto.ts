@@ -2,11 +2,17 @@ import { ApiSchema } from '@nestjs/swagger';
 import { ChangeSchema } from '../platform/api/change-schema.js';
 import { IntegerField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
 import { Int64Param } from '../platform/api/params.js';
+import { NetworksField } from './networks.js';
 import { GrantedField, PermissionsField } from './permissions.field.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {
   description: 'When the key expires, in the future; a key without it does not expire.',
+  optional: true,
+};
+const NETWORKS = {
+  description:
+    'Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.',
   optional: true,
 };
 /** Seconds of seven days. */
@@ -25,6 +31,9 @@ export class NewApiKeyDto {
     optional: true,
   })
   permissions?: string[];
+
+  @NetworksField(NETWORKS)
+  networks?: string[];
 }
 
 @ChangeSchema('ApiKeyChange')
@@ -42,6 +51,13 @@ export class ApiKeyChangeDto {
 
   @PermissionsField({ description: 'What the key may do from now on.', optional: true })
   permissions?: string[];
+
+  @NetworksField({
+    description: 'Where the key may be used from, from now on; `null` for everywhere.',
+    optional: true,
+    nullable: true,
+  })
+  networks?: string[] | null;
 }
 
 @ApiSchema({ name: 'ApiKeyRoll' })
@@ -82,6 +98,9 @@ export class ApiKeyDto {
 
   @TimestampField(EXPIRES_AT)
   expiresAt?: Date | null;
+
+  @NetworksField(NETWORKS)
+  networks?: string[] | null;
 }
 
 @ApiSchema({ name: 'CreatedApiKey' })

@@ -27,6 +27,10 @@ export class ApiKey {
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 
+  /** Where it may be used from: addresses, and networks in CIDR notation; null stands for everywhere. */
+  @Column('text', { array: true, nullable: true })
+  networks!: string[] | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 

@@ -18,7 +18,7 @@ import { unauthorized } from './unauthorized.js';
 /** Keys that an account may have, those that have expired included. */
 const MOST = 1_000;
 
-type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'expiresAt'>;
+type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'networks' | 'expiresAt'>;
 /** A key as an answer shows it. */
 type Shown = ApiKey & { permissions: string[] };
 type Made = Shown & { key: string };
@@ -47,7 +47,7 @@ export class ApiKeysService {
    * Creates a key. The key itself is returned here and nowhere else.
    * @throws ApiError `permission_denied`, `too_many_api_keys`
    */
-  create(by: Caller, { name, expiresAt, permissions }: NewApiKeyDto): Promise<Made> {
+  create(by: Caller, { name, expiresAt, permissions, networks }: NewApiKeyDto): Promise<Made> {
     const { accountId } = by;
     return this.inAccount(by, async (account) => {
       requireOwned(permissions, account.permissions);
@@ -56,8 +56,9 @@ export class ApiKeysService {
         name,
         expiresAt: expiresAt ?? null,
         permissions: permissions ?? null,
+        networks: networks ?? null,
       });
-      const details = { permissions: permissions ?? 'all', expiresAt };
+      const details = { permissions: permissions ?? 'all', expiresAt, networks };
       await this.audit.add({ by, action: 'api_key.created', subjectId: made.id, details });
       return withPermissions(made, account.permissions);
     });
@@ -67,13 +68,14 @@ export class ApiKeysService {
   change(by: Caller, id: string, change: ApiKeyChangeDto): Promise<Shown> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
-      const { name, expiresAt, permissions } = change;
+      const { name, expiresAt, permissions, networks } = change;
       requireOwned(permissions, account.permissions);
       const key = await this.apiKeys.changeRow({ id, accountId }, 'api_key_not_found', (row) => {
         Object.assign(row, { name: name ?? row.name, permissions: permissions ?? row.permissions });
         if (expiresAt !== undefined) row.expiresAt = expiresAt;
+        if (networks !== undefined) row.networks = networks;
       });
-      const details = { renamed: name === undefined ? undefined : true, expiresAt, permissions };
+      const details = { renamed: name === undefined ? undefined : true, expiresAt, permissions, networks };
       await this.audit.add({ by, action: 'api_key.changed', subjectId: id, details });
       return withPermissions(key, account.permissions);
     });
@@ -86,14 +88,12 @@ export class ApiKeysService {
   roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto): Promise<Made> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
-      const { name, permissions, expiresAt } = await this.apiKeys.getRow(
-        { id, accountId },
-        'api_key_not_found',
-      );
+      const old = await this.apiKeys.getRow({ id, accountId }, 'api_key_not_found');
+      const { name, permissions, networks, expiresAt } = old;
       const end = new Date(Date.now() + overlapSeconds * 1_000);
       if (overlapSeconds === 0) await this.remove(accountId, id);
       else if (!expiresAt || expiresAt > end) await this.apiKeys.updateRows({ id }, { expiresAt: end });
-      const made = await this.add({ accountId, name, permissions, expiresAt });
+      const made = await this.add({ accountId, name, permissions, networks, expiresAt });
       const details = { apiKeyId: Number(made.id), overlapSeconds };
       await this.audit.add({ by, action: 'api_key.rolled', subjectId: id, details });
       return withPermissions(made, account.permissions);

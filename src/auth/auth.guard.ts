@@ -3,6 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
 import type { AuthenticatedRequest } from '../platform/api/caller.js';
+import { clientAddress } from '../platform/api/client-network.js';
 import { requirePermissions } from '../platform/api/declared-operations.js';
 import { operationOf } from '../platform/api/operation-facts.js';
 import { requirePermission } from '../platform/api/permitted.js';
@@ -11,13 +12,16 @@ import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { Invitations } from './invitations.js';
+import type { KeyOwner } from './key-cache.js';
 import { KeyOwners } from './key-owners.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { requireNetwork } from './networks.js';
 import { unauthorized } from './unauthorized.js';
 
 const BEARER = /^bearer +(?=\S)/i;
 
-type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'>;
+type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'> &
+  Pick<Partial<KeyOwner>, 'networks'>;
 
 /**
  * Closes every operation that is not marked `@Public()`, to keys without its permission too. Runs before anything else in a
@@ -91,10 +95,11 @@ export class AuthGuard implements CanActivate, OnModuleInit {
   }
 }
 
-function admit(request: AuthenticatedRequest, { accountId, keyId, permissions }: Admitted): true {
+function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
   request.accountId = accountId;
   request.keyId = keyId;
   request.permissions = permissions;
+  if (networks) requireNetwork(networks, clientAddress(request));
   requirePermission(permissions, request.operation.permissions);
   return true;
 }

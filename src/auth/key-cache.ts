@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Network } from './networks.js';
 
 /** The account behind a valid key. */
 export interface KeyOwner {
@@ -6,6 +7,8 @@ export interface KeyOwner {
   accountId: string;
   /** What the key may do: those of its permissions that its account has too; undefined stands for everything. */
   permissions?: ReadonlySet<string>;
+  /** Where it may be used from; undefined stands for everywhere. */
+  networks?: readonly Network[];
   /** Milliseconds since 1970; Infinity if the key does not expire. */
   expiresAt: number;
 }

@@ -7,6 +7,7 @@ import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
 import { granted } from './granted.js';
 import { KeyCache, type KeyOwner } from './key-cache.js';
+import { networksOf } from './networks.js';
 import { hashSecret, isSecret, KEYS } from './secret.js';
 
 /** The event that is broadcast to the other workers of this service. */
@@ -58,7 +59,8 @@ export class KeyOwners {
     if (!account) return null;
     this.noteUse(found);
     const permissions = granted(found.permissions, account.permissions);
-    return { keyId: found.id, accountId: found.accountId, permissions, expiresAt };
+    const networks = networksOf(found.networks);
+    return { keyId: found.id, accountId: found.accountId, permissions, networks, expiresAt };
   }
 
   /** Once an hour for each key. No request waits for it, or fails with it: that hour may have another. */

@@ -13,13 +13,21 @@ export function clientNetwork({ ip = '', socket }: Request): string {
   return networkOf(ip) ?? networkOf(socket.remoteAddress) ?? '';
 }
 
+/** The same to the last bit, an IPv4 address always as such; empty if nothing tells. */
+export function clientAddress({ ip = '', socket }: Request): string {
+  return (addressOf(ip) ?? addressOf(socket.remoteAddress))?.toString() ?? '';
+}
+
 /**
  * One client, as far as an address tells: an IPv4 address or, since whoever has one IPv6 address has its whole /64
  * (RFC 4291, 2.5.4), an IPv6 network. A port beside it counts for nothing; undefined for what is no address.
  */
 export function networkOf(text = ''): string | undefined {
+  const address = addressOf(text);
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address?.toString();
+}
+
+function addressOf(text = ''): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const bare = isIP(text) ? text : ENDPOINT.test(text) ? SocketAddress.parse(text)?.address : undefined;
-  if (bare === undefined) return undefined;
-  const address = ipaddr.process(bare);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
+  return bare === undefined ? undefined : ipaddr.process(bare);
 }

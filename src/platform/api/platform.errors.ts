@@ -41,8 +41,9 @@ const ERRORS = declareErrors({
   },
   permission_denied: {
     status: 403,
-    meaning: 'The API key lacks a permission, which the message names.',
-    advice: 'Use a key that has the permission, or let the owner of the account add it to this one.',
+    meaning: 'The API key lacks a permission, or may not be used from this address; the message names which.',
+    advice:
+      'Use a key that has the permission, or let the owner of the account add it, or your network, to this one.',
   },
   route_not_found: {
     status: 404,

@@ -19,6 +19,10 @@ export function addKeysCommands(program: Command): void {
     .argument('<email>')
     .requiredOption('--name <name>', 'what the key is for')
     .option('--permissions <list>', 'what the key may do, separated by commas; all by default')
+    .option(
+      '--networks <list>',
+      'where it may be used from, such as 192.0.2.0/24, separated by commas; everywhere by default',
+    )
     .option('--expires-at <time>', 'when the key expires, such as 2030-01-31T12:00:00Z')
     .option('--json', 'print JSON')
     .action(create);
@@ -45,14 +49,15 @@ interface CreateOptions extends Options {
   name: string;
   expiresAt?: string;
   permissions?: string;
+  networks?: string;
 }
 
-function create(email: string, { json, permissions, ...fields }: CreateOptions): Promise<void> {
+function create(email: string, { json, permissions, networks, ...fields }: CreateOptions): Promise<void> {
   return withServices(async (services) => {
     const operator = await operatorOf(services, email);
     const rules = { type: 'body', metatype: NewApiKeyDto } as const;
     const body = new ValidationPipe().transform(
-      { ...fields, permissions: permissions?.split(',') },
+      { ...fields, permissions: permissions?.split(','), networks: networks?.split(',') },
       rules,
     ) as NewApiKeyDto;
     write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(operator, body)), json);

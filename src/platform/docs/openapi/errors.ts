@@ -35,7 +35,7 @@ export function errorResponses(operation: Operation, facts: OperationFacts): Ope
   if (operation.requestBody) codes.push(...WITH_BODY);
   if (operation.requestBody || parameters.length > 0) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
-  if (facts.permissions.length > 0) codes.push('permission_denied');
+  if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.sunset) codes.push('operation_removed');
   const all = [...codes.map((code) => [code, factsOf(code).status] as const), ...entries(facts.errors)];
   const byStatus = Object.groupBy(all, ([, status]) => status);
