@@ -1,12 +1,13 @@
 import base from './jest.config.js';
 
-/** Every panel of Swagger UI, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
+/** Every panel of Swagger UI, lists of a million rows, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
 export default {
   ...base,
   testMatch: [
     '<rootDir>/test/modules/*.test.ts',
     '<rootDir>/test/extending.test.ts',
     '<rootDir>/test/browser.test.ts',
+    '<rootDir>/test/lists.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
   globals: { isThorough: true },

@@ -1,8 +1,22 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import fc, { type Arbitrary } from 'fast-check';
-import { Column, type DataSource, Entity, Index, PrimaryColumn, VersionColumn } from 'typeorm';
+import {
+  And,
+  Column,
+  type DataSource,
+  Entity,
+  type FindOptionsWhere,
+  In,
+  Index,
+  IsNull,
+  LessThan,
+  MoreThanOrEqual,
+  PrimaryColumn,
+  VersionColumn,
+} from 'typeorm';
 import type { Direction } from '../src/platform/api/ordering.js';
+import { sortText } from '../src/platform/data/keys.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { between, Range, startingWith } from '../src/platform/data/range.js';
 import type { Asked, Filter } from '../src/platform/data/rows.js';
@@ -10,9 +24,13 @@ import { Transactions } from '../src/platform/data/transactions.js';
 import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
 import { connect, type Sent } from './support/database.js';
 import { Planner } from './support/plans.js';
-import { createDatabase } from './support/service.js';
+import { createDatabase, query } from './support/service.js';
 
 const ROWS = 260;
+/** Rows of a large table. */
+const LARGE = 'isThorough' in globalThis ? 1_000_000 : 30_000;
+/** Items of a page of it. */
+const PAGE = 20;
 
 /** What a list can be in the order of, and filtered by. */
 class Row {
@@ -185,6 +203,21 @@ function expected({ kind, sort = 'id', order, filter }: List): Item[] {
 }
 
 const compareBy = (name: Sort, a: Item, b: Item) => compare(a[name], b[name]);
+
+/** A filter as TypeORM has it. */
+function whereOf(filter: Filter<Item>): FindOptionsWhere<Item> {
+  const operator = (wanted: unknown) => {
+    if (Array.isArray(wanted)) return In(wanted);
+    if (!(wanted instanceof Range)) return wanted ?? IsNull();
+    const { from, to } = wanted;
+    const ends = [
+      ...(from === undefined ? [] : [MoreThanOrEqual(from)]),
+      ...(to === undefined ? [] : [LessThan(to)]),
+    ];
+    return And(...ends);
+  };
+  return Object.fromEntries(Object.entries(filter).map(([name, wanted]) => [name, operator(wanted)]));
+}
 
 const optional = <T>(value: Arbitrary<T>) => fc.option(value, { nil: undefined });
 const VALUES = {
@@ -437,16 +470,23 @@ describe('A list of a large table', () => {
     return [...new Map(sent.map((one) => [one.text + JSON.stringify(one.values), one])).values()];
   }
 
+  let planner: Planner;
+  beforeAll(async () => {
+    await query(
+      url,
+      `INSERT INTO large (id, owner, state, label, at, day, n, read, fine, plain)
+       SELECT i, i % 10, CASE WHEN i % 9999 = 1 THEN 'rare' WHEN i % 3 > 0 THEN 'open' END, 'Luna ' || i,
+         '2026-01-01'::timestamptz + i * interval '1 minute', '2026-01-01', i, '', now(), ''
+       FROM generate_series(1, ${LARGE}) AS i`,
+    );
+    await query(url, 'VACUUM ANALYZE large');
+    planner = await Planner.connect(url, ['large']);
+  }, 600_000);
+  afterAll(() => planner.end());
+
   test('is read from the index on its filters, its order and the id, and is neither searched nor sorted', async () => {
-    await database.query(`
-      INSERT INTO large (id, owner, state, label, at, day, n, read, fine, plain)
-      SELECT i, i % 10, CASE WHEN i % 9999 = 1 THEN 'rare' WHEN i % 3 > 0 THEN 'open' END, 'Luna ' || i,
-        '2026-01-01'::timestamptz + i * interval '1 minute', '2026-01-01', i, '', now(), ''
-      FROM generate_series(1, 30000) AS i`);
-    await database.query('VACUUM ANALYZE large');
     const statements = await record();
     expect(statements.some(({ text }) => text.includes('row_number() OVER'))).toBe(true);
-    const planner = await Planner.connect(url, ['large']);
     const faults: string[] = [];
     for (const statement of statements) {
       for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
@@ -454,7 +494,50 @@ describe('A list of a large table', () => {
         if (found.length > 0) faults.push(`${mode}: ${found.join()}: ${statement.text}`);
       }
     }
-    await planner.end();
     expect(faults).toEqual([]);
   }, 120_000);
+
+  /** The statements of a list's first page, of one in the middle and of the last; undefined if there is but one. */
+  async function depths(filter: Filter<Item>, asking: Partial<Asked<Item>>): Promise<Sent[] | undefined> {
+    const { sort = 'id', order } = asking;
+    const rows = listOf(Large);
+    const where = whereOf(filter);
+    const total = await rows.countBy(where);
+    if (total < 3 * PAGE) return undefined;
+    const { next } = await rows.page(filter, { limit: 1, ...asking });
+    const [mark] = Buffer.from(next!, 'base64url').toString().split(':');
+    const statements: Sent[] = [];
+    for (const skip of [0, total >> 1, total - PAGE]) {
+      const options = { where, order: { [sort]: order, id: order }, skip: skip - 1, take: 1 };
+      const [before] = skip === 0 ? [] : await rows.find(options);
+      const value = sort === 'id' ? '' : `:${sortText(before?.[sort as Sort])}`;
+      const cursor = before && Buffer.from(`${mark}:${before.id}${value}`).toString('base64url');
+      sent.length = 0;
+      const page = await rows.page(filter, { limit: PAGE, cursor, ...asking });
+      expect([page.items.length, page.next === undefined]).toEqual([PAGE, skip === total - PAGE]);
+      statements.push(...sent);
+    }
+    return statements;
+  }
+
+  test('costs as much in the middle and at the end as at the beginning', async () => {
+    const table: { buffers: number[]; list: string }[] = [];
+    for (const [filter, more] of LISTS) {
+      for (const order of ['asc', 'desc'] as const) {
+        const statements = await depths(filter, { ...more, order });
+        for (const mode of statements ? (['force_generic_plan', 'force_custom_plan'] as const) : []) {
+          const buffers: number[] = [];
+          for (const statement of statements!) buffers.push(await planner.buffersOf(statement, mode));
+          table.push({ buffers, list: JSON.stringify({ filter, ...more, order, mode }) });
+        }
+      }
+    }
+    if ('isThorough' in globalThis)
+      console.log(table.map(({ buffers, list: of }) => `${buffers.join(', ')}: ${of}`).join('\n'));
+    // A branch of an index more, or one more row that lies elsewhere; never more than rows, however many there are.
+    const most = ({ buffers: [first] }: { buffers: number[] }) => Math.min(2 * first! + 4, 3 * PAGE);
+    const costly = table.filter((one) => Math.max(...one.buffers) > most(one));
+    expect(costly).toEqual([]);
+    expect(table.length).toBeGreaterThan(60);
+  }, 600_000);
 });

@@ -10,13 +10,15 @@ interface Node {
   'Index Cond'?: string;
   Filter?: string;
   'Recheck Cond'?: string;
+  'Shared Hit Blocks'?: number;
+  'Shared Read Blocks'?: number;
   Plans?: Node[];
 }
 
 /** By the keys of single rows, of which a request names at most a hundred. */
 const FEW = /\b(?:id|key|hash) = /;
 
-/** Examines how PostgreSQL would run statements, without running them. */
+/** Examines how PostgreSQL would run statements, or runs them. */
 export class Planner {
   private constructor(
     private readonly client: Client,
@@ -31,17 +33,14 @@ export class Planner {
   }
 
   /** What is wrong with the plans of a prepared statement: it reads or sorts more rows than it needs. */
-  async faultsOf({ text, values }: Sent, mode: PlanMode): Promise<string[]> {
-    await this.client.query(`SET plan_cache_mode = ${mode}`);
-    await this.client.query(`PREPARE examined AS ${text}`);
-    try {
-      const list = values.map((value) => literal(value)).join(', ');
-      const sql = `EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE examined${list && `(${list})`}`;
-      const { rows } = await this.client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(sql);
-      return this.faultsIn(rows[0]!['QUERY PLAN'][0].Plan);
-    } finally {
-      await this.client.query('DEALLOCATE examined').catch(() => {});
-    }
+  async faultsOf(statement: Sent, mode: PlanMode): Promise<string[]> {
+    return this.faultsIn(await this.explain(statement, mode, 'COSTS OFF'));
+  }
+
+  /** How many pages of 8 kB a prepared statement reads, from memory or not, when it is run. */
+  async buffersOf(statement: Sent, mode: PlanMode): Promise<number> {
+    const plan = await this.explain(statement, mode, 'ANALYZE, BUFFERS, TIMING OFF');
+    return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
   }
 
   /** Runs `work` on a database without an index, which is then restored. */
@@ -56,6 +55,19 @@ export class Planner {
 
   end(): Promise<void> {
     return this.client.end();
+  }
+
+  private async explain({ text, values }: Sent, mode: PlanMode, options: string): Promise<Node> {
+    await this.client.query(`SET plan_cache_mode = ${mode}`);
+    await this.client.query(`PREPARE examined AS ${text}`);
+    try {
+      const list = values.map((value) => literal(value)).join(', ');
+      const sql = `EXPLAIN (FORMAT JSON, ${options}) EXECUTE examined${list && `(${list})`}`;
+      const { rows } = await this.client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(sql);
+      return rows[0]!['QUERY PLAN'][0].Plan;
+    } finally {
+      await this.client.query('DEALLOCATE examined').catch(() => {});
+    }
   }
 
   private faultsIn(node: Node): string[] {
