@@ -16,6 +16,7 @@ import {
 } from './support/client.js';
 import { networksOf, requireNetwork } from '../src/auth/networks.js';
 import { KeyCache, type KeyOwner } from '../src/auth/key-cache.js';
+import { document } from './support/contract.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
 import { everythingStored, query, type Service, startService } from './support/service.js';
@@ -358,7 +359,7 @@ describe('A key with networks', () => {
   });
   afterAll(() => proxied.stop());
 
-  const NETWORKS = ['192.0.2.0/24', '198.51.100.7', '2001:db8:1::/48'];
+  const NETWORKS = ['192.0.2.9/24', '198.51.100.7', '2001:DB8:1::/48'];
   const useFrom = (ip: string, key: string, at = proxied) =>
     call(at, 'GET', '/v1/categories?limit=1', { key, headers: { 'X-Forwarded-For': ip } });
   const change = (id: number, networks: unknown) =>
@@ -427,8 +428,6 @@ describe('A key with networks', () => {
     ['a name', ['example.com']],
     ['an address that is not whole', ['192.0.2']],
     ['a number that is octal to some', ['192.0.2.010']],
-    ['bits behind the prefix', ['192.0.2.1/24']],
-    ['bits behind the prefix of IPv6', ['2001:db8::1/32']],
     ['a prefix that is too long', ['192.0.2.0/33']],
     ['a prefix that is too long for IPv6', ['::/129']],
     ['a prefix that is no number', ['192.0.2.0/255.255.255.0']],
@@ -442,21 +441,23 @@ describe('A key with networks', () => {
   });
 
   test('is let in from where Node itself says that an address is in a network', () => {
-    const address = fc.oneof(fc.ipV4(), fc.ipV6());
+    const ipV6 = fc.ipV6().filter((text) => !text.includes('.'));
+    const address = fc.oneof(fc.ipV4(), ipV6);
     const bits = fc.integer({ min: 0, max: 128 });
+    const pattern = new RegExp(document.components.schemas.NewApiKey.properties.networks.items.pattern);
     fc.assert(
       fc.property(address, bits, address, fc.boolean(), (base, wanted, other, isNear) => {
         const family = isIP(base) === 4 ? 'ipv4' : 'ipv6';
         const prefix = Math.min(wanted, family === 'ipv4' ? 32 : 128);
-        const kind = ipaddr.parse(base) instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
-        const network = `${kind.networkAddressFromCIDR(`${base}/${prefix}`).toString()}/${prefix}`;
+        const network = `${base}/${prefix}`;
         const list = new BlockList();
-        list.addSubnet(network.split('/')[0]!, prefix, family);
+        list.addSubnet(base, prefix, family);
         const asked = isNear ? base : other;
         // Node takes IPv4 for a part of IPv6.
         fc.pre(ipaddr.process(asked).kind() === family && ipaddr.process(base).kind() === family);
         const isIn = list.check(asked, isIP(asked) === 4 ? 'ipv4' : 'ipv6');
         const require = () => requireNetwork(networksOf([network])!, asked);
+        expect(pattern.test(network)).toBe(true);
         if (isIn) require();
         else expect(require).toThrow('may not be used from');
       }),

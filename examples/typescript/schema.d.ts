@@ -417,12 +417,7 @@ export interface components {
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
-            /**
-             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
-             * @example [
-             *       "192.0.2.0/24"
-             *     ]
-             */
+            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
             networks?: string[];
         };
         /**
@@ -443,12 +438,7 @@ export interface components {
             expiresAt?: string;
             /** @description What the key may do; all that its account may, now and later, when left out. */
             permissions?: components["schemas"]["Permission"][];
-            /**
-             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
-             * @example [
-             *       "192.0.2.0/24"
-             *     ]
-             */
+            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
             networks?: string[];
         };
         CreatedApiKey: {
@@ -487,12 +477,7 @@ export interface components {
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
-            /**
-             * @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.
-             * @example [
-             *       "192.0.2.0/24"
-             *     ]
-             */
+            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
             networks?: string[];
             /**
              * @description The key itself, shown only this once: only its hash is stored.
@@ -513,12 +498,7 @@ export interface components {
             expiresAt?: string | null;
             /** @description What the key may do from now on. */
             permissions?: components["schemas"]["Permission"][];
-            /**
-             * @description Where the key may be used from, from now on; `null` for everywhere.
-             * @example [
-             *       "192.0.2.0/24"
-             *     ]
-             */
+            /** @description Where the key may be used from, from now on; `null` for everywhere. */
             networks?: string[] | null;
         };
         ApiKeyRoll: {
@@ -1057,10 +1037,7 @@ export interface operations {
                      *           "pets:read",
                      *           "pets:write"
                      *         ],
-                     *         "createdAt": "2026-11-21T12:00:00.000Z",
-                     *         "networks": [
-                     *           "192.0.2.0/24"
-                     *         ]
+                     *         "createdAt": "2026-11-21T12:00:00.000Z"
                      *       }
                      *     ]
                      */
@@ -1171,10 +1148,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "My first key",
-                 *       "networks": [
-                 *         "192.0.2.0/24"
-                 *       ]
+                 *       "name": "My first key"
                  *     }
                  */
                 "application/json": components["schemas"]["NewApiKey"];
@@ -1197,9 +1171,6 @@ export interface operations {
                      *         "pets:write"
                      *       ],
                      *       "createdAt": "2026-11-21T12:00:00.000Z",
-                     *       "networks": [
-                     *         "192.0.2.0/24"
-                     *       ],
                      *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
                      *     }
                      */
@@ -1594,10 +1565,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "My renamed key",
-                 *       "networks": [
-                 *         "192.0.2.0/24"
-                 *       ]
+                 *       "name": "My renamed key"
                  *     }
                  */
                 "application/json": components["schemas"]["ApiKeyChange"];
@@ -1619,10 +1587,7 @@ export interface operations {
                      *         "pets:read",
                      *         "pets:write"
                      *       ],
-                     *       "createdAt": "2026-11-21T12:00:00.000Z",
-                     *       "networks": [
-                     *         "192.0.2.0/24"
-                     *       ]
+                     *       "createdAt": "2026-11-21T12:00:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKey"];
@@ -1800,9 +1765,6 @@ export interface operations {
                      *         "pets:write"
                      *       ],
                      *       "createdAt": "2026-11-21T12:00:00.000Z",
-                     *       "networks": [
-                     *         "192.0.2.0/24"
-                     *       ],
                      *       "key": "petstore_8f14e45fceea167a5a36dedd4bea2543c9f0f895e2a9d1c4"
                      *     }
                      */

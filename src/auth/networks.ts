@@ -1,33 +1,38 @@
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../platform/api/api-error.js';
-import { field, type FieldOptions } from '../platform/api/field.js';
+import type { FieldOptions } from '../platform/api/field.js';
+import { PatternField } from '../platform/api/fields.js';
 import { ListField } from '../platform/api/nested-fields.js';
 
 /** Networks that a key may be used from. */
 const MOST = 20;
-const PREFIX = /^(.+)\/(0|[1-9]\d{0,2})$/;
+const BYTE = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
+const IPV4 = `${BYTE}(?:\\.${BYTE}){3}(?:/(?:3[0-2]|[12]?[0-9]))?`;
+const IPV6 = `(?:${ipv6Forms().join('|')})(?:/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9]))?`;
+
+/** An address or a network in CIDR notation (RFC 4632, RFC 4291, 2.2), IPv4 never within IPv6. */
+const NETWORK = PatternField({
+  description: 'An address or a network.',
+  pattern: new RegExp(`^(?:${IPV4}|${IPV6})$`),
+  max: 43,
+  must: 'an IP address, or a network such as 192.0.2.0/24 or 2001:db8::/32',
+});
 
 /** An address, and how many of its bits count. */
 export type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-const NETWORK = field(
-  { description: 'An address or a network.', example: '192.0.2.0/24' },
-  {
-    schema: { type: 'string', minLength: 2, maxLength: 43 },
-    must: 'an IP address, or a network such as 192.0.2.0/24 or 2001:db8::/32, of which no bit is set behind the prefix',
-    accepts: (value) => typeof value === 'string' && parse(value) !== undefined,
-  },
-);
-
-/** A list of addresses and networks in CIDR notation (RFC 4632, RFC 4291), kept as sent. */
+/** A list of addresses and networks, kept as sent. What stands behind the prefix of a network counts for nothing. */
 export function NetworksField(options: FieldOptions) {
   return ListField({ ...options, of: NETWORK, min: 1, max: MOST, unique: true });
 }
 
 /** Stored networks, to compare addresses with; undefined where any will do. */
 export function networksOf(stored: readonly string[] | null): Network[] | undefined {
-  return stored?.map((text) => parse(text)!);
+  return stored?.map((text) => {
+    const [base, prefix] = text.split('/');
+    const address = ipaddr.parse(base!);
+    return [address, prefix === undefined ? address.toByteArray().length * 8 : Number(prefix)];
+  });
 }
 
 /** @throws ApiError `permission_denied` for an address that is in none of the networks of a key */
@@ -40,17 +45,9 @@ function isIn(networks: readonly Network[], address: ipaddr.IPv4 | ipaddr.IPv6):
   return networks.some(([one, bits]) => one.kind() === address.kind() && address.match(one, bits));
 }
 
-/** Undefined for what is no network: one with bits behind its prefix is more likely a slip than meant. */
-function parse(text: string): Network | undefined {
-  const [, base = text, prefix] = PREFIX.exec(text) ?? [];
-  if (!isIP(base) || base.includes('%')) return undefined;
-  const address = ipaddr.parse(base);
-  // The address of a client is never written like this.
-  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) return undefined;
-  const most = address.toByteArray().length * 8;
-  const bits = prefix === undefined ? most : Number(prefix);
-  if (bits > most) return undefined;
-  const { IPv4, IPv6 } = ipaddr;
-  const first = (most === 32 ? IPv4 : IPv6).networkAddressFromCIDR(`${address.toString()}/${bits}`);
-  return first.toString() === address.toString() ? [address, bits] : undefined;
+/** Eight groups, or fewer with `::` in their place. */
+function ipv6Forms(): string[] {
+  const group = '[0-9A-Fa-f]{1,4}';
+  const between = [1, 2, 3, 4, 5, 6].map((n) => `(?:${group}:){1,${7 - n}}(?::${group}){1,${n}}`);
+  return [`(?:${group}:){7}${group}`, `(?:${group}:){1,7}:`, ...between, `:(?::${group}){1,7}`, '::'];
 }

@@ -43,6 +43,16 @@ export class Planner {
     return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
   }
 
+  /** What a page of a list lacks where its statement is at fault; nothing for other statements. */
+  async adviceFor(statement: Sent): Promise<string> {
+    const { table, list } = indexFor(statement) ?? {};
+    if (!table) return '';
+    const sql = 'SELECT FROM pg_indexes WHERE tablename = $1 AND strpos(indexdef, $2) > 0';
+    const { rowCount } = await this.client.query(sql, [table, `(${list})`]);
+    if (rowCount) return `PostgreSQL does not use the index on ${table} (${list}). `;
+    return `Add an index on ${table} (${list}), in a migration and on the entity. `;
+  }
+
   /** Runs `work` on a database without an index, which is then restored. */
   async without(ddl: string, work: () => Promise<void>): Promise<void> {
     await this.client.query(`BEGIN; ${ddl}`);
@@ -99,16 +109,15 @@ function isOfFew(scan: Node): boolean {
   return FEW.test(scan['Index Cond'] ?? scan['Recheck Cond'] ?? '');
 }
 
-/** What a page of a list lacks where its statement is at fault; nothing for other statements. */
-export function adviceFor({ text }: Sent): string {
+/** The index that a page of a list needs; undefined for other statements. */
+function indexFor({ text }: Sent): { table: string; list: string } | undefined {
   const table = / FROM "(\w+)"/.exec(text)?.[1];
   const order = /ORDER BY (.+?) LIMIT/.exec(text)?.[1];
-  if (!table || !order) return '';
+  if (!table || !order) return undefined;
   const columnsIn = (part: string, pattern: RegExp) =>
     [...part.matchAll(pattern)].map(([, column]) => column!);
   const columns = [...columnsIn(text, /"(\w+)" (?:= |IS NULL)/g), ...columnsIn(order, /"(\w+)"/g)];
-  const list = [...new Set(columns)].join(', ');
-  return `Add an index on ${table} (${list}), in a migration and on the entity. `;
+  return { table, list: [...new Set(columns)].join(', ') };
 }
 
 /** A value of a parameter as SQL. */

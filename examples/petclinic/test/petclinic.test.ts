@@ -1,7 +1,9 @@
+import { Client } from 'pg';
 import { call, createKey, expectError } from './support/client.js';
 import { Customer } from './support/customer.js';
 import { walk } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { eventually } from './support/npm.js';
+import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
 let key: string;
@@ -27,6 +29,7 @@ const OWNER = {
   tags: ['regular', 'cats'],
   newsletter: true,
 };
+const WAITING = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
 const VISIT = { date: '2030-01-31', description: 'Rabies shot', price: '12.50', items: [] };
 const createOwner = (fields: object = {}) => post('owners', { ...OWNER, ...fields });
 const change = (id: number, body: object) => call(service, 'PATCH', `/v1/owners/${id}`, { key, body });
@@ -177,5 +180,24 @@ describe('A visit', () => {
     const customer = await Customer.of(service);
     const order = await customer.orderAt('delivered');
     expectError(await visit({}, order.petId), 409, 'pet_sold');
+  });
+
+  test('is not made while the animal is being sold', async () => {
+    const client = new Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    // Nobody waits for a lock for longer than a moment: on a busy machine, several times.
+    await eventually(async () => {
+      const { body: pet } = await post('pets', { name: 'Rex', categoryId: 1 });
+      await client.query('BEGIN');
+      await client.query('UPDATE pets SET status = $1 WHERE id = $2', ['sold', pet.id]);
+      const asked = visit({}, pet.id);
+      await eventually(async () => (await query(service.databaseUrl, WAITING)).length > 0);
+      await client.query('COMMIT');
+      const answer = await asked;
+      if (answer.status === 503) return false;
+      expectError(answer, 409, 'pet_sold');
+      return true;
+    });
+    await client.end();
   });
 });

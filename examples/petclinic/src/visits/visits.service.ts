@@ -28,13 +28,16 @@ export class VisitsService {
   }
 
   /** @throws ApiError `pet_not_found`, `pet_sold`, or `owner_not_found` (400) */
-  async create(petId: string, body: NewVisitDto): Promise<Visit> {
+  create(petId: string, body: NewVisitDto): Promise<Visit> {
     const { ownerId, date, description, price, items } = body;
-    const { status } = await this.pets.get(petId);
-    if (status === PetStatus.Sold) throw new ApiError('pet_sold');
-    return this.visits
-      .addRow({ petId, ownerId, date, description, price, items })
-      .catch(violation('visits_owner_id_fkey', 'owner_not_found', 400));
+    return this.transactions.run(async () => {
+      // It cannot be sold before the visit is there.
+      const { status } = await this.pets.hold(petId);
+      if (status === PetStatus.Sold) throw new ApiError('pet_sold');
+      return this.visits
+        .addRow({ petId, ownerId, date, description, price, items })
+        .catch(violation('visits_owner_id_fkey', 'owner_not_found', 400));
+    });
   }
 
   /** @throws ApiError `visit_not_found` */
