@@ -421,6 +421,45 @@ let first: Visit;
     SLOW,
   );
 
+  test('marks an invalid parameter, says why, and shows no answer of before beside it', async () => {
+    const { page } = await visit();
+    const panel = panelOf(page, 'listPets');
+    expect(await execute(page, 'listPets')).toMatchObject({ status: 200 });
+    await panel.locator('tr[data-param-name=limit] input').fill('1000');
+    await panel.locator('.execute').click();
+    const field = panel.locator('tr[data-param-name=limit] input[aria-invalid=true]');
+    await field.waitFor();
+    expect(await describedBy(field)).toBe('Value must be less than or equal to 100.');
+    expect(await panel.getByRole('alert').textContent()).toContain("For 'limit'");
+    expect(await panel.locator('.live-responses-table, .request-url').count()).toBe(0);
+    await panel.locator('tr[data-param-name=limit] input').fill('10');
+    await panel.locator('.execute').click();
+    await panel.locator('.live-responses-table').waitFor();
+    expect(await panel.locator('[aria-invalid], .invalid-reason').count()).toBe(0);
+  });
+
+  test('marks what the service has refused, and takes the reader to the answer', async () => {
+    const { page } = await visit();
+    const refused = { fields: { cursor: 'x' } };
+    expect(await execute(page, 'listPets', refused)).toMatchObject({ status: 400 });
+    const list = panelOf(page, 'listPets');
+    expect(await list.locator('[aria-invalid]').count()).toBe(1);
+    const cursor = list.locator('tr[data-param-name=cursor] input[aria-invalid=true]');
+    expect(await describedBy(cursor)).toMatch(/^The cursor does not come from a Link header/);
+    const answer = list.getByRole('group', { name: 'Answer 400' });
+    expect(await answer.evaluate(isFocused)).toBe(true);
+    expect(await headersShown(page, 'listPets')).toMatch(/date: \w{3}, \d/);
+
+    const bad = '{"name":"","categoryId":"x"}';
+    expect(await execute(page, 'createPet', { body: bad })).toMatchObject({ status: 400 });
+    const pet = panelOf(page, 'createPet');
+    const text = await describedBy(pet.locator('textarea[aria-invalid=true]'));
+    expect(text).toMatch(/^name must be .+; categoryId must be a 64-bit integer\.$/);
+    const body = '{"name":"Rex","categoryId":1}';
+    expect(await execute(page, 'createPet', { body, isOpen: true })).toMatchObject({ status: 201 });
+    expect(await pet.locator('[aria-invalid], .invalid-reason').count()).toBe(0);
+  });
+
   test('shows a refused log-in itself, without a log-in box of the browser', async () => {
     const { page } = await visit({ on: hosted });
     const boxes = await countLoginBoxes(page);
@@ -888,6 +927,12 @@ async function execute(page: Page, operationId: string, { isOpen, fields = {}, b
   // The answer to an earlier request stays until this one is shown.
   await panel.locator('.live-responses-table .headerline', { hasText: requestId! }).waitFor();
   return readAnswer(page, operationId);
+}
+
+/** What a field refers to for what is wrong with it. */
+async function describedBy(field: Locator): Promise<string | null> {
+  const id = await field.getAttribute('aria-describedby');
+  return field.page().locator(`[id="${id}"]`).textContent();
 }
 
 /** Opens an operation and presses Execute. */

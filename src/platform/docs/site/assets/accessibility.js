@@ -59,6 +59,7 @@ export function nameFields(root) {
         if (name) field.setAttribute('aria-label', name);
       }
     }
+    for (const found of root.querySelectorAll('.validation-errors:not([role])')) found.role = 'alert';
     // Swagger UI leaves a level out before it.
     for (const heading of root.querySelectorAll('h6')) heading.ariaLevel = 5;
     for (const block of root.querySelectorAll('pre:not([tabindex], .version)')) block.tabIndex = 0;

@@ -31,8 +31,12 @@ export function answers({ React }) {
         const { top } = table.getBoundingClientRect();
         // At once: what stands above may still change its height, and a slow way there would miss.
         if (top < 0 || top > innerHeight / 2) table.scrollIntoView({ behavior: 'instant' });
+        // The button that had the focus has been replaced.
+        place.current.focus({ preventScroll: true });
       });
-      return h('div', { ref: place }, h(LiveResponse, { ...props, response: explained(response) }));
+      const label = `Answer ${response.get('status') ?? ''}`;
+      const look = { ref: place, tabIndex: -1, role: 'group', 'aria-label': label, className: 'answer' };
+      return h('div', look, h(LiveResponse, { ...props, response: explained(response) }));
     };
 
   const setResponse = (original) => (path, method, response) => {
@@ -45,9 +49,13 @@ export function answers({ React }) {
   };
 }
 
-/** Of a request without an answer, Swagger UI says what can be wrong anywhere; here it is nearly always one thing. */
+/**
+ * Of a request without an answer, Swagger UI says what can be wrong anywhere; here it is nearly always one thing. Headers
+ * it takes apart at each comma, also in a date.
+ */
 function explained(response) {
-  return /^\W*Failed to fetch/.test(response.get('message'))
-    ? response.set('name', '').set('message', 'There was no answer: is the service still running?')
-    : response;
+  if (/^\W*Failed to fetch/.test(response.get('message')))
+    return response.set('name', '').set('message', 'There was no answer: is the service still running?');
+  const whole = (value) => (typeof value === 'string' ? value : value.join(', '));
+  return response.update('headers', (headers) => headers?.map(whole));
 }

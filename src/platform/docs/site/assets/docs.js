@@ -7,6 +7,7 @@ import { fillInCredentials, followCredentials, rememberKey } from './credentials
 import { errorResponses } from './error-responses.js';
 import { errorTable } from './error-table.js';
 import { hints } from './hints.js';
+import { invalid } from './invalid.js';
 import { keyHelp } from './key-help.js';
 import { takeLinkedKey } from './linked-key.js';
 import { fillInMade } from './made-ids.js';
@@ -44,6 +45,7 @@ const ui = SwaggerUIBundle({
     outline,
     keyHelp,
     hints,
+    invalid,
     badges,
     // Each lays itself around what those before it have made: the samples come above all responses.
     errorResponses,
