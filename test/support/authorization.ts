@@ -68,7 +68,7 @@ export function requestsFor(asked: Pick<Request, 'one' | 'caller' | 'has' | 'nex
 function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }: Request): Rule {
   const needed = neededBy(one);
   if (!needed && !isOwner) return { status: 401, code: 'invalid_credentials' };
-  if (needed && !may) return { status: 401, code: refusal };
+  if (needed && !may) return { status: refusal === 'permission_denied' ? 403 : 401, code: refusal };
   const lacks = (names: string[]) => names.length > 0 && !names.some((name) => may!.has(name));
   if (needed && lacks(needed)) return { status: 403, code: 'permission_denied', names: needed };
   if (target === 'malformed') return { status: 400 };

@@ -12,7 +12,7 @@ export interface Caller {
   options: CallOptions;
   /** What it may do with a key; undefined if it has none that is valid. */
   may?: ReadonlySet<string>;
-  /** The code of the 401 that it gets without a valid key. */
+  /** The code of the 401 that it gets without a valid key, or of the 403 with one for somewhere else. */
   refusal?: string;
   /** Whether it has the password of the account. */
   isOwner?: boolean;
@@ -55,10 +55,12 @@ export async function callersOf(
 async function replaced(maker: KeyMaker, limits: ReadonlySet<string>): Promise<Caller[]> {
   const list = [...READING, 'orders:write'];
   const may = new Set(list).intersection(limits);
+  const here = await maker.create(list, ['127.0.0.0/8', '::1']);
   const [old, older] = [await maker.create(list), await maker.create(list)];
   const next = await maker.send('POST', `/${old.id}/roll`, { overlapSeconds: 600 });
   const second = await maker.send('POST', `/${older.id}/roll`);
   return [
+    { name: 'a key for here', options: { key: here.key }, may },
     { name: 'a key that was rolled, within the overlap', options: { key: old.key }, may },
     { name: 'the key in its place', options: { key: next.key }, may },
     { name: 'a key in the place of another', options: { key: second.key }, may },
@@ -72,7 +74,9 @@ async function refused(maker: KeyMaker): Promise<Caller[]> {
     expired.id,
   ]);
   await maker.send('DELETE', `/${revoked.id}`);
+  const elsewhere = await maker.create(undefined, ['192.0.2.0/24', '2001:db8::/32']);
   return [
+    { name: 'a key for elsewhere', options: { key: elsewhere.key }, refusal: 'permission_denied' },
     { name: 'a key that has expired', options: { key: expired.key }, refusal: 'invalid_api_key' },
     { name: 'a key that was revoked', options: { key: revoked.key }, refusal: 'invalid_api_key' },
     { name: 'a key that is none', options: { key: 'petstore_none' }, refusal: 'invalid_api_key' },
@@ -95,8 +99,8 @@ class KeyMaker {
     private readonly account: Credentials,
   ) {}
 
-  create(permissions?: string[]): Promise<Key> {
-    return this.send('POST', '', { name: 'Limited', permissions });
+  create(permissions?: string[], networks?: string[]): Promise<Key> {
+    return this.send('POST', '', { name: 'Limited', permissions, networks });
   }
 
   async send(method: string, path: string, body?: unknown): Promise<Key> {
