@@ -46,7 +46,14 @@ export async function startServer(
 ): Promise<RunningServer> {
   const start = name === 'service' ? START : { environment: {}, flags: [] };
   const child = spawn(process.execPath, [...start.flags, ...flags, SERVERS[name].main], {
-    env: { ...start.environment, ...more, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
+    env: {
+      ...start.environment,
+      ...more,
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      DATABASE_URL: databaseUrl,
+    },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
