@@ -6,14 +6,16 @@ export function isPlainText(value: unknown): value is string {
 }
 
 // Patterns of OpenAPI are searched by some languages and matched by others, and `\s` is another set in each: these are
-// anchored at both ends and name the characters, those of ECMAScript's white space.
-const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff';
+// anchored at both ends and name the characters, those of ECMAScript's white space. The byte order mark is only named by
+// its neighbours: Go compiles no file that holds it, and clients in Go hold the patterns.
+const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufefe-\uff00';
+const NEIGHBOURS = '\ufefe\uff00';
 
 /** Text without NUL, as every dialect of regular expressions reads it: JavaScript, Python, Java and Go. */
 export const PLAIN = '^[^\\x00]*$';
 
 /** The same with something in it that is not white space. */
-export const NOT_BLANK = `^[${WHITE_SPACE}]*[^\\x00${WHITE_SPACE}][^\\x00]*$`;
+export const NOT_BLANK = `^[${WHITE_SPACE}]*(?:[^\\x00${WHITE_SPACE}]|[${NEIGHBOURS}])[^\\x00]*$`;
 
 /** Length as JSON Schema and PostgreSQL count it; a JavaScript string counts an emoji as two. */
 export function lengthInCodePoints(text: string): number {

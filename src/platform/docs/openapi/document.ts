@@ -36,7 +36,8 @@ JavaScript holds them too ([guide](/guides/int64)).
 **Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether
 ([guide](/guides/versions)).
 
-**This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml).
+**This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml). Clients can be generated from it
+([guide](/guides/clients)).
 `.trim();
 
 const BASIC =

@@ -4,6 +4,12 @@ import type { OperationFacts, Webhook } from '../../api/operation-facts.js';
 
 import { exampleFor } from './schemas.js';
 
+/**
+ * Keeps openapi-generator from writing a client's method for it: in a file that, in TypeScript, does not compile, and that
+ * replaces the one of the operations with the same tag.
+ */
+const NOT_FOR_CLIENTS = { 'x-internal': true };
+
 type Webhooks = NonNullable<OpenAPIObject['webhooks']>;
 
 /** The requests that the service makes, by their ids. */
@@ -12,7 +18,7 @@ export function webhooksOf(operations: Iterable<OperationFacts>, document: OpenA
   return Object.fromEntries(
     webhooks.map(({ webhook, tag }) => [
       webhook.id,
-      { post: { tags: [tag.name], ...operationOf(webhook, document) } },
+      { post: { tags: [tag.name], ...NOT_FOR_CLIENTS, ...operationOf(webhook, document) } },
     ]),
   );
 }
