@@ -11,7 +11,7 @@ import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
 /** Every code, with its meaning. */
-const CODES: Record<string, string> = document.components.schemas.ErrorCode['x-enumDescriptions'];
+const CODES: Record<string, string> = document.components.schemas.ErrorCode.anyOf[0]['x-enumDescriptions'];
 
 /** A block of code of a guide, as it is on the page and under what heading. */
 interface Sample {

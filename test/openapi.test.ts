@@ -196,13 +196,10 @@ describe('The OpenAPI document', () => {
   });
 
   test('leaves the codes of errors open, and names those that there are', () => {
-    const { description, ...schema } = document.components.schemas.ErrorCode;
-    expect(schema.examples).toContain('pet_not_available');
-    expect(Object.keys(schema['x-enumDescriptions'])).toEqual(schema.examples);
-    for (const code of schema.examples) expect(description).toContain(`\`${code}\``);
-    // Nothing that would rule a code out, or that makes more of it than text in a generated client.
-    expect(Object.keys(schema)).toEqual(['type', 'examples', 'x-enumDescriptions']);
-    expect(schema.type).toBe('string');
+    const [known, others] = document.components.schemas.ErrorCode.anyOf;
+    expect(known.enum).toContain('pet_not_available');
+    expect(Object.keys(known['x-enumDescriptions'])).toEqual(known.enum);
+    expect(others).toEqual({ type: 'string' });
   });
 
   test('describes every value of every enumeration', () => {

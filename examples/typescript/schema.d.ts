@@ -766,42 +766,8 @@ export interface components {
          *     | 431 | `headers_too_large` | The request headers are larger than 16 kB. |
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
-         * @example bad_request
-         * @example invalid_content_type
-         * @example invalid_cursor
-         * @example invalid_json
-         * @example validation_failed
-         * @example invalid_api_key
-         * @example invalid_credentials
-         * @example missing_api_key
-         * @example permission_denied
-         * @example sign_up_closed
-         * @example api_key_not_found
-         * @example category_not_found
-         * @example message_not_found
-         * @example order_not_found
-         * @example pet_not_found
-         * @example route_not_found
-         * @example method_not_allowed
-         * @example request_timeout
-         * @example account_exists
-         * @example category_exists
-         * @example idempotency_key_in_use
-         * @example invalid_transition
-         * @example pet_not_available
-         * @example too_many_api_keys
-         * @example operation_removed
-         * @example precondition_failed
-         * @example payload_too_large
-         * @example unsupported_encoding
-         * @example expectation_failed
-         * @example idempotency_key_reused
-         * @example rate_limited
-         * @example headers_too_large
-         * @example internal_error
-         * @example service_unavailable
          */
-        ErrorCode: string;
+        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];

@@ -31,7 +31,7 @@ interface Content {
 interface Schema {
   $ref?: string;
   enum?: string[];
-  examples?: string[];
+  anyOf?: Schema[];
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -176,8 +176,9 @@ function schemaOf(owner?: Content): Schema | undefined {
 
 function resolve({ components }: Api, schema: Schema): Schema {
   if (schema.$ref) return resolve({ components } as Api, components.schemas[schema.$ref.split('/').pop()!]!);
-  // An open enumeration: the values that there are, of which each has a description, and others.
-  return schema['x-enumDescriptions'] && schema.examples ? { ...schema, enum: schema.examples } : schema;
+  // An open enumeration: the values that there are, and others.
+  const [known, others] = schema.anyOf ?? [];
+  return known?.enum && others?.type === 'string' ? known : schema;
 }
 
 /** A value that is gone, and in an answer one that is new: clients switch on them. */
