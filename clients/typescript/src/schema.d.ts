@@ -3,6 +3,7 @@
  * Do not make direct changes to the file.
  */
 
+import type { Int64 } from "./int64.ts";
 export interface paths {
     "/accounts": {
         parameters: {
@@ -367,7 +368,7 @@ export interface components {
              * @description Identifier of the account.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: email
              * @description Email address; no two accounts share one.
@@ -387,7 +388,7 @@ export interface components {
              * @description Identifier of the key.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description What the key is for.
              * @example My first key
@@ -457,7 +458,7 @@ export interface components {
              * @description Identifier of the key.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description What the key is for.
              * @example My first key
@@ -534,7 +535,7 @@ export interface components {
              * @description Identifier of the account.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: email
              * @description Email address; no two accounts share one.
@@ -582,7 +583,7 @@ export interface components {
              * @description Unique identifier, assigned by the service.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description The animal's name, stored as sent.
              * @example Luna
@@ -593,7 +594,7 @@ export interface components {
              * @description Identifier of the category the animal belongs to.
              * @example 2
              */
-            categoryId: number;
+            categoryId: Int64;
             /**
              * @description Availability. No default.
              * @example available
@@ -611,7 +612,7 @@ export interface components {
              * @description Identifier of the category the animal belongs to.
              * @example 2
              */
-            categoryId: number;
+            categoryId: Int64;
             /**
              * @description Availability. No default.
              * @example available
@@ -624,7 +625,7 @@ export interface components {
              * @description Identifier of the category.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description Unique name of the category.
              * @example Cats
@@ -646,13 +647,13 @@ export interface components {
              * @description Identifier of the order.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: int64
              * @description Identifier of the animal that is ordered.
              * @example 1
              */
-            petId: number;
+            petId: Int64;
             /**
              * @description How far the order is.
              * @example placed
@@ -677,7 +678,7 @@ export interface components {
              * @description Identifier of the animal that is ordered.
              * @example 1
              */
-            petId: number;
+            petId: Int64;
         };
         OrderChange: {
             /**
@@ -1465,7 +1466,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -1586,7 +1587,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -1769,7 +1770,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -2340,9 +2341,9 @@ export interface operations {
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
                 /** @description Only animals of this category. */
-                categoryId?: number;
+                categoryId?: Int64;
                 /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
-                ids?: number[];
+                ids?: Int64[];
                 /** @description Direction of the list, which is in the order of id. */
                 order?: components["schemas"]["Direction"];
             };
@@ -2680,7 +2681,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the animal. */
-                petId: number;
+                petId: Int64;
             };
             cookie?: never;
         };
@@ -3176,7 +3177,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the category. */
-                categoryId: number;
+                categoryId: Int64;
             };
             cookie?: never;
         };
@@ -3662,7 +3663,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the order. */
-                orderId: number;
+                orderId: Int64;
             };
             cookie?: never;
         };
@@ -3814,7 +3815,7 @@ export interface operations {
             };
             path: {
                 /** @description Identifier of the order. */
-                orderId: number;
+                orderId: Int64;
             };
             cookie?: never;
         };
