@@ -171,7 +171,7 @@ describe('The TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(1);
     const ended = storeWith([{ ...busy, retryAfter: 50 }]).GET('/pets', { signal: AbortSignal.timeout(500) });
     await expect(ended).rejects.toMatchObject({ name: 'TimeoutError' });
-  });
+  }, 30_000);
 
   test('reads and writes integers of 64 bits exactly', async () => {
     const [beyond, largest] = [9007199254740993n, 9223372036854775807n];

@@ -2,12 +2,13 @@
 export type Int64 = number | bigint;
 
 /** A string or a number in JSON. */
-const TOKEN = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Begins the strings that stand for larger integers in between. The service has no NUL in any other string. */
 const MARK = '\0';
 
 /** Reads JSON. Unlike a reviver's `context.source`, this works in Node 20 too. */
 export function parse(json: string): unknown {
+  if (!/\d{16}/.test(json)) return JSON.parse(json);
   const marked = json.replace(TOKEN, (token) => (isLarge(token) ? JSON.stringify(MARK + token) : token));
   return JSON.parse(marked, (_name, value: unknown) =>
     typeof value === 'string' && value.startsWith(MARK) ? BigInt(value.slice(1)) : value,
