@@ -102,7 +102,7 @@ describe('The TypeScript client', () => {
       // @ts-expect-error
       await store.GET('/store/orders/{orderId}');
       // @ts-expect-error
-      store.pages('/store/orders/{orderId}');
+      store.pages('/accounts/current');
     `);
   });
 

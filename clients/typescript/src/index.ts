@@ -9,6 +9,7 @@ export type { components, paths } from './schema.d.ts';
 /** The objects of the interface by their names, such as `Schemas['Pet']`. */
 export type Schemas = components['schemas'];
 
+/** What a client is made with. */
 export interface Options {
   /** Address of the service, ending in `/v1`. */
   baseUrl: string;
@@ -20,18 +21,19 @@ export interface Options {
   fetch?: (request: Request) => Promise<Response>;
 }
 
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+type Method = (typeof METHODS)[number];
 type PathOf<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
 }[keyof paths];
 type ListPath = {
   [P in PathOf<'get'>]: Answer<P, 'get'>['data'] extends readonly unknown[] ? P : never;
 }[PathOf<'get'>];
-type Init<P extends keyof paths, M extends Method> = MaybeOptionalInit<paths[P], M>;
-type Call<M extends Method> = <P extends PathOf<M>>(
-  path: P,
-  ...init: undefined extends Init<P, M> ? [init?: Init<P, M>] : [init: Init<P, M>]
-) => Promise<Answer<P, M>>;
+/** Parameters and body, which may be left out where none is required. */
+type Rest<P extends keyof paths, M extends Method, I = MaybeOptionalInit<paths[P], M>> = undefined extends I
+  ? [init?: I]
+  : [init: I];
+type Call<M extends Method> = <P extends PathOf<M>>(path: P, ...rest: Rest<P, M>) => Promise<Answer<P, M>>;
 
 /** What a call resolves to: `data`, and the `response` for its headers, such as `ETag` and `Location`. */
 export type Answer<P extends keyof paths, M extends Method> = Extract<
@@ -45,7 +47,7 @@ export type Answer<P extends keyof paths, M extends Method> = Extract<
  */
 export type PetstoreClient = { readonly [M in Method as Uppercase<M>]: Call<M> } & {
   /** The pages of a list, each fetched when it is asked for. */
-  pages<P extends ListPath>(path: P, init?: Init<P, 'get'>): AsyncGenerator<Answer<P, 'get'>['data'], void>;
+  pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Answer<P, 'get'>['data'], void>;
 };
 
 /**
@@ -57,6 +59,7 @@ export function createClient({ baseUrl, key, tries = 5, fetch = globalThis.fetch
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
     bodySerializer: stringify,
+    // `ids=1,2`, as the document has it.
     querySerializer: { array: { style: 'form', explode: false } },
     fetch: (outgoing) => send(outgoing, fetch, tries),
   }) as unknown as { request: (...args: unknown[]) => Promise<{ data?: string; response: Response }> };
@@ -64,18 +67,18 @@ export function createClient({ baseUrl, key, tries = 5, fetch = globalThis.fetch
     const { data, response } = await request(method, path, { ...init, parseAs: 'text' });
     return { data: data && parse(data), response };
   };
-  async function* pages(path: string, init?: object) {
+  const methods = METHODS.map((method) => [method.toUpperCase(), call.bind(undefined, method)]);
+  return { ...Object.fromEntries(methods), pages: pagesBy(call.bind(undefined, 'get')) };
+}
+
+function pagesBy(get: (path: string, init?: object) => Promise<{ data: unknown; response: Response }>) {
+  return async function* pages(path: string, init?: object): AsyncGenerator<unknown, void> {
     for (let next: object | undefined = {}; next;) {
-      const { data, response } = await call('get', path, { ...init, ...next });
+      const { data, response } = await get(path, { ...init, ...next });
       yield data;
       next = nextPage(response);
     }
-  }
-  const methods = (['get', 'post', 'put', 'patch', 'delete'] as const).map((method) => [
-    method.toUpperCase(),
-    call.bind(undefined, method),
-  ]);
-  return { ...Object.fromEntries(methods), pages };
+  };
 }
 
 /** The query of the next page as the service has it, for the client's own address: no other one gets the key. */
