@@ -9,7 +9,7 @@ import { createDatabase, type Service, startService } from './support/service.js
 
 /** The builds of all releases, the last one last. */
 const builds = readdirSync(join(ROOT, 'released'))
-  .filter((name) => name.endsWith('.tgz'))
+  .filter((name) => /^petstore-\d.*\.tgz$/.test(name))
   .toSorted(new Intl.Collator('en', { numeric: true }).compare);
 const NOW = join(ROOT, 'dist/src/main.js');
 

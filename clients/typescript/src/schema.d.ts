@@ -3,6 +3,7 @@
  * Do not make direct changes to the file.
  */
 
+import type { Int64 } from "./int64.ts";
 export interface paths {
     "/accounts": {
         parameters: {
@@ -367,7 +368,7 @@ export interface components {
              * @description Identifier of the account.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: email
              * @description Email address; no two accounts share one.
@@ -387,7 +388,7 @@ export interface components {
              * @description Identifier of the key.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description What the key is for.
              * @example My first key
@@ -447,7 +448,7 @@ export interface components {
              * @description Identifier of the key.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description What the key is for.
              * @example My first key
@@ -514,7 +515,7 @@ export interface components {
              * @description Identifier of the account.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: email
              * @description Email address; no two accounts share one.
@@ -562,7 +563,7 @@ export interface components {
              * @description Unique identifier, assigned by the service.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description The animal's name, stored as sent.
              * @example Luna
@@ -573,7 +574,7 @@ export interface components {
              * @description Identifier of the category the animal belongs to.
              * @example 2
              */
-            categoryId: number;
+            categoryId: Int64;
             /**
              * @description Availability. No default.
              * @example available
@@ -591,7 +592,7 @@ export interface components {
              * @description Identifier of the category the animal belongs to.
              * @example 2
              */
-            categoryId: number;
+            categoryId: Int64;
             /**
              * @description Availability. No default.
              * @example available
@@ -604,7 +605,7 @@ export interface components {
              * @description Identifier of the category.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * @description Unique name of the category.
              * @example Cats
@@ -626,13 +627,13 @@ export interface components {
              * @description Identifier of the order.
              * @example 1
              */
-            id: number;
+            id: Int64;
             /**
              * Format: int64
              * @description Identifier of the animal that is ordered.
              * @example 1
              */
-            petId: number;
+            petId: Int64;
             /**
              * @description How far the order is.
              * @example placed
@@ -657,7 +658,7 @@ export interface components {
              * @description Identifier of the animal that is ordered.
              * @example 1
              */
-            petId: number;
+            petId: Int64;
         };
         OrderChange: {
             /**
@@ -1436,7 +1437,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -1557,7 +1558,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -1734,7 +1735,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the key. */
-                keyId: number;
+                keyId: Int64;
             };
             cookie?: never;
         };
@@ -2302,9 +2303,9 @@ export interface operations {
                 /** @description Only animals with this availability. */
                 status?: components["schemas"]["PetStatus"];
                 /** @description Only animals of this category. */
-                categoryId?: number;
+                categoryId?: Int64;
                 /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
-                ids?: number[];
+                ids?: Int64[];
                 /** @description Direction of the list, which is in the order of id. */
                 order?: components["schemas"]["Direction"];
             };
@@ -2642,7 +2643,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the animal. */
-                petId: number;
+                petId: Int64;
             };
             cookie?: never;
         };
@@ -3138,7 +3139,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the category. */
-                categoryId: number;
+                categoryId: Int64;
             };
             cookie?: never;
         };
@@ -3624,7 +3625,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Identifier of the order. */
-                orderId: number;
+                orderId: Int64;
             };
             cookie?: never;
         };
@@ -3776,7 +3777,7 @@ export interface operations {
             };
             path: {
                 /** @description Identifier of the order. */
-                orderId: number;
+                orderId: Int64;
             };
             cookie?: never;
         };

@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { list } from 'tar';
+import { newFolder, ROOT } from './npm.js';
+
+const run = promisify(execFile);
+/** It needs no network: its cache is empty, and what the package depends on is taken from this checkout. */
+const OFFLINE = ['--offline', '--install-links', '--ignore-scripts'];
+const NEEDED = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) =>
+  join(ROOT, 'node_modules', name),
+);
+
+/** Where the package of the TypeScript client is installed, as somebody's program has it. */
+export class ClientPackage {
+  readonly folder = newFolder();
+  private readonly program = join(this.folder, 'program');
+  private tarball = '';
+
+  /** Builds the package, packs it, and installs what was packed. */
+  static async install(): Promise<ClientPackage> {
+    const installed = new ClientPackage();
+    const { folder, program } = installed;
+    await run('npm', ['run', 'build:client'], { cwd: ROOT });
+    await run('npm', ['pack', './clients/typescript', '--pack-destination', folder], { cwd: ROOT });
+    const { name, version } = readPackage('clients/typescript');
+    installed.tarball = join(folder, `${name}-${version}.tgz`);
+    mkdirSync(program);
+    installed.write('package.json', '{ "type": "module" }');
+    const what = ['--cache', join(folder, 'cache'), installed.tarball, ...NEEDED];
+    await run('npm', ['install', ...OFFLINE, ...what], { cwd: program });
+    return installed;
+  }
+
+  /** The paths in what was packed. */
+  async files(): Promise<string[]> {
+    const paths: string[] = [];
+    await list({ file: this.tarball, onReadEntry: ({ path }) => paths.push(path.replace('package/', '')) });
+    return paths.toSorted();
+  }
+
+  /** What a program imports. */
+  load(): Promise<typeof import('../../clients/typescript/src/index.js')> {
+    return import(pathToFileURL(join(this.program, 'node_modules/petstore-client/dist/index.js')).href);
+  }
+
+  /** Runs a program in plain JavaScript; resolves to what it prints. */
+  async run(source: string, env: Record<string, string>): Promise<string> {
+    this.write('program.js', source);
+    return (await run(process.execPath, ['program.js'], { cwd: this.program, env })).stdout;
+  }
+
+  /** Compiles a program in strict TypeScript, with the package's own types checked too; fails if it has errors. */
+  async compile(source: string): Promise<void> {
+    this.write('program.ts', source);
+    const typeRoots = [join(ROOT, 'node_modules/@types')];
+    const checks = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      noEmit: true,
+      types: ['node'],
+      typeRoots,
+    };
+    const files = ['program.ts'];
+    this.write(
+      'tsconfig.json',
+      JSON.stringify({ compilerOptions: { ...compilerOptions, ...checks }, files }),
+    );
+    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { stdout } = await run(process.execPath, [compiler], { cwd: this.program }).catch((error) => error);
+    expect(stdout).toBe('');
+  }
+
+  private write(name: string, text: string): void {
+    writeFileSync(join(this.program, name), text);
+  }
+}
+
+/** The `package.json` of a folder of this checkout. */
+export function readPackage(folder: string) {
+  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
+}
