@@ -148,7 +148,9 @@ describe('What is deployed', () => {
 
   test('runs on the Node that the project pins, in the build and in the image', () => {
     const { node } = JSON.parse(read('package.json')).dependencies;
-    const images = [...read('Dockerfile').matchAll(/^FROM node:(\S+?)-/gm)].map(([, version]) => version);
+    const images = [...read('Dockerfile').matchAll(/^FROM docker.io\/library\/node:(\S+?)-/gm)].map(
+      ([, version]) => version,
+    );
     expect(images).toEqual([node, node]);
   });
 
