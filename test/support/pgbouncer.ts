@@ -87,7 +87,8 @@ export class PgBouncer {
 
 const nameOf = (line: string) => line.split('=')[0]!.trim();
 
-async function freePort(): Promise<number> {
+/** A port of the loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const { port } = probe.address() as AddressInfo;

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 
@@ -33,6 +34,14 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  return listening(child, databaseUrl);
+}
+
+/** The service that a process is or runs, once it has told its address. */
+export async function listening(
+  child: ChildProcessByStdio<null, Readable, Readable>,
+  databaseUrl: string,
+): Promise<Service> {
   const exit = once(child, 'exit') as Promise<[number | null]>;
   let output = '';
   let isTold = false;
