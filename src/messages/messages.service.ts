@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { InjectFastRepository } from '../platform/data/data.module.js';
 import { FastRepository } from '../platform/data/fast-repository.js';
+import { settled } from '../platform/data/settled.js';
 import { Transactions } from '../platform/data/transactions.js';
 import { Jobs } from '../platform/jobs/jobs.js';
 import type { NewMessageDto } from './message.dto.js';
@@ -24,14 +25,7 @@ export class MessagesService {
   ) {
     // The job of one that has not been delivered finds no message then, and does nothing.
     closing.erases(Message);
-    this.store = transactions.batchedAtOnce((all) => [
-      () => this.messages.addRows(all),
-      () =>
-        this.jobs.addAll(
-          QUEUE,
-          all.map(({ id }) => ({ id })),
-        ),
-    ]);
+    this.store = transactions.batched((all) => this.storeAll(all));
   }
 
   /** Stores a message for delivery; it is durable when the promise resolves. */
@@ -42,5 +36,11 @@ export class MessagesService {
   /** @throws ApiError `message_not_found` */
   get(accountId: string, id: string): Promise<Message> {
     return this.messages.getRow({ id, accountId }, 'message_not_found');
+  }
+
+  private async storeAll(messages: NewMessage[]): Promise<Message[]> {
+    const jobs = messages.map(({ id }) => ({ id }));
+    const [stored] = await settled([this.messages.addRows(messages), this.jobs.addAll(QUEUE, jobs)]);
+    return stored;
   }
 }

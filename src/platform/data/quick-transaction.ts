@@ -17,7 +17,8 @@ export async function inNewTransaction<T>(
   try {
     const begun = await begin(runner);
     const { result, last } = await work(runner.manager);
-    await commit(runner, [begun.done, ...last]);
+    await begun.done;
+    await commit(runner, last);
     return result;
   } catch (error) {
     await runner.rollbackTransaction().catch(() => {});
@@ -45,7 +46,7 @@ async function begin(runner: QueryRunner): Promise<{ done: Promise<unknown> }> {
 }
 
 /**
- * Ends a transaction, right behind its begin and its last statements: if one of them fails, the server undoes all of it instead.
+ * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
  * @throws what one of them has failed for; Error where the server has undone it for a failure that the work has ignored
  */
 async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {

@@ -67,7 +67,8 @@ export class Transactions {
 
   /**
    * Leaves one statement, whose answer nothing needs, to the end of the open transaction: it is sent together with the
-   * COMMIT. Without a transaction it is done at once. If it fails, so does the transaction.
+   * COMMIT. Without a transaction it is done at once. If PostgreSQL refuses it, nothing of the transaction is done; what only
+   * its answer tells comes too late for that.
    */
   async atCommit(work: () => Promise<unknown>): Promise<void> {
     const open = this.open.getStore();
@@ -110,40 +111,9 @@ export class Transactions {
    * @param write makes all of them or none, and returns their results in the same order
    */
   batched<Item, Result>(write: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
-    return this.together(write, (items) => this.run(() => write(items)));
-  }
-
-  /**
-   * The same for writes that need no answer in between: their statements are sent at once, with the begin and the end of
-   * the transaction, in one round trip.
-   * @param statements makes one statement each, of which the first resolves to the results, in the same order
-   */
-  batchedAtOnce<Item, Result>(
-    statements: (items: Item[]) => [() => Promise<Result[]>, ...(() => Promise<unknown>)[]],
-  ): (item: Item) => Promise<Result> {
-    const inOpen = async (items: Item[]) => {
-      const [first, ...others] = statements(items);
-      return (await settled([first(), ...others.map((other) => other())] as const))[0];
-    };
-    const inOwn = async (items: Item[]) => {
-      const [first, ...others] = statements(items);
-      let results!: Promise<Result[]>;
-      await this.run(async () => {
-        await this.atCommit(() => (results = first()));
-        for (const other of others) await this.atCommit(other);
-      });
-      return results;
-    };
-    return this.together(inOpen, inOwn);
-  }
-
-  /** One item alone in the open transaction; without one, those that come at the same time in their own. */
-  private together<Item, Result>(
-    inOpen: (items: Item[]) => Promise<Result[]>,
-    inOwn: (items: Item[]) => Promise<Result[]>,
-  ): (item: Item) => Promise<Result> {
-    const make = async (items: Item[]) => made(await inOwn(items));
-    const batch = new Together<Item, Result>(Connections.of(this.database).writes, make);
-    return async (item) => (this.open.getStore() ? (await inOpen([item]))[0]! : batch.add(item));
+    const batch = new Together<Item, Result>(Connections.of(this.database).writes, async (items) =>
+      made(await this.run(() => write(items))),
+    );
+    return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }
 }
