@@ -266,6 +266,18 @@ describe('DELETE /api-keys/current', () => {
     expect(again.headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"');
   });
 
+  test('waits for no other change of the account', async () => {
+    const owner = await createAccount(service);
+    const key = await createKey(service, owner);
+    const client = new Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [owner.id]);
+    expect((await use(key)).status).toBe(200);
+    expect((await revokeItself(key)).status).toBe(204);
+    await client.end();
+  });
+
   test('leaves the other keys of the account', async () => {
     const [one, another] = [await createKey(service, account), await createKey(service, account)];
     await revokeItself(one);

@@ -100,19 +100,19 @@ export class ApiKeysService {
     });
   }
 
-  /** @throws ApiError `api_key_not_found` */
-  revoke(by: Caller, id: string): Promise<void> {
-    return this.changing(by, async () => {
+  /** Waits for no other change of the account: keys may have leaked. @throws ApiError `api_key_not_found` */
+  async revoke(by: Caller, id: string): Promise<void> {
+    await this.transactions.run(async () => {
       if (!(await this.remove(by.accountId, id))) throw new ApiError('api_key_not_found');
       await this.audit.add({ by, action: 'api_key.revoked', subjectId: id });
     });
+    this.owners.forget();
   }
 
   /** @throws ApiError `invalid_api_key` if the key of the request has been revoked within the last second */
   async revokeCurrent(by: Caller): Promise<void> {
     await this.revoke(by, by.keyId!).catch((error: unknown) => {
-      const isGone =
-        error instanceof ApiError && ['api_key_not_found', 'invalid_credentials'].includes(error.code);
+      const isGone = error instanceof ApiError && error.code === 'api_key_not_found';
       throw isGone ? unauthorized('invalid_api_key') : error;
     });
   }
