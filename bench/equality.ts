@@ -74,12 +74,13 @@ async function ask(server: RunningServer, key: string, probe: Probe, available: 
   };
 }
 
-/** A header without the server's address and new ids. */
+/** A header without the server's address, new ids and what a cursor holds, which each server knows for itself. */
 function withoutNews(header: string | null, url: string): string | null {
   return (
     header
       ?.replaceAll(url, '')
       .replace(UUID, 'a UUID')
+      .replace(/(?<=[?&]cursor=)[\w-]+/, 'a cursor')
       .replace(/\/\d+$/, '/an id') ?? null
   );
 }
