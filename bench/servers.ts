@@ -15,7 +15,7 @@ export const SERVERS = {
 };
 
 /** How `npm start` starts the service. */
-const START = { environment: { MALLOC_ARENA_MAX: '1' }, flags: ['--max-semi-space-size=8'] };
+const START = { MALLOC_ARENA_MAX: '1' };
 
 export type ServerName = keyof typeof SERVERS;
 
@@ -44,16 +44,9 @@ export async function startServer(
   flags: string[] = [],
   more: Record<string, string> = {},
 ): Promise<RunningServer> {
-  const start = name === 'service' ? START : { environment: {}, flags: [] };
-  const child = spawn(process.execPath, [...start.flags, ...flags, SERVERS[name].main], {
-    env: {
-      ...start.environment,
-      ...more,
-      PATH: process.env.PATH,
-      PORT: '0',
-      HOST: '127.0.0.1',
-      DATABASE_URL: databaseUrl,
-    },
+  const environment = { ...(name === 'service' ? START : {}), ...more };
+  const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
+    env: { ...environment, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });
   children.add(child);
