@@ -36,8 +36,7 @@ describe('The manifests for Kubernetes', () => {
   });
 
   test('are not valid with a name, place, type or value that Kubernetes does not know, or without what it needs', async () => {
-    // oxlint-disable-next-line typescript/no-explicit-any
-    const wrong: [named: string, change: (spec: any) => void][] = [
+    const wrong: [named: string, change: (spec: Manifest['spec']) => void][] = [
       ['terminationGracePeriod', ({ template }) => (template.spec.terminationGracePeriod = 30)],
       ['readOnlyRootFilesystem', ({ template }) => (template.spec.readOnlyRootFilesystem = true)],
       ['replicas', (spec) => (spec.replicas = '2')],

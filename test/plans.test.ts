@@ -364,7 +364,9 @@ test('Without statistics no statement scans a table, or sorts more than an index
      WHERE schemaname = 'public'`,
   );
   const found = await faults();
-  expect(found.filter((fault) => !/plan: sorts \w+: .*"\w+" = .*\) >/.test(fault))).toEqual([]);
+  // Where the index is there that would do.
+  const isSortOfFound = /^PostgreSQL does not use the index .*plan: sorts \w+: .*"\w+" = .*\) >/;
+  expect(found.filter((fault) => !isSortOfFound.test(fault))).toEqual([]);
 });
 
 test.each([
