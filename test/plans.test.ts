@@ -356,6 +356,14 @@ test('Fresh statistics make no statement scan or sort a table, whatever is rare 
   expect(await faults()).toEqual([]);
 });
 
+test('No statement is planned anew at each run, however few values a list has', async () => {
+  const found: string[] = [];
+  for (const statement of statements) {
+    if (await planner.isPlannedAnew(statement)) found.push(statement.text);
+  }
+  expect([...new Set(found)]).toEqual([]);
+});
+
 // The planner then assumes that a value has few rows, and may sort those of two, until autovacuum has run.
 test('Without statistics no statement scans a table, or sorts more than an index has found', async () => {
   await run(

@@ -18,6 +18,9 @@ interface Node {
 /** By the keys of single rows, of which a request names at most a hundred. */
 const FEW = /\b(?:id|key|hash) = /;
 
+/** Runs that PostgreSQL plans in any case, before it compares their costs with those of a plan for all values. */
+const PLANNED = 5;
+
 /** Examines how PostgreSQL would run statements, or runs them. */
 export class Planner {
   private constructor(
@@ -41,6 +44,18 @@ export class Planner {
   async buffersOf(statement: Sent, mode: PlanMode): Promise<number> {
     const plan = await this.explain(statement, mode, 'ANALYZE, BUFFERS, TIMING OFF');
     return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
+  }
+
+  /** Whether PostgreSQL goes on planning a prepared statement at each run, though it could keep the plan of the first ones. */
+  async isPlannedAnew({ text, values }: Sent): Promise<boolean> {
+    await this.client.query('SET plan_cache_mode = auto');
+    return this.prepared(text, async () => {
+      for (let run = 0; run <= PLANNED; run++) await this.client.query(explain(values, 'COSTS OFF'));
+      const { rows } = await this.client.query<{ custom: number }>(
+        `SELECT custom_plans::integer AS custom FROM pg_prepared_statements WHERE name = 'examined'`,
+      );
+      return rows[0]!.custom > PLANNED;
+    });
   }
 
   /** What a page of a list lacks where its statement is at fault; nothing for other statements. */
@@ -69,12 +84,16 @@ export class Planner {
 
   private async explain({ text, values }: Sent, mode: PlanMode, options: string): Promise<Node> {
     await this.client.query(`SET plan_cache_mode = ${mode}`);
+    return this.prepared(text, async () => {
+      const { rows } = await this.client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(explain(values, options));
+      return rows[0]!['QUERY PLAN'][0].Plan;
+    });
+  }
+
+  private async prepared<T>(text: string, work: () => Promise<T>): Promise<T> {
     await this.client.query(`PREPARE examined AS ${text}`);
     try {
-      const list = values.map((value) => literal(value)).join(', ');
-      const sql = `EXPLAIN (FORMAT JSON, ${options}) EXECUTE examined${list && `(${list})`}`;
-      const { rows } = await this.client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(sql);
-      return rows[0]!['QUERY PLAN'][0].Plan;
+      return await work();
     } finally {
       await this.client.query('DEALLOCATE examined').catch(() => {});
     }
@@ -96,6 +115,12 @@ export class Planner {
     }
     return faults;
   }
+}
+
+/** Explains the prepared statement with some values. */
+function explain(values: readonly unknown[], options: string): string {
+  const list = values.map((value) => literal(value)).join(', ');
+  return `EXPLAIN (FORMAT JSON, ${options}) EXECUTE examined${list && `(${list})`}`;
 }
 
 /** The scans below a node, except those of which only the first rows are taken. */

@@ -1,7 +1,7 @@
 import { LEAST } from './keys.js';
 import { columnsOf, orderOf, type PageShape } from './page-shape.js';
 import type { Shape, ShapeColumn } from './shape.js';
-import { select } from './sql.js';
+import { listsOf, select, unseenList } from './sql.js';
 
 /** Names of joined lists of values, which no table has. */
 const ASKED = '"asked for"';
@@ -27,7 +27,7 @@ export function selectPage(shape: Shape, page: PageShape): string {
     at === place ? `${ONE_OF}.v` : values.unseen(at, column);
   const one = pageSql(shape, page, { ...values, unseen });
   const sorted = inOrder(orderOf(page), page, 'found.');
-  return `SELECT found.* FROM unnest($${place}::${among.type}[]) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${one}) AS found ORDER BY ${sorted} LIMIT ${size}`;
+  return `SELECT found.* FROM unnest(${unseenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${one}) AS found ORDER BY ${sorted} LIMIT ${size}`;
 }
 
 /**
@@ -36,8 +36,7 @@ export function selectPage(shape: Shape, page: PageShape): string {
  */
 export function selectPages(shape: Shape, page: PageShape): string {
   const columns = columnsOf(page);
-  const lists = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
-  const items = columns.map((_column, i) => `v${i + 1}`).join(', ');
+  const { lists, items } = listsOf(columns);
   // A joined value is unseen by itself.
   const value = (place: number) => `${ASKED}.v${place}`;
   const one = pageSql(shape, page, { seen: value, unseen: value }, page.sort !== undefined);
@@ -53,7 +52,7 @@ function pageSql(shape: Shape, page: PageShape, values: Values, isNumbered = fal
   const write = isOfKeys ? values.seen : values.unseen;
   const conditions = others.map((column, i) => `${column.sql} = ${write(i + 1, column)}`);
   conditions.push(...nulls.map((column) => `${column.sql} IS NULL`));
-  if (isOfKeys) conditions.push(`${key.sql} = ANY(${values.seen(columnsOf(page).length, key)})`);
+  if (isOfKeys) conditions.push(`${key.sql} = ANY(${unseenList(columnsOf(page).length, key)})`);
   conditions.push(...bounds(page, last, values));
   // With the columns that are null in front, the order is that of the index on them and what follows alone.
   const order = [...(isOfKeys ? [] : nulls), ...(last ? [last] : []), ...orderOf(page)];

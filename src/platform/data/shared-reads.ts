@@ -1,8 +1,8 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import { Batcher } from '../database/batcher.js';
 import { isKeyText } from './keys.js';
-import type { Row, Shape, ShapeColumn } from './shape.js';
-import { selectAmong } from './sql.js';
+import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
+import { selectAmong, selectOne } from './sql.js';
 import type { Statements } from './statements.js';
 
 type Found = Map<string, Row>;
@@ -19,8 +19,11 @@ export class SharedReads {
     if (more.length > 0 || position < 0 || !isMatched(key!)) return;
     const { manager } = shape.entity.dataSource;
     this.batcher = new Batcher(async (keys) => {
-      const statement = statements.once('find among', () => selectAmong(shape, this.key));
-      const rows = await statements.run(manager, statement, [keys]);
+      const statement =
+        keys.length === 1
+          ? statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false))
+          : statements.once('find among', () => selectAmong(shape, key!));
+      const rows = await statements.run(manager, statement, keys.length === 1 ? keys : [keys]);
       return new Map(rows.map((row) => [String(row[position]), row]));
     }, statements.connections.reads);
   }

@@ -11,7 +11,7 @@ export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolea
 
 /** The rows whose `key` is in a list. */
 export function selectAmong(shape: Shape, key: ShapeColumn): string {
-  return select(shape, [`${key.sql} = ANY($1)`]);
+  return select(shape, [`${key.sql} = ANY(${unseenList(1, key)})`]);
 }
 
 /** Inserts a row with values for some columns; the table sets the others. */
@@ -61,8 +61,8 @@ export function update(
   const changes = set.map(equals);
   if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
   const conditions = by.map((column, i) => {
-    const place = `$${set.length + i + 1}`;
-    return `${column.sql} = ${among.has(column) ? `ANY(${place})` : place}`;
+    const place = set.length + i + 1;
+    return `${column.sql} = ${among.has(column) ? `ANY(${unseenList(place, column)})` : `$${place}`}`;
   });
   if (shape.living) conditions.push(shape.living);
   return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
@@ -75,7 +75,7 @@ export function deleteSome(
   among: readonly ShapeColumn[],
 ): string {
   const bounds = below.map(({ sql }, i) => `${sql} < $${i + 1}`);
-  const lists = among.map(({ sql }, i) => `${sql} = ANY($${below.length + i + 1})`);
+  const lists = among.map((column, i) => `${column.sql} = ANY(${unseenList(below.length + i + 1, column)})`);
   const old = `SELECT ${names(shape.keys)} FROM ${shape.table} WHERE ${[...bounds, ...lists].join(' AND ')} ORDER BY ${names(below)} LIMIT $${below.length + among.length + 1} FOR UPDATE SKIP LOCKED`;
   return `DELETE FROM ${shape.table} WHERE (${names(shape.keys)}) IN (${old})`;
 }
@@ -87,10 +87,18 @@ export function select(shape: Shape, conditions: readonly string[], more: readon
   return `SELECT ${[names(shape.selected), ...more].join(', ')} FROM ${shape.table}${where}`;
 }
 
+/**
+ * A parameter with a list of values for a column, whose length the planner cannot see: where it does, a plan for a short list
+ * looks better than one for any list, and PostgreSQL plans the statement anew at every run.
+ */
+export function unseenList(place: number, { type }: ShapeColumn): string {
+  return `(SELECT $${place}::${type}[])::${type}[]`;
+}
+
 /** A parameter with a list of values for each of some columns, and names for these. */
-function listsOf(columns: readonly ShapeColumn[]) {
+export function listsOf(columns: readonly ShapeColumn[]) {
   return {
-    lists: columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', '),
+    lists: columns.map((column, i) => unseenList(i + 1, column)).join(', '),
     items: columns.map((_column, i) => `v${i + 1}`).join(', '),
   };
 }
