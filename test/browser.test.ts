@@ -42,7 +42,7 @@ const ARGS = [
   'no-first-run',
 ];
 
-// Swagger UI takes half a second of computing for each operation that is opened.
+// A busy machine takes seconds for each operation that is opened.
 const SLOW = 240_000;
 
 /** Half a minute of computing each: `npm run test:long` runs these too. */
@@ -119,6 +119,43 @@ let first: Visit;
     const webhooks = Object.keys(document.webhooks).map((id) => `operations-webhooks-${id}`);
     expect(panels).toEqual([...expected, ...webhooks]);
     expect(expected).toHaveLength(operations.length);
+  });
+
+  test('shows in the place of each reference of the document what Swagger UI would itself', async () => {
+    const { page } = first;
+    for (const part of ['paths', 'webhooks', 'components']) {
+      const [own, theirs] = await page.evaluate<[object, object]>(`(async () => {
+        const spec = await (await fetch('openapi.json')).json();
+        const stock = SwaggerUIBundle({ spec, domNode: document.createElement('div') }).getSystem();
+        const { references } = await import('/assets/x/references.js');
+        const asked = [spec, ['${part}'], { baseDoc: new URL('openapi.json', location.href).href }];
+        return Promise.all([references, stock].map(({ fn }) => fn.resolveSubtree(...asked)));
+      })()`);
+      expect(own).toEqual(theirs);
+      expect(JSON.stringify(own)).toContain('"$$ref"');
+    }
+  });
+
+  test('ends at a schema that refers to itself, and follows nothing out of the document', async () => {
+    const resolved = await first.page.evaluate(`(async () => {
+      const node = { properties: { next: { $ref: '#/a~1b/Node' }, $ref: { type: 'string' } } };
+      const document = { 'a/b': { Node: node }, part: { $ref: '#/a~1b/Node' }, other: { $ref: 'x.json' }, none: { $ref: '#/c' } };
+      const { references } = await import('/assets/x/references.js');
+      return references.fn.resolveSubtree({ all: document, ...document }, ['all'], { baseDoc: 'http://x' });
+    })()`);
+    const ref = '#/a~1b/Node';
+    const again = { $ref: ref };
+    const next = { properties: { next: again, $ref: { type: 'string' } }, $$ref: `http://x${ref}` };
+    const node = { properties: { next, $ref: { type: 'string' } } };
+    expect(resolved).toEqual({
+      spec: {
+        'a/b': { Node: node },
+        part: { ...next },
+        other: { $ref: 'x.json' },
+        none: { $ref: '#/c' },
+      },
+      errors: [],
+    });
   });
 
   test('says of production and staging that they are this server, as long as they have no address', async () => {

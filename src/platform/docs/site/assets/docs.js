@@ -14,6 +14,7 @@ import { fillInMade } from './made-ids.js';
 import { followAddress, navigation, openAddress } from './navigation.js';
 import { nextPage } from './next-page.js';
 import { outline } from './outline.js';
+import { references } from './references.js';
 import { visit } from './visit.js';
 
 // Before anything else looks at the address.
@@ -39,6 +40,7 @@ const ui = SwaggerUIBundle({
   displayRequestDuration: true,
   tryItOutEnabled: true,
   plugins: [
+    references,
     visit,
     navigation,
     rememberKey,
