@@ -92,7 +92,7 @@ test('Rows that are looked up are those that TypeORM finds, however many at once
     }),
     { numRuns: 60 },
   );
-  expect(connected.sent.some(({ text: sql }) => /FROM "pets".*= ANY\(\$1\)/.test(sql))).toBe(true);
+  expect(connected.sent.some(({ text: sql }) => /FROM "pets".*= ANY\(/.test(sql))).toBe(true);
 });
 
 interface Asked {
@@ -176,7 +176,7 @@ test('Pages that are requested at the same time hold the rows that TypeORM finds
   );
   const several = connected.sent.map(({ text }) => text).filter((sql) => sql.includes('CROSS JOIN LATERAL'));
   expect(new Set(several).size).toBeGreaterThan(5);
-  expect(connected.sent.some(({ text: sql }) => / = ANY\(\$1\).*LIMIT/.test(sql))).toBe(true);
+  expect(connected.sent.some(({ text: sql }) => / = ANY\(.*LIMIT/.test(sql))).toBe(true);
 });
 
 const newPet = fc.record({

@@ -116,6 +116,8 @@ test.each([
   const before = await sessions();
   expect(before).not.toEqual([]);
   await alter('SET default_transaction_read_only = on');
+  // The server tells its sessions when it gets to it.
+  await eventually(async () => (await addPet(service, key, 'Refused')) === 503);
   await eventually(async () => {
     expect(await addPet(service, key, 'Refused')).toBe(503);
     return !(await sessions()).some((pid) => before.includes(pid));
