@@ -308,12 +308,7 @@ test('The lists of several are read together by prepared statements, except thos
     false,
   ]);
   const texts = sent.map(({ text }) => text);
-  for (const part of [
-    'CROSS JOIN LATERAL',
-    'row_number() OVER',
-    'AS "one of"(v) CROSS',
-    ' DESC LIMIT',
-  ]) {
+  for (const part of ['CROSS JOIN LATERAL', 'row_number() OVER', 'AS "one of"(v) CROSS', ' DESC LIMIT']) {
     expect(texts.filter((text) => text.includes(part)).length).toBeGreaterThan(0);
   }
 });
