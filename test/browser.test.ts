@@ -676,6 +676,41 @@ let first: Visit;
     await context.close();
   });
 
+  test('lists every operation beside it before it has opened, and goes to what was chosen meanwhile', async () => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
+    let letCome = () => {};
+    const held = new Promise<void>((resolve) => (letCome = resolve));
+    await page.route('**/swagger-ui-bundle.js', async (route) => held.then(() => route.continue()));
+    await page.goto(`${service.url}/docs`, { waitUntil: 'commit' });
+    const links = page.getByRole('navigation', { name: 'Operations' }).getByRole('link');
+    await links.getByText('List animals').click();
+    const names = operations.map(({ operation }) => operation.summary as string);
+    expect((await links.allTextContents()).toSorted()).toEqual([...names, 'Error codes'].toSorted());
+    expect(await page.locator('.opblock').count()).toBe(0);
+    letCome();
+    await panelOf(page, 'listPets').getByRole('button', { name: 'Execute' }).waitFor();
+    await links.getByText('Error codes').click();
+    await page.locator('#errors[open]').waitFor();
+    await links.getByText('Fetch an animal').click();
+    await panelOf(page, 'getPet').getByRole('button', { name: 'Execute' }).waitFor();
+    await context.close();
+  });
+
+  test('has its operations in a menu on a phone, which closes behind the reader', async () => {
+    const { page } = await visit({ viewport: { width: 390, height: 844 } });
+    const menu = page.locator('details.menu');
+    await menu.getByText('All operations').click();
+    for (const _again of [1, 2]) {
+      await menu.getByRole('link', { name: 'List categories' }).click();
+      await panelOf(page, 'listCategories').getByRole('button', { name: 'Execute' }).waitFor();
+      expect(await menu.getAttribute('open')).toBeNull();
+      await page.evaluate('scrollTo(0, 0)');
+      await menu.getByText('All operations').click();
+    }
+    expect(await page.getByRole('navigation', { name: 'Operations' }).isVisible()).toBe(false);
+  });
+
   test('is worked by keyboard alone', async () => {
     const { page } = await visit();
     const control = panelOf(page, 'listCategories').locator('.opblock-summary-control');

@@ -10,6 +10,7 @@ import type { Config } from '../../../config.js';
 import type { Log } from '../../telemetry/log.js';
 import { NestLogger } from '../../telemetry/nest-logger.js';
 import { serveDocument } from '../../docs/openapi/serve-document.js';
+import { serveDocs } from '../../docs/site/serve-docs.js';
 import { serveGuides } from '../../docs/site/serve-guides.js';
 import { HEADER_NAMES } from '../../docs/openapi/headers.js';
 
@@ -33,9 +34,16 @@ export async function createApplication(
   app.set('trust proxy', config.TRUST_PROXY);
   if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
   if (config.ROLE === 'worker') app.use(onlyProbes);
-  else serveGuides(app, config, serveDocument(app, config));
+  else serveSite(app, config);
   await app.init();
   return app;
+}
+
+/** The document, and the pages that are made of it. */
+function serveSite(app: NestExpressApplication, config: Config): void {
+  const document = serveDocument(app, config);
+  serveDocs(app, config, document);
+  serveGuides(app, config, document);
 }
 
 /** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */

@@ -68,12 +68,16 @@ export class Assets {
    * @param root the way from its address to the root of the site, such as `../`
    */
   inShell({ title, description, content }: Page, root: string): string {
-    const parts: Record<string, string> = { title: escape(title), description: escape(description), content };
-    const page = own('page.html').replaceAll(
-      /<!-- (title|description|content) -->/g,
-      (_, name: string) => parts[name]!,
+    const parts = { title: escape(title), description: escape(description), content };
+    return this.page('page.html', parts, root);
+  }
+
+  /** A page with its parts, each in the place of a comment that names it. */
+  page(name: string, parts: Readonly<Record<string, string>>, root: string): string {
+    return this.placed(
+      own(name).replaceAll(/<!-- (\w+) -->/g, (place, part: string) => parts[part] ?? place),
+      root,
     );
-    return this.placed(page, root);
   }
 
   /** A file of a page, or a page. */

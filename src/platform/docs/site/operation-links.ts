@@ -5,6 +5,7 @@ import type { OperationLinks } from './markdown.js';
 export interface NamedOperation {
   /** `POST /pets`. */
   readonly name: string;
+  readonly tag: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
@@ -17,8 +18,9 @@ export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, Described>).map(([method, operation]) => {
       const { operationId: id, summary, description = '', tags } = operation;
+      const [tag] = tags;
       const name = `${method.toUpperCase()} ${path}`;
-      return { name, id, summary, description, address: `docs#/${tags[0]}/${id}` };
+      return { name, tag, id, summary, description, address: `docs#/${tag}/${id}` };
     }),
   );
 }
@@ -27,7 +29,7 @@ interface Described {
   operationId: string;
   summary: string;
   description?: string;
-  tags: string[];
+  tags: [string];
 }
 
 /** Their addresses, by their names. */

@@ -6,7 +6,7 @@ import { Config } from '../../../config.js';
 import { Assets } from './assets.js';
 import { FRONT_DOOR, pageHeaders } from './page-headers.js';
 
-/** The pages for people: the front door, and Swagger UI. */
+/** The front door for people, and the files of the pages. */
 @ApiExcludeController()
 @Public()
 @Controller({ version: VERSION_NEUTRAL })
@@ -20,14 +20,6 @@ export class SiteController {
   landing(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.set({ ...pageHeaders(this.config), ...FRONT_DOOR });
     return this.assets.sendPage('landing.html', request, response);
-  }
-
-  @Get('docs')
-  async docs(@Req() request: Request, @Res() response: Response): Promise<void> {
-    // The files of the page are found relative to it, so that it also stands behind a proxy that adds a prefix.
-    if (request.path.endsWith('/')) return response.redirect(308, '../docs');
-    response.set(pageHeaders(this.config));
-    await this.assets.sendPage('docs.html', request, response);
   }
 
   @Get('assets/:version/:name')

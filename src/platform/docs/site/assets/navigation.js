@@ -46,6 +46,13 @@ export function followAddress(ui) {
     if (takeLinkedKey()) fillInCredentials(ui);
     else void openAddress(ui);
   });
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest?.(':is(.side, .menu) a');
+    if (!link) return;
+    link.closest('details')?.removeAttribute('open');
+    // Where the address does not change, nothing else would go there.
+    if (link.hash === location.hash) void openAddress(ui);
+  });
   // Swagger UI would open the links of a description in a new tab.
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href$="/docs#errors"]');
