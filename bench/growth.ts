@@ -11,14 +11,16 @@ import { STATUS_MIXES } from '../src/platform/commands/seed/status-mixes.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
 import { encodeCursor } from './cursor.js';
 import type { Database } from './database.js';
+import { type Cost, growthReport, whole } from './growth-report.js';
+import { partitionPets } from './partitions.js';
 import type { RunningServer } from './servers.js';
 
 /** Numbers of animals, one measurement after the other. */
 const SIZES = [1_000, 100_000, 10_000_000];
+/** The last of them are measured in as many partitions too. */
+const PARTITIONS = 20;
 /** Runs of each request; the median counts. */
 const RUNS = 400;
-/** A cost that grows by less than this factor is noise of the machine. */
-const TOLERANCE = 1.2;
 const LIMIT = 20;
 
 interface Question {
@@ -60,15 +62,6 @@ const QUESTIONS: Question[] = [
   },
 ];
 
-/** Medians. */
-interface Cost {
-  /** PostgreSQL's own time, in ms, and the 8 kB pages that it touches. */
-  execution: number;
-  buffers: number;
-  /** From the request to the answer over one connection, in ms. */
-  latency: number;
-}
-
 /** Measures the same requests on a growing table, and writes the table of their costs. */
 export async function measureGrowth(
   on: Database,
@@ -89,7 +82,13 @@ export async function measureGrowth(
     await on.settle();
     costs.push(await measure(on.url, server.url, key, size));
   }
-  const text = toMarkdown(costs, on.version, rate);
+  await partitionPets(on.url, there, PARTITIONS);
+  console.log(`${whole(there)} animals in ${PARTITIONS} partitions …`);
+  await on.settle();
+  costs.push(await measure(on.url, server.url, key, there));
+  const stages = [...SIZES.map(whole), `${whole(there)} in ${PARTITIONS} partitions`];
+  const titles = QUESTIONS.map(({ title }) => title);
+  const text = growthReport({ titles, stages, costs, runs: RUNS, rate, version: on.version });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'growth.md'), text);
   console.log(text);
@@ -159,42 +158,6 @@ function timeOf(url: string, key: string, agent: Agent): Promise<number> {
     }).on('error', reject);
   });
 }
-
-function toMarkdown(costs: Cost[][], version: string, rate: number): string {
-  const sizes = SIZES.map(whole);
-  const head = [
-    'Request',
-    ...['ms in PostgreSQL', 'pages', 'ms over HTTP'].flatMap((what) => [...sizes, `${what}: last ÷ middle`]),
-  ];
-  const rows = QUESTIONS.map(({ title }, i) => {
-    const cells = (['execution', 'buffers', 'latency'] as const).flatMap((what) => {
-      const values = costs.map((one) => one[i]![what]);
-      const ratio = values.at(-1)! / values.at(-2)!;
-      return [
-        ...values.map((value) => digits(value, what)),
-        `${ratio.toFixed(2)}${ratio > TOLERANCE ? ' !' : ''}`,
-      ];
-    });
-    return [title, ...cells];
-  });
-  const lines = [head, head.map((_cell, i) => (i ? '--:' : '---')), ...rows].map(
-    (cells) => `| ${cells.join(' | ')} |`,
-  );
-  return [
-    '# Growth',
-    '',
-    `${new Date().toISOString().slice(0, 10)}, ${version}: the same requests on ${sizes.join(', ')} animals, of which one in 1,000 is`,
-    `\`available\`, nearly all are sold. Medians of ${RUNS} runs; PostgreSQL's figures by \`EXPLAIN (ANALYZE, BUFFERS)\` of the service's own prepared`,
-    `statements, latency over one connection. The last animals were added at ${whole(rate)} a second. A figure that grows more than`,
-    `${TOLERANCE} times is marked with \`!\`.`,
-    '',
-    ...lines,
-    '',
-  ].join('\n');
-}
-
-const digits = (value: number, what: keyof Cost) => value.toFixed(what === 'buffers' ? 0 : 3);
-const whole = (value: number) => Math.round(value).toLocaleString('en');
 
 function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
