@@ -5,13 +5,12 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { Category } from '../src/categories/category.entity.js';
 import { Config } from '../src/config.js';
-import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { addPets } from '../src/platform/commands/seed/add-pets.js';
 import { STATUS_MIXES } from '../src/platform/commands/seed/status-mixes.js';
-import { Pet, PetStatus } from '../src/pets/pet.entity.js';
-import { encodeCursor } from './cursor.js';
+import { Pet } from '../src/pets/pet.entity.js';
 import type { Database } from './database.js';
 import { type Cost, growthReport, whole } from './growth-report.js';
+import { type Question, QUESTIONS } from './growth-questions.js';
 import { partitionPets } from './partitions.js';
 import type { RunningServer } from './servers.js';
 
@@ -21,47 +20,6 @@ const SIZES = [1_000, 100_000, 10_000_000];
 const PARTITIONS = 20;
 /** Runs of each request; the median counts. */
 const RUNS = 400;
-const LIMIT = 20;
-
-interface Question {
-  title: string;
-  path: (size: number) => string;
-  ask: (database: DataSource, size: number) => Promise<unknown>;
-}
-
-const list = (title: string, status?: PetStatus, isDeep = false): Question => {
-  const after = (size: number) => (isDeep ? String(Math.floor(size * 0.9)) : undefined);
-  const search = (size: number) => [
-    `limit=${LIMIT}`,
-    ...(status ? [`status=${status}`] : []),
-    ...(isDeep ? [`cursor=${encodeCursor(after(size)!)}`] : []),
-  ];
-  return {
-    title,
-    path: (size) => `/v1/pets?${search(size).join('&')}`,
-    ask: (database, size) =>
-      petsOf(database).page(
-        { status },
-        { limit: LIMIT, cursor: isDeep ? encodeCursor(after(size)!) : undefined },
-      ),
-  };
-};
-
-const petsOf = (database: DataSource) => new FastRepository(Pet, database.manager);
-
-const QUESTIONS: Question[] = [
-  list('First page'),
-  list('Deep page', undefined, true),
-  list('Page of a common status', PetStatus.Sold),
-  list('Deep page of a common status', PetStatus.Sold, true),
-  list('Page of a rare status', PetStatus.Available),
-  {
-    title: 'Get by id',
-    path: (size) => `/v1/pets/${size / 2}`,
-    ask: (database, size) => petsOf(database).findRow({ id: String(size / 2) }),
-  },
-];
-
 /** Measures the same requests on a growing table, and writes the table of their costs. */
 export async function measureGrowth(
   on: Database,

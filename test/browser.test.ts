@@ -685,7 +685,7 @@ let first: Visit;
     await page.goto(`${service.url}/docs`, { waitUntil: 'commit' });
     const links = page.getByRole('navigation', { name: 'Operations' }).getByRole('link');
     await links.getByText('List animals').click();
-    const names = operations.map(({ operation }) => operation.summary as string);
+    const names = operations.map(({ operation }) => operation.summary);
     expect((await links.allTextContents()).toSorted()).toEqual([...names, 'Error codes'].toSorted());
     expect(await page.locator('.opblock').count()).toBe(0);
     letCome();
@@ -701,7 +701,7 @@ let first: Visit;
     const { page } = await visit({ viewport: { width: 390, height: 844 } });
     const menu = page.locator('details.menu');
     await menu.getByText('All operations').click();
-    for (const _again of [1, 2]) {
+    for (let time = 0; time < 2; time++) {
       await menu.getByRole('link', { name: 'List categories' }).click();
       await panelOf(page, 'listCategories').getByRole('button', { name: 'Execute' }).waitFor();
       expect(await menu.getAttribute('open')).toBeNull();

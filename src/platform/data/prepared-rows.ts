@@ -65,11 +65,11 @@ export class PreparedRows implements Rows {
     const set = this.given(values);
     const by = this.sought(which);
     if (!set?.length) return this.plain.update(manager, which, values);
-    const among = new Set(by.filter(({ property, isArray }) => !isArray && Array.isArray(which[property])));
+    const among = new Set(by.filter((column) => !column.isArray && Array.isArray(valueOf(column, which))));
     const name = `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`;
     const statement = statements.once(name, () => update(shape, set, by, among));
     const sought = by.map((column) => {
-      const value: unknown = which[column.property];
+      const value = valueOf(column, which);
       return among.has(column)
         ? (value as unknown[]).map((one) => convert(column, one))
         : convert(column, value);
@@ -125,6 +125,12 @@ export class PreparedRows implements Rows {
   private sought(where: ObjectLiteral): ShapeColumn[] {
     return Object.keys(where).map((name) => this.shape.column(name));
   }
+}
+
+/** What a column is to be. A list of one is a value, by which PostgreSQL finds the row sooner, and its partition. */
+function valueOf({ property, isArray }: ShapeColumn, which: ObjectLiteral): unknown {
+  const value: unknown = which[property];
+  return !isArray && Array.isArray(value) && value.length === 1 ? value[0] : value;
 }
 
 function convert({ write }: ShapeColumn, value: unknown): unknown {

@@ -75,7 +75,7 @@ export function deleteSome(
   among: readonly ShapeColumn[],
 ): string {
   const bounds = below.map(({ sql }, i) => `${sql} < $${i + 1}`);
-  const lists = among.map((column, i) => `${column.sql} = ANY(${unseenList(below.length + i + 1, column)})`);
+  const lists = among.map(({ sql }, i) => `${sql} = ANY($${below.length + i + 1})`);
   const old = `SELECT ${names(shape.keys)} FROM ${shape.table} WHERE ${[...bounds, ...lists].join(' AND ')} ORDER BY ${names(below)} LIMIT $${below.length + among.length + 1} FOR UPDATE SKIP LOCKED`;
   return `DELETE FROM ${shape.table} WHERE (${names(shape.keys)}) IN (${old})`;
 }
@@ -89,7 +89,7 @@ export function select(shape: Shape, conditions: readonly string[], more: readon
 
 /**
  * A parameter with a list of values for a column, whose length the planner cannot see: where it does, a plan for a short list
- * looks better than one for any list, and PostgreSQL plans the statement anew at every run.
+ * looks better than one for any list, and PostgreSQL plans the statement anew at every run, which takes 20 to 100 us.
  */
 export function unseenList(place: number, { type }: ShapeColumn): string {
   return `(SELECT $${place}::${type}[])::${type}[]`;

@@ -130,7 +130,7 @@ export class Replica {
   }
 }
 
-/** Rejects after TIMEOUTS.replica; `DeadlineClient` closes a silent connection a little later. */
+/** Rejects after TIMEOUTS.replica; `DeadlineClient` closes a silent connection later. */
 function inTime<T>(work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(() => reject(new Error('it does not answer')), TIMEOUTS.replica);

@@ -32,5 +32,5 @@ function listOf(document: OpenAPIObject): string {
 
 /** With the name of the page: Swagger UI takes links that begin with `#` for its own. */
 function toLink({ name, summary, address }: NamedOperation): string {
-  return `<li><a href="${address}" title="${escape(name)}">${escape(summary)}</a></li>`;
+  return `<li><a href="${escape(address)}" title="${escape(name)}">${escape(summary)}</a></li>`;
 }

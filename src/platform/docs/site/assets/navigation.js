@@ -49,9 +49,11 @@ export function followAddress(ui) {
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.(':is(.side, .menu) a');
     if (!link) return;
+    // The page stays as it is, also one with a query in its address.
+    event.preventDefault();
     link.closest('details')?.removeAttribute('open');
-    // Where the address does not change, nothing else would go there.
     if (link.hash === location.hash) void openAddress(ui);
+    else location.hash = link.hash;
   });
   // Swagger UI would open the links of a description in a new tab.
   document.addEventListener('click', (event) => {

@@ -1,6 +1,7 @@
 /**
  * Puts what a part of the document refers to in its place, for Swagger UI to show. Its own resolver comes to the same, but
- * builds a model of the whole document for each part: most of the time in which this page, and then a panel, opened.
+ * builds a model of the whole document for each part: two thirds of the time in which this page opened, and half a second
+ * more for each panel.
  */
 export const references = {
   fn: {
