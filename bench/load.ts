@@ -10,8 +10,6 @@ export interface Job {
   operation: OperationName;
   connections: number;
   seconds: number;
-  /** Requests per second over all connections; as many as the server answers when left out. */
-  rate?: number;
   /** For orders: the ids of animals that have not been ordered. */
   pets?: { first: number; count: number };
 }
@@ -33,7 +31,7 @@ process.on('message', (job: Job) => {
   void run(job).then((load) => process.send!(load));
 });
 
-async function run({ url, key, operation, connections, seconds, rate, pets }: Job): Promise<Load> {
+async function run({ url, key, operation, connections, seconds, pets }: Job): Promise<Load> {
   // autocannon's own histogram counts in whole milliseconds.
   const latency = createHistogram();
   const failures: Record<string, number> = {};
@@ -45,7 +43,6 @@ async function run({ url, key, operation, connections, seconds, rate, pets }: Jo
       url,
       connections,
       duration: seconds,
-      ...(rate && { overallRate: rate }),
       sampleInt: 50,
       headers: { Authorization: `Bearer ${key}` },
       ...(request && { requests: request, maxOverallRequests: pets!.count - 2 * connections }),

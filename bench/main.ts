@@ -7,7 +7,6 @@ import { OPERATIONS } from './operations.js';
 import { type Options, readOptions } from './options.js';
 import { toText, writeReport } from './report.js';
 import { type RunningServer, startServer } from './servers.js';
-import { soak } from './soak.js';
 import { summarize } from './summary.js';
 
 /** Load on every server before anything is measured, so that its code is compiled. */
@@ -36,7 +35,6 @@ async function run(options: Options, on: Database): Promise<void> {
   if (options.growth) return measureGrowth(on, service, key, options.out);
   await on.seed();
   if (options.layers) return printLayers(on, key, options);
-  if (options.soakMinutes) return soak(service, new Bench(on, key), options.soakMinutes, options.out);
   const peers = options.servers.filter((name) => name !== 'service');
   servers.push(...(await Promise.all(peers.map((name) => startServer(name, on.url)))));
   const count = await requireEqualAnswers(servers, key, on);

@@ -85,10 +85,9 @@ export class Bench {
     operation: OperationName,
     connections: number,
     seconds: number,
-    rate?: number,
   ): Promise<Load> {
     const pets = await this.prepare(operation, seconds);
-    return this.run({ url: server.url, key: this.key, operation, connections, seconds, rate, pets });
+    return this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
   }
 
   close(): void {

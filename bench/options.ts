@@ -16,8 +16,6 @@ export interface Options {
   layers: boolean;
   /** Measure only the service, on tables of growing size, instead of the comparison. */
   growth: boolean;
-  /** Put a moderate load on only the service for this many minutes, instead of the comparison. */
-  soakMinutes?: number;
   /** Folder for the Markdown table and the chart; undefined unless everything is measured in full. */
   out?: string;
 }
@@ -33,7 +31,6 @@ export function readOptions(args: string[]): Options {
       quick: { type: 'boolean', default: false },
       layers: { type: 'boolean', default: false },
       growth: { type: 'boolean', default: false },
-      soak: { type: 'string' },
       only: { type: 'string' },
       servers: { type: 'string' },
       connections: { type: 'string' },
@@ -43,8 +40,7 @@ export function readOptions(args: string[]): Options {
     },
   });
   const { connections, rounds, seconds } = values.quick || values.layers ? QUICK : FULL;
-  const isWhole =
-    !values.quick && !values.layers && !values.growth && !values.soak && !values.only && !values.servers;
+  const isWhole = !values.quick && !values.layers && !values.growth && !values.only && !values.servers;
   return {
     operations: pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]),
     servers: pick(
@@ -58,7 +54,6 @@ export function readOptions(args: string[]): Options {
     warmUpSeconds: values.quick ? 0.2 : 1,
     layers: values.layers,
     growth: values.growth,
-    soakMinutes: values.soak === undefined ? undefined : toNumber('soak', values.soak),
     out: values.out ?? (isWhole ? 'bench/results' : undefined),
   };
 }

@@ -1,7 +1,6 @@
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createKey } from '../support/client.js';
+import { freePorts } from '../support/ports.js';
 import { type Service, startService } from '../support/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, durationOf, PATIENCE_MS } from './support/fault.js';
@@ -17,14 +16,6 @@ if (!hasHaproxy) console.warn('The rolling restart is skipped: no haproxy is ins
 let database: DatabaseServer;
 beforeAll(async () => (database = await DatabaseServer.start()));
 afterAll(() => database.stop());
-
-async function freePorts(count: number): Promise<number[]> {
-  const probes = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(probes.map((probe) => once(probe, 'listening')));
-  const ports = probes.map((probe) => (probe.address() as AddressInfo).port);
-  await Promise.all(probes.map((probe) => once(probe.close(), 'close')));
-  return ports;
-}
 
 (hasHaproxy ? test : test.skip)(
   'No request fails while three instances behind HAProxy are restarted one by one under load',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { Checkout } from '../support/checkout.js';
 import { call, createKey } from '../support/client.js';
-import { freePort } from '../support/pgbouncer.js';
+import { freePort } from '../support/ports.js';
 import { createDatabase, listening } from '../support/service.js';
 import { provideBase } from './base-image.js';
 import { Buildah, WHY_NOT } from './buildah.js';

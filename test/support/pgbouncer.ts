@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from './npm.js';
+import { freePort } from './ports.js';
 import { query } from './service.js';
 
 /** PgBouncer refuses to run as root. */
@@ -86,13 +86,3 @@ export class PgBouncer {
 }
 
 const nameOf = (line: string) => line.split('=')[0]!.trim();
-
-/** A port of the loopback that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}

@@ -39,7 +39,7 @@ export async function startService(env: Record<string, string> = {}, main = MAIN
 
 /** The service that a process is or runs, once it has told its address. */
 export async function listening(
-  child: ChildProcessByStdio<null, Readable, Readable>,
+  child: ChildProcessByStdio<null, Readable, Readable | null>,
   databaseUrl: string,
 ): Promise<Service> {
   const exit = once(child, 'exit') as Promise<[number | null]>;
@@ -55,7 +55,7 @@ export async function listening(
       if (found) resolve(found);
     };
     child.stdout.on('data', read);
-    child.stderr.on('data', read);
+    child.stderr?.on('data', read);
     child.once('exit', (code) => reject(new Error(`The service ended with ${code}: ${output}`)));
   });
   const stop = async () => {
