@@ -7,19 +7,19 @@ export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
   connect: 1_000,
   /** The server ends a statement that runs longer. The statements here take a few ms. */
-  statement: 1_000,
+  statement: 1_200,
   /**
    * The server ends a statement that waits longer for a lock. For a row it can wait twice, for its turn among those that
    * wait and then for the row itself: both together end before the statement time-out, which would hide the reason.
    */
-  lock: 290,
+  lock: 590,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
-  silence: 1_200,
+  silence: 1_300,
   /**
    * A transaction of a request that is not done by then is undone, however many statements it is made of. With the wait for
    * a connection before it, or a silence at its end, that is still before its client is told to try again.
    */
-  transaction: 1_600,
+  transaction: 1_500,
   /** A complete request is answered after this, if need be by a 503 while its work goes on to its own end. */
   request: 2_900,
   /** After this, a read that a replica has not answered goes to the primary. */
