@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
+import { TIMEOUTS } from '../src/platform/database/timeouts.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { addressOf, operations } from './support/contract.js';
 import { eventually } from './support/npm.js';
@@ -635,4 +636,16 @@ describe('A slow client', () => {
       expect(seconds).toBeLessThan(17);
     }
   });
+});
+
+test('The time-outs end one after the other, and all before a request does', () => {
+  const { connect, statement, lock, silence, transaction, request } = TIMEOUTS;
+  // Each leaves some time for the answer.
+  const margin = 90;
+  expect(2 * lock).toBeLessThan(statement);
+  expect(statement).toBeLessThan(silence);
+  expect(2 * lock).toBeLessThan(transaction);
+  for (const waits of [connect + statement, connect + silence, connect + transaction, transaction + silence])
+    expect(waits + margin).toBeLessThan(request);
+  expect(request).toBeLessThan(3_000);
 });
