@@ -178,7 +178,8 @@ export async function exchange({ url }: Service, bytes: Buffer, reset = false): 
     });
     setTimeout(() => socket.destroy(), 5_000).unref();
   });
-  return parse(Buffer.concat(chunks), bytes.toString('latin1', 0, 5) === 'HEAD ');
+  // Empty lines before a request count for nothing (RFC 9112, 2.2).
+  return parse(Buffer.concat(chunks), /^[\r\n]*HEAD /.test(bytes.toString('latin1')));
 }
 
 function parse(bytes: Buffer, isHead: boolean): RawAnswer[] {
