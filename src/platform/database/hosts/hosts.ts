@@ -89,10 +89,12 @@ export class Hosts {
     this.sessions.delete(session);
   }
 
-  /** A connection has failed: the next one looks for a host again. */
+  /** A connection has failed. A host is looked for at once: others to this one would each be waited for in vain. */
   leave(host: Host, { message }: Error): void {
     host.problem = message;
-    if (this.writable === host) this.writable = undefined;
+    if (this.writable !== host) return;
+    this.writable = undefined;
+    this.find(TIMEOUTS.connect).catch(() => {});
   }
 
   /** Looks at a host as long as somebody waits for one. */
