@@ -40,8 +40,9 @@ export function invalid({ React, getSystem }) {
   };
 
   const MarkedBody = (RequestBody) => (props) => {
-    const [, path, method] = props.specPath.toJS();
-    const operation = getSystem().specSelectors.specJson().getIn(['paths', path, method]);
+    // A webhook has a body too.
+    const [part, path, method] = props.specPath.toJS();
+    const operation = getSystem().specSelectors.specJson().getIn([part, path, method]);
     const parameters = new Set(operation.get('parameters')?.map((one) => one.get('name')));
     const others = Object.entries(reasonsOf(path, method)).filter(([name]) => !parameters.has(name));
     const reasons = others.map(([, reason]) => reason);
