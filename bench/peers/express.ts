@@ -1,5 +1,6 @@
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from '../../src/platform/api/api-error.js';
+import { logRequest } from './log.js';
 import { int64 } from './raw-json.js';
 import { reviveInt64 } from './revive.js';
 import {
@@ -25,7 +26,9 @@ app.disable('x-powered-by');
 app.disable('etag');
 
 app.use((request, response, next) => {
-  response.set('X-Request-Id', nameRequest(request.get('x-request-id')));
+  const requestId = nameRequest(request.get('x-request-id'));
+  response.set('X-Request-Id', requestId);
+  logRequest(requestId, request, response);
   next();
 });
 app.use(async (request, response, next) => {

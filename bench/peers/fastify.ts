@@ -5,6 +5,7 @@ import { int64FromJson } from '../../src/platform/api/int64.js';
 import { parseJson } from '../../src/platform/server/json.js';
 import { isPlainText } from '../../src/platform/api/text.js';
 import * as schema from './fastify-schemas.js';
+import { logRequest } from './log.js';
 import {
   announce,
   authenticate,
@@ -49,6 +50,7 @@ const app: FastifyInstance = Fastify({
 app.decorateRequest('accountId', '');
 app.addHook('onRequest', async (request, reply) => {
   reply.header('X-Request-Id', request.id);
+  logRequest(request.id, request.raw, reply.raw);
   (request as FastifyRequest & { accountId: string }).accountId = await authenticate(
     request.headers.authorization,
   );

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { ApiError } from '../../src/platform/api/api-error.js';
 import { parseJson } from '../../src/platform/server/json.js';
 import { parseQuery } from '../../src/platform/server/query.js';
+import { logRequest } from './log.js';
 import {
   announce,
   authenticate,
@@ -23,7 +24,9 @@ const JSON_UTF8 = /^application\/json(?:; ?charset=utf-8)?$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 const server = createServer((request, response) => {
-  response.setHeader('X-Request-Id', nameRequest(request.headers['x-request-id']));
+  const requestId = nameRequest(request.headers['x-request-id']);
+  response.setHeader('X-Request-Id', requestId);
+  logRequest(requestId, request, response);
   handle(request, response).catch((error: unknown) => {
     const failure = toApiError(error);
     send(response, failure.status, JSON.stringify(failure), failure.headers);

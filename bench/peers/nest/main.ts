@@ -6,6 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { ApiError } from '../../../src/platform/api/api-error.js';
+import { logRequest } from '../log.js';
 import { int64 } from '../raw-json.js';
 import { reviveInt64 } from '../revive.js';
 import { announce, nameRequest, requireBody } from '../shared.js';
@@ -63,7 +64,9 @@ app.disable('x-powered-by');
 app.disable('etag');
 app.setGlobalPrefix('v1');
 app.use((request: Request, response: Response, next: NextFunction) => {
-  response.set('X-Request-Id', nameRequest(request.get('x-request-id')));
+  const requestId = nameRequest(request.get('x-request-id'));
+  response.set('X-Request-Id', requestId);
+  logRequest(requestId, request, response);
   next();
 });
 app.use(express.json({ limit: '100kb', reviver: reviveInt64 }), requireBody);
