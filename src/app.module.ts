@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
+import { LateBodyGuard } from './auth/late-body.guard.js';
 import { CategoriesModule } from './categories/categories.module.js';
 import type { Config } from './config.js';
 import { MessagesModule } from './messages/messages.module.js';
@@ -51,6 +52,7 @@ import { StoreModule } from './store/store.module.js';
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },
+    { provide: APP_GUARD, useClass: LateBodyGuard },
     { provide: APP_PIPE, useClass: ValidationPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],

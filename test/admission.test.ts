@@ -1,15 +1,19 @@
-import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Holdings } from '../src/platform/server/holdings.js';
 import { Overload } from '../src/platform/server/overload.js';
 import { call, createKey } from './support/client.js';
+import { Customer } from './support/customer.js';
+import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService, withTableLocked } from './support/service.js';
 
 let service: Service;
 let key: string;
 const sockets: Socket[] = [];
+const PET = '{"name":"Rex","categoryId":1}';
+const ACTIVE = 'http_server_active_requests';
 
 beforeAll(async () => {
   service = await startService();
@@ -19,20 +23,21 @@ afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
 afterAll(() => service.stop());
 
 /** A connection that reads nothing unless it is told to. */
-function open(bytes: string): Socket {
+function open(bytes: string, localAddress?: string): Socket {
   const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname).on('error', () => {});
+  const socket = connect({ host: hostname, port: Number(port), localAddress }).on('error', () => {});
   sockets.push(socket);
   socket.write(bytes);
   return socket;
 }
 
 /** Everything that the service sends over a connection until it closes that. */
-async function sentFor(bytes: string): Promise<string> {
-  const socket = open(bytes);
+async function sentFor(bytes: string, localAddress?: string): Promise<string> {
+  const socket = open(bytes, localAddress);
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  await once(socket, 'close');
+  // Not `once`, which a reset would end with an error.
+  await new Promise((resolve) => socket.once('close', resolve));
   return text;
 }
 
@@ -47,9 +52,9 @@ async function largest(): Promise<string> {
   return `/${/src="([^"]*swagger-ui-bundle[^"]*)"/.exec(text)![1]!}`;
 }
 
-const post = (body: string) =>
+const post = (body: string, path = '/v1/pets') =>
   [
-    'POST /v1/pets HTTP/1.1',
+    `POST ${path} HTTP/1.1`,
     'Host: x',
     `Authorization: Bearer ${key}`,
     'Content-Type: application/json',
@@ -57,6 +62,8 @@ const post = (body: string) =>
     '',
     body,
   ].join('\r\n');
+
+const postCategory = (name: string) => post(JSON.stringify({ name }), '/v1/categories');
 
 /** What good clients are answered now, fifty at a time. */
 async function statusesOfOthers(): Promise<number[]> {
@@ -80,6 +87,19 @@ describe('Others are served', () => {
       );
     await sleep(2_000);
     expect(await statusesOfOthers()).toEqual([200, 201]);
+  });
+
+  test('while one of them has thousands of transactions wait for one row', async () => {
+    const customer = await Customer.of(service);
+    const { id } = await customer.orderAt('placed');
+    const change = post('{"status":"approved"}', `/v1/store/orders/${id}`)
+      .replace('POST', 'PATCH')
+      .replace(key, customer.key);
+    for (let i = 0; i < 1_500; i++) open(change.repeat(5));
+    const statuses: number[] = [];
+    for (const end = performance.now() + 4_000; performance.now() < end; await sleep(50))
+      statuses.push(...statusesIn(await sentFor(`${get('/v1/pets')}${post(PET)}bad\r\n\r\n`, '127.0.0.2')));
+    expect([...new Set(statuses)]).toEqual([200, 201, 400]);
   });
 
   test('while thousands of bodies never end', async () => {
@@ -114,6 +134,58 @@ describe('One connection', () => {
     expect(statusesIn(text)).toEqual([...Array(100).fill(200), 400]);
     const order = [...text.matchAll(/\{"id":(\d+)/g)].map(([, id]) => `/v1/categories/${id}`);
     expect(order).toEqual(paths);
+  });
+
+  test('has its writes made one after the other, and seen by what it asks after them', async () => {
+    const names = Array.from({ length: 10 }, () => randomUUID());
+    const list = get('/v1/categories?limit=100');
+    const text = await sentFor(`${names.map((name) => postCategory(name) + list).join('')}bad\r\n\r\n`);
+    const answers = text.split('HTTP/1.1 ').slice(1);
+    expect(answers.map((answer) => answer.slice(0, 3))).toEqual([
+      ...names.flatMap(() => ['201', '200']),
+      '400',
+    ]);
+    names.forEach((name, i) => expect(answers[2 * i + 1]).toContain(name));
+  });
+
+  test('has all that it sends at once answered within 3 s, whatever its turn', async () => {
+    await withTableLocked(service, 'pets', async () => {
+      const begin = performance.now();
+      const statuses = statusesIn(await sentFor(`${get('/v1/pets/1').repeat(100)}bad\r\n\r\n`));
+      expect(statuses).toEqual([...Array(100).fill(503), 400]);
+      expect(performance.now() - begin).toBeLessThan(3_500);
+    });
+  });
+
+  test('that sends on and on beyond that is cut off at once', async () => {
+    await withTableLocked(service, 'pets', async () => {
+      expect(await sentFor(get('/v1/pets/1').repeat(5_000))).toBe('');
+    });
+  });
+
+  test('is cut off when its client and others like it leave too much unread together', async () => {
+    const path = await largest();
+    const reading = open(get(path).repeat(8));
+    reading.resume();
+    const stuck = Array.from({ length: 40 }, () => open(get(path).repeat(8)));
+    await sleep(2_000);
+    stuck.forEach((socket) => socket.resume());
+    await eventually(() => stuck.some((socket) => socket.destroyed));
+    expect([stuck.every((socket) => socket.destroyed), reading.destroyed]).toEqual([false, false]);
+  });
+
+  test('that is closed while its key is looked up leaves no work behind', async () => {
+    const unknown = await createKey(service);
+    await withTableLocked(service, 'api_keys', async () => {
+      const socket = open(post('{"name":"Gone","categoryId":1}').replace(key, unknown));
+      await eventually(async () => valueOf(await readMetrics(service), ACTIVE) === 1);
+      socket.destroy();
+      await eventually(async () => valueOf(await readMetrics(service), ACTIVE) === 0);
+    });
+    await sleep(300);
+    expect(valueOf(await readMetrics(service), ACTIVE)).toBe(0);
+    const gone = await query(service.databaseUrl, `SELECT FROM pets WHERE name = 'Gone'`);
+    expect(gone).toEqual([]);
   });
 
   test('that has more pending gets its answers, then 503, and is closed', async () => {

@@ -19,7 +19,7 @@ import { KeyCache, type KeyOwner } from '../src/auth/key-cache.js';
 import { document } from './support/contract.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
-import { everythingStored, query, type Service, startService } from './support/service.js';
+import { everythingStored, query, type Service, startService, withTableLocked } from './support/service.js';
 
 /** Well-formed, but of no account. */
 const UNKNOWN_KEY = `petstore_${'0'.repeat(40)}${checksum('0'.repeat(40))}`;
@@ -169,9 +169,25 @@ describe('An API key', () => {
     expectError(await use(body.key), 401, 'invalid_api_key');
   });
 
+  test('is not let in by a look-up that began more than a second before', async () => {
+    const owners: KeyOwner[] = ['1', '2'].map((keyId) => ({ keyId, accountId: '1', expiresAt: Infinity }));
+    const cache = new KeyCache(async () => {
+      const owner = owners.shift()!;
+      await sleep(1_200);
+      return owner;
+    });
+    const first = cache.get('key');
+    await sleep(500);
+    const second = cache.get('key');
+    await sleep(500);
+    const third = cache.get('key');
+    const found = await Promise.all([first, second, third]);
+    expect(found.map((owner) => owner!.keyId)).toEqual(['1', '1', '2']);
+  });
+
   test('with any one character mistyped is refused without asking the database', async () => {
     const key = await createKey(service, account);
-    await withTableLocked('api_keys', async () => {
+    await withTableLocked(service, 'api_keys', async () => {
       for (let i = 0; i < key.length; i++) {
         const mistyped = key.slice(0, i) + (key[i] === '0' ? '1' : '0') + key.slice(i + 1);
         expectError(await use(mistyped), 401, 'invalid_api_key');
@@ -181,18 +197,6 @@ describe('An API key', () => {
     expectError(await use(UNKNOWN_KEY), 401, 'invalid_api_key');
   });
 });
-
-/** Keeps every query on a table waiting while `run` runs. */
-async function withTableLocked(table: string, run: () => Promise<void>): Promise<void> {
-  const database = new Client({ connectionString: service.databaseUrl });
-  await database.connect();
-  try {
-    await database.query(`BEGIN; LOCK TABLE ${table}`);
-    await run();
-  } finally {
-    await database.end();
-  }
-}
 
 /** An answer as one text, without what identifies the request. */
 function withoutRequestId({ status, headers, text }: Answer): string {

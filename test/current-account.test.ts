@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import {
   type Answer,
@@ -30,6 +33,7 @@ const CURRENT = '/v1/accounts/current';
 const get = (account: Credentials, at = service) => call(at, 'GET', CURRENT, { account });
 const change = (account: Credentials, body: unknown) => call(service, 'PATCH', CURRENT, { account, body });
 const close = (account: Credentials) => call(service, 'DELETE', CURRENT, { account });
+const revokeItself = (key: string) => call(service, 'DELETE', '/v1/api-keys/current', { key });
 const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
 const admin = (...args: string[]) =>
   runNode(['dist/src/platform/commands/admin/main.js', ...args], {
@@ -177,6 +181,31 @@ describe('DELETE /accounts/current', () => {
       [account.id],
     );
     expect(left).toEqual([]);
+  });
+
+  test.each([
+    ['its account was closed', (account: Credentials) => close(account)],
+    ['it was revoked', (_account: Credentials, key: string) => revokeItself(key)],
+  ])('and a key opens nothing to a request whose body comes after %s', async (_what, end) => {
+    const account = await createAccount(service);
+    const customer = await Customer.of(service, account);
+    const petId = await customer.addPet('available');
+    const { hostname, port } = new URL(service.url);
+    const slow = request({
+      hostname,
+      port,
+      method: 'POST',
+      path: '/v1/store/orders',
+      headers: { Authorization: `Bearer ${customer.key}`, 'Content-Type': 'application/json' },
+    });
+    const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+    slow.write('{"petId":');
+    await sleep(200);
+    expect((await end(account, customer.key)).status).toBe(204);
+    slow.end(`${petId}}`);
+    const [answer] = await answered;
+    expect(answer.resume().statusCode).toBe(401);
+    expect(await (await Customer.of(service)).petStatus(petId)).toBe('available');
   });
 
   test('also cancels what another instance has accepted in the second after', async () => {

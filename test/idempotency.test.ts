@@ -153,6 +153,27 @@ describe('Idempotency-Key', () => {
     expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
   });
 
+  test('is kept by a write that uses it again while the old one is swept', async () => {
+    const petId = await newPet();
+    await post('/v1/pets', PET, 'reused');
+    const old = `FROM idempotency_keys WHERE key = 'reused' AND created_at < now() - interval '24 hours'`;
+    await query(
+      service.databaseUrl,
+      `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'reused'`,
+    );
+    const unlock = await lockTable('orders');
+    const first = post('/v1/store/orders', { petId }, 'reused');
+    await waitForLock();
+    await query(
+      service.databaseUrl,
+      `DELETE FROM idempotency_keys WHERE (account_id, key) IN (SELECT account_id, key ${old} FOR UPDATE SKIP LOCKED)`,
+    );
+    await unlock();
+    expect((await first).status).toBe(201);
+    const again = await post('/v1/store/orders', { petId }, 'reused');
+    expect([again.status, again.text]).toEqual([201, (await first).text]);
+  });
+
   test('is swept once it has expired, and not before', async () => {
     await post('/v1/pets', PET, 'expired');
     await post('/v1/pets', PET, 'fresh');

@@ -172,6 +172,17 @@ describe('The metrics', () => {
     expect(valueOf(metrics, 'http_server_active_requests')).toBe(0);
   });
 
+  test('are read once for all who ask at the same time', async () => {
+    const { hostname, port } = new URL(service.url);
+    const asked = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8);
+    const answers = (await text(connect(Number(port), hostname).end(`${asked}bad\r\n\r\n`))).split(
+      'HTTP/1.1 ',
+    );
+    const pages = answers.slice(1, 9).map((answer) => answer.split('\r\n\r\n')[1]);
+    expect(pages[0]).toContain('process_cpu_seconds_total');
+    expect(new Set(pages).size).toBe(1);
+  });
+
   test('are on a port of their own if one is set, and only there', async () => {
     const other = await startService({ METRICS_PORT: '0' });
     await eventually(() => other.output().includes('Data'));
@@ -184,8 +195,17 @@ describe('The metrics', () => {
     expect(refused.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
     const posted = await fetch(address, { method: 'POST' });
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
-    const socket = connect(Number(port), '127.0.0.1').end('no HTTP\r\n\r\n');
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [^]*\{"code":"bad_request",/);
+    const refusals = [
+      ['no HTTP\r\n\r\n', '400', 'bad_request'],
+      ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', '400', 'bad_request'],
+      ['GET /metrics HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n', '417', 'expectation_failed'],
+    ] as const;
+    for (const [bytes, status, code] of refusals) {
+      const answer = await text(connect(Number(port), '127.0.0.1').end(bytes));
+      expect(answer.slice(9, 12)).toBe(status);
+      expect(answer).toMatch(/^X-Request-Id: \S+\r$/m);
+      expect(answer).toContain(`{"code":"${code}",`);
+    }
     expect(await other.stop()).toBe(0);
   });
 });

@@ -207,6 +207,29 @@ describe('Identifiers', () => {
     );
   });
 
+  test.each([
+    ['1e18', '1000000000000000000'],
+    ['9007199254740993.0', '9007199254740993'],
+    ['-9.223372036854775808E+18', '-9223372036854775808'],
+    ['123456789012345678e0', '123456789012345678'],
+    ['12e3', '12000'],
+  ])('are exact however they are written: %s', async (written, id) => {
+    await query(
+      service.databaseUrl,
+      `INSERT INTO categories (id, name) OVERRIDING SYSTEM VALUE VALUES ($1::bigint, $1::text || '?') ON CONFLICT DO NOTHING`,
+      [id],
+    );
+    expect((await create(`{"name":"Rex","categoryId":${written}}`)).text).toContain(`"categoryId":${id}}`);
+  });
+
+  test.each(['9223372036854775808e0', '9.223372036854775808e18', '9007199254740993.5', '1e300', '1e-1'])(
+    'are not %s',
+    async (written) => {
+      const answer = await create(`{"name":"Rex","categoryId":${written}}`);
+      expectError(answer, 400, 'validation_failed');
+    },
+  );
+
   test('that the service assigns end at 2^53 − 1; after that it answers 503', async () => {
     const other = await startService();
     const otherKey = await createKey(other);

@@ -1,10 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../platform/api/caller.js';
 import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { Transactions } from '../platform/data/transactions.js';
 import { ThrottledWarning } from '../platform/telemetry/throttled-warning.js';
-import { Logger } from '@nestjs/common';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
@@ -20,6 +19,7 @@ const SETTLED_MS = 5_000;
 /** What becomes of an account and of its keys. */
 @Injectable()
 export class AccountChanges {
+  private readonly underWay = new Map<string, Promise<void>>();
   private readonly troubles = new ThrottledWarning(
     new Logger(AccountChanges.name),
     'What closed accounts have left could not be cleared',
@@ -62,9 +62,18 @@ export class AccountChanges {
 
   /**
    * Closes an account: erases its personal data, revokes its keys, and ends what it has begun as `AccountClosing` knows.
-   * The steps come first: if they take longer than the request may, another goes on where this one was.
+   * The steps come first: if they take longer than the request may, another goes on where this one was, or waits for it.
    */
-  async close(by: Caller): Promise<void> {
+  close(by: Caller): Promise<void> {
+    const { accountId } = by;
+    const begun = this.underWay.get(accountId);
+    if (begun) return begun;
+    const closing = this.closeNow(by).finally(() => this.underWay.delete(accountId));
+    this.underWay.set(accountId, closing);
+    return closing;
+  }
+
+  private async closeNow(by: Caller): Promise<void> {
     const { accountId } = by;
     await this.closing.run(by);
     await this.changing(by, async () => {

@@ -3,25 +3,17 @@ import { ModulesContainer } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
 import type { AuthenticatedRequest } from '../platform/api/caller.js';
-import { clientAddress } from '../platform/api/client-network.js';
 import { requirePermissions } from '../platform/api/declared-operations.js';
 import { operationOf } from '../platform/api/operation-facts.js';
-import { requirePermission } from '../platform/api/permitted.js';
 import { timesSent } from '../platform/api/raw-headers.js';
 import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
 import { AccountsService } from './accounts.service.js';
+import { admit, bearerKey } from './admitted.js';
 import { BearerStrategy } from './bearer.strategy.js';
 import { Invitations } from './invitations.js';
-import type { KeyOwner } from './key-cache.js';
 import { KeyOwners } from './key-owners.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
-import { requireNetwork } from './networks.js';
 import { unauthorized } from './unauthorized.js';
-
-const BEARER = /^bearer +(?=\S)/i;
-
-type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'> &
-  Pick<Partial<KeyOwner>, 'networks'>;
 
 /**
  * Closes every operation that is not marked `@Public()`, to keys without its permission too. Runs before anything else in a
@@ -56,11 +48,9 @@ export class AuthGuard implements CanActivate, OnModuleInit {
 
   /** A key seen recently is let through at once; any other goes through Passport. */
   private checkKey(request: AuthenticatedRequest, response: Response): true | Promise<true> {
-    const header = request.headers.authorization ?? '';
-    const [scheme] = BEARER.exec(header) ?? [];
-    if (!scheme) throw unauthorized('missing_api_key');
+    const key = bearerKey(request);
+    if (!key) throw unauthorized('missing_api_key');
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
-    const key = header.slice(scheme.length);
     const known = this.keyLimiter.isOn ? undefined : this.owners.peek(key);
     if (known) return admit(request, known);
     return this.checkByPassport(request, response, key);
@@ -93,15 +83,6 @@ export class AuthGuard implements CanActivate, OnModuleInit {
     await this.authLimiter.take(subjects, response);
     throw unauthorized('invalid_credentials');
   }
-}
-
-function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
-  request.accountId = accountId;
-  request.keyId = keyId;
-  request.permissions = permissions;
-  if (networks) requireNetwork(networks, clientAddress(request));
-  requirePermission(permissions, request.operation.permissions);
-  return true;
 }
 
 /** Of two `Authorization` headers, it is not ours to guess which was meant. */

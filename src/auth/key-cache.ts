@@ -32,7 +32,7 @@ export class KeyCache {
   hits = 0;
   misses = 0;
   private entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
-  private pending = new Map<string, Promise<KeyOwner | null>>();
+  private pending = new Map<string, { query: Promise<KeyOwner | null>; until: number }>();
 
   constructor(private readonly lookUp: (key: string) => Promise<KeyOwner | null>) {}
 
@@ -49,8 +49,9 @@ export class KeyCache {
     const known = this.peek(key);
     if (known) return known;
     const pending = this.pending.get(key);
-    if (pending) this.hits++;
-    return pending ?? this.load(key);
+    if (!pending || performance.now() >= pending.until) return this.load(key);
+    this.hits++;
+    return pending.query;
   }
 
   /** Forgets every key, and keeps look-ups under way from being cached. */
@@ -64,13 +65,14 @@ export class KeyCache {
     this.misses++;
     const until = performance.now() + LIFETIME_MS;
     const query = this.lookUp(key);
-    pending.set(key, query);
+    const look = { query, until };
+    pending.set(key, look);
     try {
       const owner = await query;
       if (owner) entries.set(key, { owner, until });
       return owner;
     } finally {
-      pending.delete(key);
+      if (pending.get(key) === look) pending.delete(key);
     }
   }
 }

@@ -85,6 +85,22 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
   }
 }
 
+/** Keeps every query on a table waiting while `run` runs. */
+export async function withTableLocked(
+  { databaseUrl }: Service,
+  table: string,
+  run: () => Promise<void>,
+): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`BEGIN; LOCK TABLE ${table}`);
+    await run();
+  } finally {
+    await client.end();
+  }
+}
+
 /** Every row of every table of a service as one text, in which bytes are hexadecimal. */
 export async function everythingStored({ databaseUrl }: Service): Promise<string> {
   const tables = await query<{ name: string }>(

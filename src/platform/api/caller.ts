@@ -7,6 +7,8 @@ import { requestIdOf } from './request-id.js';
 /** A request to a controller: the guard gives it its operation before it checks anything. */
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
+  /** Whether its body was waited for, so that what it was let in for may be true no more. */
+  hasWaited?: boolean;
 }
 
 /** A request past the guard, with its account. */
@@ -22,12 +24,6 @@ export interface AuthenticatedRequest extends RoutedRequest {
 export const AccountId = createParamDecorator(
   (_data: unknown, context: ExecutionContext) =>
     context.switchToHttp().getRequest<AuthenticatedRequest>().accountId,
-);
-
-/** Gives a controller method the id of the API key that the request came with. */
-export const KeyId = createParamDecorator(
-  (_data: unknown, context: ExecutionContext) =>
-    context.switchToHttp().getRequest<AuthenticatedRequest>().keyId,
 );
 
 /** Who makes a change, as the audit log has it. */

@@ -17,7 +17,7 @@ import { SchemaCheck } from './schema-check.js';
     DatabaseMetrics,
     SchemaCheck,
   ],
-  exports: [SchemaCheck],
+  exports: [Connections, SchemaCheck],
 })
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}

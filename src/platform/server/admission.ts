@@ -16,16 +16,11 @@ export class Admission implements ConnectionHandler {
   /** Whether clients are told to reconnect. */
   isDraining = false;
   observer?: RequestObserver;
-  private readonly overload = new Overload();
+  readonly overload = new Overload();
   private readonly connections = new ClientConnections(this);
 
   constructor(private readonly app: Express) {
     restAtEnd(app.response);
-  }
-
-  /** Requests that are worked on. */
-  get requests(): number {
-    return this.overload.requests;
   }
 
   /** Takes everything that a server, which is not listening yet, gets. */

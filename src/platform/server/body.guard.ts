@@ -37,6 +37,8 @@ const CODES: Record<string, ErrorCode> = {
 export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[RoutedRequest, Response]>();
+    // The guards before have waited for longer than the request may take, or than its client did: nothing is changed any more.
+    if (Exchange.of(response)?.isOver) throw new ApiError('service_unavailable');
     if (!METHODS_WITH_BODY.has(request.method)) return true;
     if (!request.operation.bodyOptional || hasBody(request)) return read(request, response);
     request.body = {};
@@ -49,7 +51,7 @@ function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-async function read(request: RawBodyRequest<Request>, response: Response): Promise<true> {
+async function read(request: RawBodyRequest<RoutedRequest>, response: Response): Promise<true> {
   if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
   if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
   // RFC 9110, 10.1.1: the body is asked for only now.
@@ -61,7 +63,7 @@ async function read(request: RawBodyRequest<Request>, response: Response): Promi
 }
 
 /** Most bodies come with their headers. While one is on its way, there is nothing to do, but memory to hold. */
-function arrival(request: Request, response: Response): Promise<void> {
+function arrival(request: RoutedRequest, response: Response): Promise<void> {
   const exchange = Exchange.of(response)!;
   return new Promise((resolve, reject) => {
     let isSettled = false;
@@ -75,6 +77,7 @@ function arrival(request: Request, response: Response): Promise<void> {
       else resolve();
     };
     const later = setImmediate(() => {
+      request.hasWaited = true;
       exchange.rest();
       arriving.add(exchange.client, settle);
     });

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Exchange } from './exchange.js';
 
@@ -9,6 +10,12 @@ const PENDING = 100;
 
 /** Requests of one connection that are worked on before the answer to the first of them has been sent. */
 const UNDER_WAY = 8;
+
+/** RFC 9110, 9.2.1. Only these may be worked on in parallel (RFC 9112, 9.3.2): each of the others waits for those before it. */
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+/** Requests that one connection may send after those that were too many; Node reads on until it is closed. */
+const IGNORED = 1_000;
 
 /** A client that has read nothing of an answer for this many milliseconds is cut off. */
 const UNREAD_MS = 30_000;
@@ -30,6 +37,7 @@ export class ClientConnection {
   private readonly waiting: Exchange[] = [];
   private isEnding = false;
   private end?: () => void;
+  private ignored = 0;
   private sent = 0;
   private unreadSince = Infinity;
 
@@ -42,10 +50,10 @@ export class ClientConnection {
 
   /** Begins with a request, when it is its turn. */
   take(exchange: Exchange): void {
-    if (this.isEnding) return;
-    if (this.underWay.size < UNDER_WAY) this.start(exchange);
-    else if (this.underWay.size + this.waiting.length < PENDING) this.waiting.push(exchange);
-    else this.handler.tooMany(this);
+    if (this.isEnding) return this.ignore();
+    if (this.underWay.size + this.waiting.length >= PENDING) return this.handler.tooMany(this);
+    this.waiting.push(exchange);
+    this.startNext();
   }
 
   /** Takes no further request, and ends in this way once those before have their answers. */
@@ -73,6 +81,29 @@ export class ClientConnection {
     return now - this.unreadSince >= UNREAD_MS;
   }
 
+  /** The bytes of answers that wait to be sent. */
+  get unsent(): number {
+    let bytes = 0;
+    for (const { response } of this.underWay) bytes += response.writableLength;
+    return bytes;
+  }
+
+  private ignore(): void {
+    if (++this.ignored > IGNORED) this.socket.resetAndDestroy();
+  }
+
+  private startNext(): void {
+    while (this.waiting.length > 0 && this.mayStart(this.waiting[0]!)) this.start(this.waiting.shift()!);
+  }
+
+  private mayStart({ request }: Exchange): boolean {
+    if (this.underWay.size === 0) return true;
+    if (this.underWay.size >= UNDER_WAY || !isSafe(request)) return false;
+    // One that is not safe is under way alone.
+    const [first] = this.underWay;
+    return isSafe(first!.request);
+  }
+
   private start(exchange: Exchange): void {
     this.underWay.add(exchange);
     exchange.response.once('close', () => this.close(exchange));
@@ -83,9 +114,8 @@ export class ClientConnection {
     if (!this.underWay.delete(exchange)) return;
     this.wasAnsweredEarly = !exchange.request.complete;
     this.handler.closed(exchange);
-    const next = this.waiting.shift();
-    if (next) this.start(next);
-    else if (this.end) this.endIfAnswered();
+    this.startNext();
+    if (this.end) this.endIfAnswered();
   }
 
   /** What is wrong may be in the last request: its own answer is not waited for. */
@@ -96,6 +126,10 @@ export class ClientConnection {
     this.end = undefined;
     end();
   }
+}
+
+function isSafe({ method }: IncomingMessage): boolean {
+  return SAFE.has(method!);
 }
 
 /** The bytes that the kernel has taken; `bytesWritten` of a socket also counts those that wait for it. */

@@ -7,7 +7,10 @@ import { Holdings } from './holdings.js';
 const CONNECTIONS = 8_192;
 
 /** How often clients that do not read are looked for, in milliseconds. */
-const CHECK_MS = 1_000;
+const CHECK_MS = 250;
+
+/** Bytes of answers that may wait for their clients to read. */
+const UNSENT_BYTES = 128 * 1024 * 1024;
 
 /** The open connections. Each has a client, and no client can have so many that the others get none. */
 export class ClientConnections {
@@ -40,7 +43,27 @@ export class ClientConnections {
 
   private cutOffUnread(): void {
     const now = performance.now();
-    for (const connection of this.bySocket.values()) if (connection.isUnread(now)) cutOff(connection.socket);
+    let unsent = 0;
+    for (const connection of this.bySocket.values()) {
+      if (connection.isUnread(now)) cutOff(connection.socket);
+      else unsent += connection.unsent;
+    }
+    if (unsent > UNSENT_BYTES) this.makeRoom(unsent - UNSENT_BYTES);
+  }
+
+  /** Whoever leaves most unread loses those connections that hold most of it. */
+  private makeRoom(bytes: number): void {
+    const holding = [...this.bySocket.values()].filter(({ unsent }) => unsent > 0);
+    const byClient = Map.groupBy(holding, ({ socket }) => networkOf(socket.remoteAddress) ?? '');
+    const sum = (connections: ClientConnection[]) =>
+      connections.reduce((total, { unsent }) => total + unsent, 0);
+    const [most = []] = [...byClient.values()].toSorted((a, b) => sum(b) - sum(a));
+    let left = bytes;
+    for (const { socket, unsent } of most.toSorted((a, b) => b.unsent - a.unsent)) {
+      if (left <= 0) return;
+      left -= unsent;
+      cutOff(socket);
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { isUnavailable } from '../database/unavailable.js';
+import { codeOf, isUnavailable } from '../database/unavailable.js';
 import { ApiError } from '../api/api-error.js';
 import type { ErrorCode } from '../api/error-codes.js';
 import type { RoutedRequest } from '../api/caller.js';
@@ -70,8 +70,8 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
 
 /** The message of an error, except PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
 function loggable(cause: Error): string {
-  const { code } = ((cause as { driverError?: unknown }).driverError ?? cause) as { code?: unknown };
-  return typeof code === 'string' && /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
+  const code = codeOf(cause) ?? '';
+  return /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
 }
 
 /** Any thrown value as the failure that is sent to the client. */

@@ -22,8 +22,12 @@ export class Exchange {
   /** Whether it is not for Express. */
   isRefused = false;
   private isWork = false;
+  private hasEnded = false;
   private deadline?: NodeJS.Timeout;
   private counted?: Client;
+  /** Milliseconds for which it was worked on before, and since when it is now. */
+  private spent = 0;
+  private since = this.from;
 
   constructor(
     readonly request: ObservedRequest,
@@ -39,12 +43,21 @@ export class Exchange {
     return (response as Answer).exchange;
   }
 
-  /** Begins or continues with the work; false if there is too much. */
+  /** Whether it has its answer, or its client has gone: what is done for it now is done for nobody. */
+  get isOver(): boolean {
+    return this.hasEnded || this.response.writableEnded;
+  }
+
+  /**
+   * Begins or continues with the work; false if there is too much. What others on its connection have kept it waiting for
+   * counts as well, what its client has does not.
+   */
   work(): boolean {
-    if (this.isWork) return true;
+    if (this.isWork || this.isOver) return true;
+    if (this.counted) this.since = performance.now();
     this.counted ??= this.overload.enter(this.client);
     this.isWork = this.overload.admit(this.counted);
-    if (this.isWork) this.deadline = setTimeout(() => this.expire(), TIMEOUTS.request);
+    if (this.isWork) this.deadline = setTimeout(() => this.expire(), TIMEOUTS.request - this.spentNow());
     return this.isWork;
   }
 
@@ -52,6 +65,7 @@ export class Exchange {
   rest(): void {
     if (!this.isWork) return;
     clearTimeout(this.deadline);
+    this.spent = this.spentNow();
     this.isWork = false;
     this.overload.release(this.counted!);
   }
@@ -59,7 +73,13 @@ export class Exchange {
   /** The answer has been sent, or the client has gone. */
   end(): void {
     this.rest();
+    this.hasEnded = true;
     if (this.counted) this.overload.left(this.counted);
+  }
+
+  /** In whole milliseconds: Node keeps a list of timers for each number of them. */
+  private spentNow(): number {
+    return this.spent + Math.floor(performance.now() - this.since);
   }
 
   /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */

@@ -28,7 +28,7 @@ export class HealthController {
    */
   @Get('ready')
   async ready() {
-    if (this.host.httpAdapter.isDraining) throw new ApiError('service_unavailable');
+    if (this.host.httpAdapter.admission.isDraining) throw new ApiError('service_unavailable');
     const problem = await this.schema.findProblem();
     if (problem) throw new ApiError('service_unavailable', undefined, { cause: new Error(problem) });
     return { status: 'ok', database: this.schema.host };

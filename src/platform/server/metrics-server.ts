@@ -5,7 +5,8 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { ApiError } from '../api/api-error.js';
 import { cannotListen } from './cannot-listen.js';
 import { writeError } from './error-response.js';
-import { refuse, stamp } from './refusals.js';
+import { HTTP_LIMITS } from './http-limits.js';
+import { refuse, refuseExpectation, refuseTunnel, stamp } from './refusals.js';
 import { Config } from '../../config.js';
 import { Metrics } from '../telemetry/metrics.js';
 
@@ -29,7 +30,14 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     const { METRICS_PORT: port, HOST: host } = this.config;
     if (port === undefined) return;
     const take = (request: IncomingMessage, response: ServerResponse) => void this.answer(request, response);
-    this.server = createServer({ requireHostHeader: false }, take);
+    this.server = createServer(HTTP_LIMITS, take);
+    this.server.on('checkExpectation', (request, response) => {
+      stamp(request, response);
+      refuseExpectation(response);
+    });
+    this.server.on('connect', (_request, stream) => {
+      refuseTunnel(stream.on('error', () => stream.destroy()) as Socket);
+    });
     this.server.on('clientError', (error, socket) => void refuse(error, socket as Socket));
     try {
       await once(this.server.listen({ port, host }), 'listening');

@@ -35,12 +35,12 @@ export class RequestRecorder implements RequestObserver {
     metrics.gauge(
       'http_server_active_requests',
       'Requests that are worked on; not probes, nor those whose client is sending or reading.',
-      () => httpAdapter.requests,
+      () => httpAdapter.admission.overload.requests,
     );
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
       this.deprecatedCalls.figures(),
     );
-    httpAdapter.observer = this;
+    httpAdapter.admission.observer = this;
   }
 
   closed(request: ObservedRequest, response: ServerResponse, durationMs: number): void {

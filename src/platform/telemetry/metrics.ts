@@ -20,6 +20,7 @@ interface Options {
 export class Metrics {
   private readonly registry = new Registry();
   private readonly logger = new Logger(Metrics.name);
+  private reading?: Promise<string>;
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -48,9 +49,14 @@ export class Metrics {
 
   /**
    * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not
-   * hide the others.
+   * hide the others. Whoever asks while they are read gets the same.
    */
   text(): Promise<string> {
+    this.reading ??= this.readAll().finally(() => (this.reading = undefined));
+    return this.reading;
+  }
+
+  private readAll(): Promise<string> {
     return cluster.isWorker ? workersMetrics() : this.registry.metrics();
   }
 

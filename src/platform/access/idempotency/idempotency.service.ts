@@ -76,13 +76,11 @@ export class IdempotencyService implements OnApplicationBootstrap {
       const stored = answerOf(found, request);
       if (stored) return { answer: stored, isReplayed: true };
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
+      // It has expired, and may be swept meanwhile.
+      if (found) await this.transactions.manager.delete(IdempotencyKey, { accountId, key });
       const answer = await write();
       const values = { requestHash, ...answer, createdAt: new Date() };
-      // What was found has expired.
-      const { keys } = this;
-      await this.transactions.atCommit(() =>
-        found ? keys.updateRows({ accountId, key }, values) : keys.addRow({ accountId, key, ...values }),
-      );
+      await this.transactions.atCommit(() => this.keys.addRow({ accountId, key, ...values }));
       return { answer, isReplayed: false };
     });
   }
