@@ -3,7 +3,6 @@ import { DataModule } from '../platform/data/data.module.js';
 import { Config } from '../config.js';
 import { DeliveryMetrics } from './delivery/delivery-metrics.js';
 import { MessageDelivery } from './delivery/message-delivery.js';
-import { MessageRetention } from './delivery/message-retention.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
@@ -18,7 +17,6 @@ import './messages.errors.js';
     MessagesService,
     MessageDelivery,
     DeliveryMetrics,
-    MessageRetention,
     { provide: Transport, inject: [Config], useFactory: webhook },
   ],
 })

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { EnumField, Int64Field, TextField } from '../platform/api/fields.js';
-import { Int64ListParam, Int64Param } from '../platform/api/params.js';
+import { Int64Param, ListParam } from '../platform/api/params.js';
 import { type Direction, OrderField } from '../platform/api/ordering.js';
 import { PageQuery } from '../platform/api/paging.js';
 import { PetStatus } from './pet.entity.js';
@@ -62,8 +62,9 @@ export class ListPetsQuery extends PageQuery {
   @Int64Param({ description: 'Only animals of this category.', example: 2, optional: true })
   categoryId?: string;
 
-  @Int64ListParam({
+  @ListParam({
     description: 'Only the animals with these ids, 1 to 100 of them; unknown ids are ignored.',
+    of: Int64Param({ description: '' }),
     optional: true,
     max: 100,
   })

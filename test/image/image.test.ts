@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { claimPort } from '../../src/platform/process/claim-port.js';
 import { Checkout } from '../support/checkout.js';
 import { call, createKey } from '../support/client.js';
-import { freePort } from '../support/ports.js';
 import { createDatabase, listening } from '../support/service.js';
 import { provideBase } from './base-image.js';
 import { Buildah, WHY_NOT } from './buildah.js';
@@ -103,7 +103,8 @@ if (WHY_NOT) console.warn(`The tests of the image are skipped: ${WHY_NOT}.`);
     expect(await container.writable()).toEqual([]);
 
     const databaseUrl = await createDatabase();
-    const env = { DATABASE_URL: databaseUrl, HOST: '127.0.0.1', PORT: String(await freePort()) };
+    const port = await claimPort(0, '127.0.0.1');
+    const env = { DATABASE_URL: databaseUrl, HOST: '127.0.0.1', PORT: String(port) };
     const [, ...check] = config.Healthcheck.Test;
     expect(await container.run(env, check)).toMatchObject({ code: 1 });
     const migrate = [...config.Entrypoint, 'dist/src/platform/commands/migrate.js'];

@@ -54,7 +54,7 @@ export async function connect(
 /** The service's client, but patient, and it records what it is given. */
 function recording(sent: Sent[]): typeof Client {
   return class extends DeadlineClient {
-    constructor(config?: string | ClientConfig) {
+    constructor(config?: ClientConfig) {
       super(config, PATIENCE_MS);
       const { query } = this;
       const record = (...args: [string]) => {

@@ -4,8 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { claimPort } from '../../src/platform/process/claim-port.js';
 import { ROOT } from './npm.js';
-import { freePort } from './ports.js';
 import { query } from './service.js';
 
 /** PgBouncer refuses to run as root. */
@@ -35,7 +35,7 @@ export class PgBouncer {
     const target = new URL(databaseUrl);
     const name = target.pathname.slice(1);
     const url = new URL(databaseUrl);
-    url.port = String(await freePort());
+    url.port = String(await claimPort(0, '127.0.0.1'));
     const lines: Record<string, string | undefined> = {
       ...settings,
       petstore: undefined,

@@ -9,8 +9,3 @@ export async function freePorts(count: number): Promise<number[]> {
   await Promise.all(probes.map((probe) => once(probe.close(), 'close')));
   return ports;
 }
-
-/** A port on which nothing listens, as yet. */
-export async function freePort(): Promise<number> {
-  return (await freePorts(1))[0]!;
-}

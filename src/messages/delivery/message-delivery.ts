@@ -2,13 +2,13 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { Config } from '../../config.js';
 import { InjectFastRepository } from '../../platform/data/data.module.js';
 import { FastRepository } from '../../platform/data/fast-repository.js';
+import { Sweeps } from '../../platform/data/sweeps.js';
 import { Transactions } from '../../platform/data/transactions.js';
 import type { Ending, Job } from '../../platform/jobs/job.js';
 import { JobQueues } from '../../platform/jobs/job-queues.js';
 import { Message, MessageStatus } from '../message.entity.js';
 import { QUEUE } from '../queue.js';
 import { Transport } from '../transport.js';
-import { MessageRetention } from './message-retention.js';
 
 /** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
 const RECORD = `
@@ -16,7 +16,14 @@ const RECORD = `
   FROM json_to_recordset($1::json) AS ending (id uuid, status text, failure text)
   WHERE messages.id = ending.id AND messages.status <> 'delivered'`;
 
-/** Delivers queued messages, if there is a transport, and records what becomes of them. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** What a message is once nothing more becomes of it. */
+const DONE = [MessageStatus.Delivered, MessageStatus.Failed];
+
+/**
+ * Delivers queued messages, if there is a transport, and records what becomes of them. Removes those that are done, so
+ * many days after they were submitted.
+ */
 @Injectable()
 export class MessageDelivery implements OnApplicationBootstrap {
   constructor(
@@ -24,7 +31,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
     @Inject(Transport) private readonly transport: Transport | null,
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly transactions: Transactions,
-    private readonly retention: MessageRetention,
+    private readonly sweeps: Sweeps,
     queues: JobQueues,
   ) {
     queues.declare({
@@ -37,7 +44,11 @@ export class MessageDelivery implements OnApplicationBootstrap {
   }
 
   onApplicationBootstrap(): void {
-    if (this.config.ROLE !== 'api' && this.transport) this.retention.start();
+    const { ROLE, MESSAGES_RETENTION_DAYS: days } = this.config;
+    // Without the days they are kept for ever.
+    if (ROLE === 'api' || !this.transport || days === undefined) return;
+    const first = () => firstIdOf(Date.now() - days * DAY_MS);
+    this.sweeps.start(Message, () => ({ before: { id: first() }, where: { status: DONE } }));
   }
 
   /** True if it was this that delivered it: a message that was removed or is done has left only its job. */
@@ -55,4 +66,10 @@ export class MessageDelivery implements OnApplicationBootstrap {
     });
     if (final.length > 0) await this.transactions.manager.query(RECORD, [JSON.stringify(final)]);
   }
+}
+
+/** The lowest UUID v7 of a millisecond (RFC 9562, 5.7): in the order of the primary key, older ids come before it. */
+function firstIdOf(time: number): string {
+  const hex = time.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }

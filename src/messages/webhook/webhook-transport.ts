@@ -1,6 +1,5 @@
 import { DeliveryError, type OutgoingMessage, Transport } from '../transport.js';
 import { discard, Exchange } from './exchange.js';
-import { retryAfterSeconds } from './retry-after.js';
 import { signatureHeaders } from './signature.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
@@ -10,6 +9,8 @@ const TIMEOUT_MS = 15_000;
  * 4xx statuses, such as 401 or 404, come from a misconfigured receiver, which an operator corrects.
  */
 const FINAL = new Set([400, 410, 413, 422]);
+/** The three forms of an HTTP date (RFC 9110, 5.6.7) all begin with the name of a day. */
+const DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
 /** Posts messages to one address, signed according to the Standard Webhooks specification. Redirects are not followed. */
 export class WebhookTransport extends Transport {
@@ -43,7 +44,7 @@ export class WebhookTransport extends Transport {
     if (status >= 200 && status < 300) return;
     throw new DeliveryError(`The receiver answered ${status}`, {
       isFinal: FINAL.has(status),
-      retryAfterSeconds: retryAfterSeconds(response.headers['retry-after'] ?? null),
+      retryAfterSeconds: retryAfterSeconds(response.headers['retry-after']),
     });
   }
 }
@@ -51,4 +52,11 @@ export class WebhookTransport extends Transport {
 /** Of an error of the network only the code: its text may have addresses. */
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   return code ? `The receiver cannot be reached: ${code}` : message;
+}
+
+/** A `Retry-After` in seconds (RFC 9110, 10.2.3: a number or a date); 0 for anything else. */
+function retryAfterSeconds(header = ''): number {
+  if (/^\d+$/.test(header)) return Number(header);
+  const at = DATE.test(header) ? Date.parse(header) : NaN;
+  return Number.isNaN(at) ? 0 : Math.max(0, (at - Date.now()) / 1000);
 }

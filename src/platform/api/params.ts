@@ -12,21 +12,6 @@ export function Int64Param(options: FieldOptions) {
   });
 }
 
-/** Comma-separated int64 ids in a query, 1 to `max` of them. */
-export function Int64ListParam(options: FieldOptions & { max: number }) {
-  return field(options, {
-    schema: {
-      type: 'array',
-      items: { type: 'integer', format: 'int64' },
-      minItems: 1,
-      maxItems: options.max,
-    },
-    must: `1 to ${options.max} comma-separated 64-bit integers in plain decimal digits`,
-    accepts: (value) => Array.isArray(value) && value.length <= options.max && value.every(isInt64Text),
-    read: (value) => (typeof value === 'string' ? value.split(',') : UNREADABLE),
-  });
-}
-
 /**
  * Comma-separated values in a query, 1 to `max` of them.
  * @param options `of` is what each is: a field whose value is a text without commas, or a parameter

@@ -8,12 +8,6 @@ import { isKeyText, sortValue, whyNoPages, whyNotSorted } from './keys.js';
 import { Range } from './range.js';
 import { textOf } from './values.js';
 
-/** What a list is in the order of; its ids in ascending order when left out. */
-export interface Ordering {
-  readonly sort?: string;
-  readonly order?: Direction;
-}
-
 /** The marks of lists asked for lately: to look one up takes a tenth of the time to make it. */
 const marks = new LRUCache<string, string>({ max: 1_000 });
 const MARK_LENGTH = 12;
@@ -30,11 +24,14 @@ export class Listing implements Cursors {
   readonly sort?: string;
   readonly isDescending: boolean;
 
-  /** @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes */
+  /**
+   * In the ascending order of ids, where nothing else is asked for.
+   * @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes
+   */
   constructor(
     private readonly entity: EntityMetadata,
     filter: ObjectLiteral,
-    { sort = 'id', order }: Ordering,
+    { sort = 'id', order }: { sort?: string; order?: Direction },
   ) {
     this.refuse(whyNoPages(entity));
     this.isDescending = order === 'desc';

@@ -1,6 +1,7 @@
 import { DatabaseError } from 'pg';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import type { ForeignKeyMetadata } from 'typeorm/metadata/ForeignKeyMetadata.js';
+import { codeOf } from '../database/unavailable.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { insertPossible } from './sql.js';
 import type { Statements } from './statements.js';
@@ -45,8 +46,7 @@ export class MissingReferences {
 
   /** Takes the refusal of a batch; returns whether looking it through can help. */
   suspect(error: unknown): boolean {
-    const { code } = (error instanceof QueryFailedError ? error.driverError : {}) as { code?: string };
-    if (code !== FOREIGN_KEY_VIOLATION) return false;
+    if (codeOf(error) !== FOREIGN_KEY_VIOLATION) return false;
     this.suspiciousUntil = performance.now() + SUSPICION_MS;
     return true;
   }

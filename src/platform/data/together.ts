@@ -1,5 +1,5 @@
 import { Batcher, type BatchCounts } from '../database/batcher.js';
-import { isUnavailable } from '../database/unavailable.js';
+import { codeOf, isUnavailable } from '../database/unavailable.js';
 
 /**
  * SQLSTATE classes of a statement that PostgreSQL has refused for its contents, or for a lock. It has written nothing.
@@ -79,6 +79,5 @@ export function made<Result>(results: readonly Result[]): Outcome<Result>[] {
 
 /** Whether PostgreSQL has refused a statement for what it holds. */
 function isRefused(error: unknown): boolean {
-  const { code } = ((error as { driverError?: object }).driverError ?? error) as { code?: unknown };
-  return typeof code === 'string' && REFUSED.test(code);
+  return REFUSED.test(codeOf(error) ?? '');
 }

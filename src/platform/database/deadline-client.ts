@@ -35,7 +35,7 @@ export class DeadlineClient extends HostClient {
 
   /** @param silenceMs how long the server may stay silent while a statement runs */
   constructor(
-    config?: string | ClientConfig,
+    config?: ClientConfig,
     private readonly silenceMs = TIMEOUTS.silence,
   ) {
     super(config);

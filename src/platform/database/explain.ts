@@ -1,5 +1,5 @@
 import { OperatorError } from '../process/operator-error.js';
-import { isUnavailable } from './unavailable.js';
+import { codeOf, isUnavailable } from './unavailable.js';
 
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */
 const NO_SUCH_SCHEMA = new Set(['42P01', '42703', '3F000']);
@@ -7,7 +7,7 @@ const NO_SUCH_SCHEMA = new Set(['42P01', '42703', '3F000']);
 /** A database error in the operator's terms; an unforeseen one is returned as it is, with its stack. */
 export function explain(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof OperatorError) return error;
-  const { code } = ((error as { driverError?: object }).driverError ?? error) as { code?: string };
+  const code = codeOf(error);
   if (code && NO_SUCH_SCHEMA.has(code)) {
     return new OperatorError('The schema is not up to date. Run `npm run migration:run` first.');
   }

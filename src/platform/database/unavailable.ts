@@ -39,3 +39,9 @@ export function isUnavailable(error: unknown): boolean {
   // The missing socket file of a server that is not running; a file missing elsewhere is a bug.
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }
+
+/** The code of an error, or of the one that TypeORM's has inside: a SQLSTATE, or one of Node's such as ECONNREFUSED. */
+export function codeOf(error: unknown): string | undefined {
+  const { code } = ((error as { driverError?: object }).driverError ?? error) as { code?: unknown };
+  return typeof code === 'string' ? code : undefined;
+}

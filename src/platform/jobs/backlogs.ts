@@ -4,7 +4,7 @@ import { Metrics } from '../telemetry/metrics.js';
 import { JobQueues } from './job-queues.js';
 
 /** The jobs of a queue that wait, for their first try or a further one. */
-export interface Backlog {
+interface Backlog {
   queue: string;
   waiting: number;
   /** Seconds since the oldest of them was added; 0 if none is waiting. */

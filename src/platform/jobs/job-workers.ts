@@ -10,12 +10,12 @@ import type { PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { createBoss } from './boss.js';
+import type { JobQueue } from './job.js';
 import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
 import { JobQueues } from './job-queues.js';
 import { JobsDatabase } from './jobs-database.js';
 import { QueueWorker } from './queue-worker.js';
-import { keepSchedules } from './schedules.js';
 
 const START_RETRY_MS = 1_000;
 /** Milliseconds allowed at a stop for handing unfinished jobs back. */
@@ -106,4 +106,11 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       boss.stop({ graceful: false }).then(() => database.close()),
     );
   }
+}
+
+/** Gives the database the schedules of the queues, and takes out those that are no longer declared. */
+async function keepSchedules(boss: PgBoss, queues: readonly JobQueue[]): Promise<void> {
+  const scheduled = new Map(queues.flatMap(({ name, cron }) => (cron ? [[name, cron]] : [])));
+  for (const { name } of await boss.getSchedules()) if (!scheduled.has(name)) await boss.unschedule(name);
+  for (const [name, cron] of scheduled) await boss.schedule(name, cron, null, { tz: 'UTC' });
 }

@@ -1,5 +1,4 @@
 import { Global, Module } from '@nestjs/common';
-import { MetricsModule } from '../telemetry/metrics.module.js';
 import { Backlogs } from './backlogs.js';
 import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
@@ -10,7 +9,6 @@ import { JobWorkers } from './job-workers.js';
 /** Gives every module durable work. */
 @Global()
 @Module({
-  imports: [MetricsModule],
   providers: [Jobs, JobQueues, JobCounts, JobEndings, Backlogs],
   exports: [Jobs, JobQueues, JobCounts, JobEndings, Backlogs],
 })

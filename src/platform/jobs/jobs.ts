@@ -11,7 +11,7 @@ import { JobQueues } from './job-queues.js';
 const PAYLOAD_LENGTH = 8_192;
 
 /** A job to be done. */
-export interface NewJob {
+interface NewJob {
   /** UUID; a new one when left out. */
   id?: string;
   /** What its handler gets: an object of JSON, of at most 8,192 characters, without secrets. */

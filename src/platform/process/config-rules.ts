@@ -23,66 +23,46 @@ export const AsDecimal = () =>
 export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
-export const EndsIn = (suffix: string) =>
+/** @param what completes the sentence "NAME must …" */
+const must = (what: string, accepts: (value: unknown) => boolean) =>
   ValidateBy({
-    name: 'endsIn',
-    validator: {
-      validate: (value) => typeof value === 'string' && value.endsWith(suffix),
-      defaultMessage: (args) => `${args?.property} must end in ${suffix}`,
-    },
+    name: what,
+    validator: { validate: accepts, defaultMessage: (args) => `${args?.property} must ${what}` },
   });
+
+/** Whether all of several values, separated by commas, are accepted. */
+const every = (accepts: (one: string) => boolean) => (value: unknown) =>
+  String(value)
+    .split(',')
+    .every((one) => accepts(one));
+
+export const EndsIn = (suffix: string) =>
+  must(`end in ${suffix}`, (value) => typeof value === 'string' && value.endsWith(suffix));
 
 /** Names out of a list, separated by commas, none of them twice. */
 export const AreListed = (names: readonly string[]) =>
-  ValidateBy({
-    name: 'areListed',
-    validator: {
-      validate: (value) => {
-        const all = String(value).split(',');
-        return new Set(all).size === all.length && all.every((one) => names.includes(one));
-      },
-      defaultMessage: (args) =>
-        `${args?.property} must be some of ${names.join(', ')}, separated by commas, none of them twice`,
-    },
+  must(`be some of ${names.join(', ')}, separated by commas, none of them twice`, (value) => {
+    const all = String(value).split(',');
+    return new Set(all).size === all.length && all.every((one) => names.includes(one));
   });
 
 /** A URL of a PostgreSQL server, or of several hosts of which one can be written. */
 export const DatabaseUrl = () =>
-  ValidateBy({
-    name: 'databaseUrl',
-    validator: {
-      validate: (value) => isDatabaseUrl(String(value)),
-      defaultMessage: (args) =>
-        `${args?.property} must be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs, if there are several, is read-write or primary`,
-    },
-  });
+  must(
+    'be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs, if there are several, is read-write or primary',
+    (value) => isDatabaseUrl(String(value)),
+  );
 
 /** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
-  ValidateBy({
-    name: 'databaseUrls',
-    validator: {
-      validate: (value) =>
-        String(value)
-          .split(',')
-          .every((one) => isServerUrl(one)),
-      defaultMessage: (args) => `${args?.property} must be URLs of PostgreSQL servers, separated by commas`,
-    },
-  });
+  must('be URLs of PostgreSQL servers, separated by commas', every(isServerUrl));
 
 /** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>
-  ValidateBy({
-    name: 'origins',
-    validator: {
-      validate: (value) =>
-        String(value)
-          .split(',')
-          .every((one) => URL.parse(one)?.origin === one),
-      defaultMessage: (args) =>
-        `${args?.property} must be origins such as https://shop.example, separated by commas`,
-    },
-  });
+  must(
+    'be origins such as https://shop.example, separated by commas',
+    every((one) => URL.parse(one)?.origin === one),
+  );
 
 const WEBHOOK_SECRET = 'whsec_(?:[A-Za-z\\d+/]{4}){8,}(?:[A-Za-z\\d+/]{3}=|[A-Za-z\\d+/]{2}==)?';
 

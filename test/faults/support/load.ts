@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Clients } from './clients.js';
 
 /** A request and its outcome. Times are those of `performance.now()`. */
 export interface Outcome {
@@ -59,18 +60,17 @@ export function exchange(url: string, call: Call, agent: Agent): Promise<Outcome
 }
 
 /** Clients that write animals and messages, each one request after another, over persistent connections. */
-export class WriteLoad {
+export class WriteLoad extends Clients {
   readonly outcomes: Outcome[] = [];
-  private readonly agent = new Agent({ keepAlive: true });
-  private readonly clients: Promise<void>[];
-  private isStopped = false;
+  private readonly filler: string;
 
   constructor(
     private readonly url: string,
     private readonly key: string,
     { clients = 16, filler = '' } = {},
   ) {
-    this.clients = Array.from({ length: clients }, (_none, i) => this.run(i, filler));
+    super(clients);
+    this.filler = filler;
   }
 
   /** The writes that were answered with success. */
@@ -78,49 +78,28 @@ export class WriteLoad {
     return this.outcomes.filter(({ status }) => status === 201 || status === 202);
   }
 
-  /** Lets each client finish its last request. */
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    await Promise.all(this.clients);
-    this.agent.destroy();
-  }
-
-  private async run(client: number, filler: string): Promise<void> {
-    for (let i = client; !this.isStopped; i++) {
-      const outcome = await exchange(this.url, newWrite(i, this.key, filler), this.agent);
-      this.outcomes.push(outcome);
-      if (outcome.status !== 201 && outcome.status !== 202) await sleep(PAUSE_MS);
-    }
+  protected async turn(i: number): Promise<void> {
+    const outcome = await exchange(this.url, newWrite(i, this.key, this.filler), this.agent);
+    this.outcomes.push(outcome);
+    if (outcome.status !== 201 && outcome.status !== 202) await sleep(PAUSE_MS);
   }
 }
 
 /** Clients that list animals at several addresses in turn, each one request after another. */
-export class ReadLoad {
+export class ReadLoad extends Clients {
   readonly outcomes: Outcome[] = [];
-  private readonly agent = new Agent({ keepAlive: true });
-  private readonly clients: Promise<void>[];
-  private isStopped = false;
 
   constructor(
     private readonly urls: string[],
     private readonly key: string,
     { clients = 16 } = {},
   ) {
-    this.clients = Array.from({ length: clients }, (_none, i) => this.run(i));
+    super(clients);
   }
 
-  /** Lets each client finish its last request. */
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    await Promise.all(this.clients);
-    this.agent.destroy();
-  }
-
-  private async run(client: number): Promise<void> {
-    for (let i = client; !this.isStopped; i++) {
-      const call = { path: `/v1/pets?limit=${(i % 10) + 1}`, key: this.key };
-      this.outcomes.push(await exchange(this.urls[i % this.urls.length]!, call, this.agent));
-    }
+  protected async turn(i: number): Promise<void> {
+    const call = { path: `/v1/pets?limit=${(i % 10) + 1}`, key: this.key };
+    this.outcomes.push(await exchange(this.urls[i % this.urls.length]!, call, this.agent));
   }
 }
 

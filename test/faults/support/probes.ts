@@ -1,16 +1,13 @@
-import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Clients } from './clients.js';
 import { exchange, type Outcome } from './load.js';
 
 const INTERVAL_MS = 100;
 
 /** Requests one address again and again, as an orchestrator or a reader does, until stopped. */
-export class Probe {
+export class Probe extends Clients {
   readonly outcomes: Outcome[] = [];
-  private readonly agent: Agent;
-  private readonly running: Promise<void>;
   private readonly key?: string;
-  private isStopped = false;
 
   /** @param keepAlive whether it keeps its connection, or opens a new one each time as orchestrators do */
   constructor(
@@ -18,21 +15,12 @@ export class Probe {
     private readonly path: string,
     { keepAlive = false, key }: { keepAlive?: boolean; key?: string } = {},
   ) {
-    this.agent = new Agent({ keepAlive });
+    super(1, keepAlive);
     this.key = key;
-    this.running = this.run();
   }
 
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    await this.running;
-    this.agent.destroy();
-  }
-
-  private async run(): Promise<void> {
-    while (!this.isStopped) {
-      this.outcomes.push(await exchange(this.url, { path: this.path, key: this.key }, this.agent));
-      await sleep(INTERVAL_MS);
-    }
+  protected async turn(): Promise<void> {
+    this.outcomes.push(await exchange(this.url, { path: this.path, key: this.key }, this.agent));
+    await sleep(INTERVAL_MS);
   }
 }

@@ -1,7 +1,11 @@
-import { Agent } from 'node:http';
 import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Clients } from './clients.js';
 import { type Call, exchange } from './load.js';
+
+const CLIENTS = 16;
+/** Between two turns of a client. */
+const PAUSE_MS = 240;
 
 /** What clients have seen for some time. */
 export interface Seen {
@@ -14,22 +18,17 @@ export interface Seen {
 }
 
 /** Clients that list, fetch, add and order animals and submit messages, far below what the machine could do. */
-export class SteadyLoad {
+export class SteadyLoad extends Clients {
   /** The ids of the animals, orders and messages that were acknowledged, by the path that they were sent to. */
   readonly made: Record<string, string[]> = {};
-  private readonly agent = new Agent({ keepAlive: true });
-  private readonly clients: Promise<void>[];
   private latency = createHistogram();
   private failures: Record<string, number> = {};
-  private isStopped = false;
 
-  /** @param pauseMs between the requests of a client */
   constructor(
     private readonly url: string,
     private readonly key: string,
-    { clients = 16, pauseMs = 30 } = {},
   ) {
-    this.clients = Array.from({ length: clients }, () => this.run(pauseMs));
+    super(CLIENTS);
   }
 
   /** What has been seen since the last time. */
@@ -41,25 +40,16 @@ export class SteadyLoad {
     return { requests: latency.count, failures, p50: percentile(50), p99: percentile(99) };
   }
 
-  /** Lets each client finish its last request. */
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    await Promise.all(this.clients);
-    this.agent.destroy();
-  }
-
-  private async run(pauseMs: number): Promise<void> {
-    while (!this.isStopped) {
-      for (const status of ['available', 'pending', 'sold'])
-        await this.ask({ path: `/v1/pets?status=${status}` });
-      const pet = await this.make('/v1/pets', { name: 'Luna', categoryId: 1, status: 'available' });
-      if (pet) {
-        await this.ask({ path: `/v1/pets/${pet}` });
-        await this.make('/v1/store/orders', { petId: Number(pet) });
-      }
-      await this.make('/v1/messages', { message: 'Is Luna still available?' });
-      await sleep(8 * pauseMs);
+  protected async turn(): Promise<void> {
+    for (const status of ['available', 'pending', 'sold'])
+      await this.ask({ path: `/v1/pets?status=${status}` });
+    const pet = await this.make('/v1/pets', { name: 'Luna', categoryId: 1, status: 'available' });
+    if (pet) {
+      await this.ask({ path: `/v1/pets/${pet}` });
+      await this.make('/v1/store/orders', { petId: Number(pet) });
     }
+    await this.make('/v1/messages', { message: 'Is Luna still available?' });
+    await sleep(PAUSE_MS);
   }
 
   private async make(path: string, body: object): Promise<string | undefined> {

@@ -3,11 +3,8 @@ import type { OperationFacts } from '../../api/operation-facts.js';
 import { JsonText } from '../../api/serializer.js';
 import type { IdempotencyKey } from './idempotency-key.entity.js';
 
-/** The response headers that belong to an answer, each by the property that keeps it. */
-const HEADERS = { location: 'Location' } as const;
-
 /** An answer as it is stored; its body is empty if it has none. */
-export type StoredAnswer = Pick<IdempotencyKey, 'body' | keyof typeof HEADERS>;
+export type StoredAnswer = Pick<IdempotencyKey, 'location' | 'body'>;
 
 /** An answer as it is given: for the first time, or again. */
 export interface GivenAnswer {
@@ -15,21 +12,14 @@ export interface GivenAnswer {
   isReplayed: boolean;
 }
 
-/** What a method has returned, and the headers that it has set. */
+/** What a method has returned, and the `Location` that it has set. */
 export function answerToStore(operation: OperationFacts, value: unknown, response: Response): StoredAnswer {
-  const kept = Object.entries(HEADERS).map(([property, name]) => [
-    property,
-    response.getHeader(name) ?? null,
-  ]);
-  return { ...(Object.fromEntries(kept) as Omit<StoredAnswer, 'body'>), body: textOf(operation, value) };
+  return { location: response.get('Location') ?? null, body: textOf(operation, value) };
 }
 
 /** Sets the headers of an answer, and returns its body as it is sent. */
 export function give({ answer, isReplayed }: GivenAnswer, response: Response): JsonText | undefined {
-  for (const [property, name] of Object.entries(HEADERS)) {
-    const value = answer[property as keyof typeof HEADERS];
-    if (value !== null) response.setHeader(name, value);
-  }
+  if (answer.location !== null) response.setHeader('Location', answer.location);
   if (isReplayed) response.setHeader('Idempotency-Replayed', 'true');
   return answer.body === '' ? undefined : new JsonText(answer.body);
 }

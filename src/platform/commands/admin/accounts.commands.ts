@@ -2,11 +2,10 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { AccountDto, NewAccountDto } from '../../../auth/account.dto.js';
 import type { Stored } from '../../../auth/granted.js';
 import { arePermissions, PERMISSION_NAMES } from '../../api/permissions.js';
-import { ValidationPipe } from '../../api/validation.pipe.js';
 import { exportAccount } from './export-account.js';
-import { everyPage, type Fields, fieldsOf, write } from './output.js';
+import { type Fields, fieldsOf, write, writeAll } from './output.js';
 import { generatePassword, readPassword } from './password-input.js';
-import { accountId, OPERATOR, operatorOf, withServices } from './services.js';
+import { accountId, bodyOf, OPERATOR, operatorOf, withServices } from './services.js';
 
 interface Options {
   json?: boolean;
@@ -51,13 +50,7 @@ function addOthers(accounts: Command): void {
 }
 
 function list({ json }: Options): Promise<void> {
-  return withServices(async ({ accounts }) => {
-    const all = await everyPage((page) => accounts.list(page));
-    write(
-      all.map((account) => fieldsOf(AccountDto, account)),
-      json,
-    );
-  });
+  return withServices(({ accounts }) => writeAll(AccountDto, (page) => accounts.list(page), json));
 }
 
 function create(email: string, options: Options): Promise<void> {
@@ -94,8 +87,7 @@ function exportAll(email: string): Promise<void> {
 /** @throws ApiError `validation_failed` as a sign-up does */
 async function newAccount(email: string, options: Options): Promise<NewAccountDto> {
   const password = options.generatePassword ? generatePassword() : await readPassword();
-  const rules = { type: 'body', metatype: NewAccountDto } as const;
-  return new ValidationPipe().transform({ email, password }, rules) as NewAccountDto;
+  return bodyOf(NewAccountDto, { email, password });
 }
 
 function generated({ password }: Pick<NewAccountDto, 'password'>, options: Options): Fields {
@@ -103,7 +95,7 @@ function generated({ password }: Pick<NewAccountDto, 'password'>, options: Optio
 }
 
 /** Permissions as they are stored. */
-export function permissionsOf(text: string): Stored {
+function permissionsOf(text: string): Stored {
   if (text === 'all') return null;
   const names = text.split(',');
   if (arePermissions(names)) return names;

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { InvitationDto } from '../../../auth/invitation.dto.js';
 import { parseTime } from '../../api/calendar.js';
 import { OperatorError } from '../../process/operator-error.js';
-import { everyPage, fieldsOf, idOf, write } from './output.js';
+import { fieldsOf, idOf, write, writeAll } from './output.js';
 import { OPERATOR, withServices } from './services.js';
 
 interface Options {
@@ -31,13 +31,7 @@ export function addInvitationsCommands(program: Command): void {
 }
 
 function list({ json }: Options): Promise<void> {
-  return withServices(async ({ invitations }) => {
-    const all = await everyPage((page) => invitations.list(page));
-    write(
-      all.map((invitation) => fieldsOf(InvitationDto, invitation)),
-      json,
-    );
-  });
+  return withServices(({ invitations }) => writeAll(InvitationDto, (page) => invitations.list(page), json));
 }
 
 function create({ expiresAt, json }: Options): Promise<void> {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../../auth/api-key.dto.js';
-import { ValidationPipe } from '../../api/validation.pipe.js';
-import { everyPage, fieldsOf, idOf, write } from './output.js';
-import { accountId, operatorOf, withServices } from './services.js';
+import { fieldsOf, idOf, write, writeAll } from './output.js';
+import { accountId, bodyOf, operatorOf, withServices } from './services.js';
 
 interface Options {
   json?: boolean;
@@ -37,11 +36,7 @@ export function addKeysCommands(program: Command): void {
 function list(email: string, { json }: Options): Promise<void> {
   return withServices(async (services) => {
     const account = await accountId(services, email);
-    const keys = await everyPage((page) => services.apiKeys.list(account, page));
-    write(
-      keys.map((key) => fieldsOf(ApiKeyDto, key)),
-      json,
-    );
+    await writeAll(ApiKeyDto, (page) => services.apiKeys.list(account, page), json);
   });
 }
 
@@ -55,11 +50,8 @@ interface CreateOptions extends Options {
 function create(email: string, { json, permissions, networks, ...fields }: CreateOptions): Promise<void> {
   return withServices(async (services) => {
     const operator = await operatorOf(services, email);
-    const rules = { type: 'body', metatype: NewApiKeyDto } as const;
-    const body = new ValidationPipe().transform(
-      { ...fields, permissions: permissions?.split(','), networks: networks?.split(',') },
-      rules,
-    ) as NewApiKeyDto;
+    const lists = { permissions: permissions?.split(','), networks: networks?.split(',') };
+    const body = bodyOf(NewApiKeyDto, { ...fields, ...lists });
     write(fieldsOf(CreatedApiKeyDto, await services.apiKeys.create(operator, body)), json);
   });
 }

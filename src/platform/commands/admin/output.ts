@@ -14,8 +14,20 @@ export function fieldsOf(type: Type, item: object): Fields {
   return Object.fromEntries(given.map(({ name, declared }) => [name, declared.write(values[name])]));
 }
 
-/** Every row of a list, page by page. */
-export async function everyPage<Row extends { id: string }>(
+/** Writes every row of a list, as `write` does, its items as a DTO class defines them. */
+export async function writeAll<Row extends { id: string }>(
+  type: Type,
+  list: (page: PageQuery) => Promise<Page<Row>>,
+  asJson: boolean | undefined,
+): Promise<void> {
+  const rows = await everyPage(list);
+  write(
+    rows.map((row) => fieldsOf(type, row)),
+    asJson,
+  );
+}
+
+async function everyPage<Row extends { id: string }>(
   list: (page: PageQuery) => Promise<Page<Row>>,
 ): Promise<Row[]> {
   const rows: Row[] = [];

@@ -1,4 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import { AccountChanges } from '../../../auth/account-changes.js';
 import { AccountsService } from '../../../auth/accounts.service.js';
 import { ApiKeysService } from '../../../auth/api-keys.service.js';
@@ -6,6 +6,7 @@ import { Invitations } from '../../../auth/invitations.js';
 import { AuditLog } from '../../access/audit/audit-log.js';
 import type { Config } from '../../../config.js';
 import type { Caller } from '../../api/caller.js';
+import { ValidationPipe } from '../../api/validation.pipe.js';
 import { runCommand } from '../command.js';
 import { OperatorError } from '../../process/operator-error.js';
 import { withContext } from './context.js';
@@ -53,4 +54,9 @@ export async function accountId({ accounts }: Pick<Services, 'accounts'>, email:
  */
 export async function operatorOf(services: Pick<Services, 'accounts'>, email: string): Promise<Caller> {
   return { ...OPERATOR, accountId: await accountId(services, email) };
+}
+
+/** Values that a service accepts as the body of a request. @throws ApiError `validation_failed` */
+export function bodyOf<Body>(type: Type<Body>, values: object): Body {
+  return new ValidationPipe().transform(values, { type: 'body', metatype: type }) as Body;
 }

@@ -14,7 +14,7 @@ export async function countRows(session: Client, { name }: Table): Promise<numbe
 }
 
 /** Reads the whole table: about a second for a million short rows. */
-export async function summarise(session: Client, { name, columns }: Table): Promise<Contents> {
+async function summarise(session: Client, { name, columns }: Table): Promise<Contents> {
   const hash = `sha256(convert_to(ROW(${columns.join(', ')})::text, 'UTF8'))`;
   const { rows } = await session.query<{ count: string; checksum: string }>(
     `SELECT count(*), coalesce(sum(('x' || encode(substr(${hash}, 1, 8), 'hex'))::bit(64)::bigint::numeric), 0) AS checksum

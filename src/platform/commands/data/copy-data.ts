@@ -20,7 +20,7 @@ export interface Copied extends Contents {
  * @param done rows that have been written, and rows that have been compared
  * @param total of both
  */
-export type OnProgress = (done: number, total: number) => void;
+type OnProgress = (done: number, total: number) => void;
 
 /**
  * Copies everything that one database of the service holds at one moment into another, and compares both. What is

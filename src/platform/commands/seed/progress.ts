@@ -6,29 +6,26 @@ const WIDTH = 30;
 export class Progress {
   private tenths = 0;
 
-  constructor(
-    private readonly total: number,
-    private readonly stream = process.stderr,
-  ) {}
+  constructor(private readonly total: number) {}
 
   show(done: number): void {
     const share = done / this.total;
     const percent = `${Math.floor(share * 100)} %`;
-    if (this.stream.isTTY) this.draw(`${'█'.repeat(share * WIDTH).padEnd(WIDTH, '░')} ${percent}`);
+    if (process.stderr.isTTY) this.draw(`${'█'.repeat(share * WIDTH).padEnd(WIDTH, '░')} ${percent}`);
     else if (Math.floor(share * 10) > this.tenths) {
       this.tenths = Math.floor(share * 10);
-      this.stream.write(`${percent}\n`);
+      process.stderr.write(`${percent}\n`);
     }
   }
 
   /** Restores the terminal. */
   end(): void {
-    if (this.stream.isTTY) this.draw('');
+    if (process.stderr.isTTY) this.draw('');
   }
 
   private draw(line: string): void {
-    clearLine(this.stream, 0);
-    cursorTo(this.stream, 0);
-    this.stream.write(line);
+    clearLine(process.stderr, 0);
+    cursorTo(process.stderr, 0);
+    process.stderr.write(line);
   }
 }

@@ -2,13 +2,15 @@ import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-option
 import { NestFactory } from '@nestjs/core';
 import { VersioningType } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Request, Response } from 'express';
 import { AppModule } from '../../../app.module.js';
 import type { Clock } from '../../process/clock.js';
+import { ApiError } from '../../api/api-error.js';
 import { HttpAdapter } from '../../server/http-adapter.js';
-import { onlyProbes } from '../../server/only-probes.js';
 import type { Config } from '../../../config.js';
 import type { Log } from '../../telemetry/log.js';
 import { NestLogger } from '../../telemetry/nest-logger.js';
+import { PROBES } from '../../telemetry/probes.js';
 import { serveDocument } from '../../docs/openapi/serve-document.js';
 import { serveDocs } from '../../docs/site/serve-docs.js';
 import { serveGuides } from '../../docs/site/serve-guides.js';
@@ -56,4 +58,10 @@ function corsOptions(origins: string): CorsOptions {
     // OPTIONS is then answered as it is without CORS, with `Allow`.
     preflightContinue: true,
   };
+}
+
+/** Answers every request except those of an orchestrator and of Prometheus as if its route did not exist. */
+function onlyProbes({ path }: Request, _response: Response, next: NextFunction): void {
+  if (!PROBES.test(path)) throw new ApiError('route_not_found');
+  next();
 }

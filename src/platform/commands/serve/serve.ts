@@ -6,7 +6,6 @@ import { cannotListen } from '../../server/cannot-listen.js';
 import type { Clock } from '../../process/clock.js';
 import type { HttpAdapter } from '../../server/http-adapter.js';
 import type { Config } from '../../../config.js';
-import { startLine } from '../../../messages/delivery/start-line.js';
 import { Transport } from '../../../messages/transport.js';
 import type { Log } from '../../telemetry/log.js';
 import { MetricsServer } from '../../server/metrics-server.js';
@@ -60,7 +59,7 @@ export async function serve(
     app,
     url: addressOf(app),
     metricsUrl: metricsUrl(app),
-    messages: startLine(config, app.get(Transport)),
+    messages: deliveryOf(config, app.get(Transport)),
     stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
   };
 }
@@ -98,4 +97,11 @@ function addressOf(app: NestExpressApplication, other?: number): string {
   const isEverywhere = address === '::' || address === '0.0.0.0';
   const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${other ?? port}`;
+}
+
+/** What the start block says about the delivery of messages. */
+function deliveryOf({ ROLE }: Config, transport: Transport | null): string {
+  if (ROLE === 'api') return 'queued for processes with ROLE=worker';
+  if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
+  return `delivered to ${transport.destination}`;
 }

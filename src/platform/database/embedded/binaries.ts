@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { OperatorError } from '../../process/operator-error.js';
 import type { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
@@ -38,15 +39,24 @@ function hasGlibc(): boolean {
 }
 
 /**
- * Runs a PostgreSQL program to its end, in a process group of its own: Ctrl-C in a terminal is meant for the service.
- * @throws OperatorError with its last output if it fails
+ * Starts a PostgreSQL program, whose output goes into the log of the folder, in a process group of its own: Ctrl-C in a
+ * terminal is meant for the service.
  */
-export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
+export function start(
+  program: string,
+  folder: DataFolder,
+  programArgs: string[],
+): ChildProcessByStdio<null, Readable, Readable> {
   const { file, args, options } = unprivileged(program, programArgs, folder.dataDirectory);
   folder.log.begin();
   const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => folder.log.write(chunk));
-  const [code] = await once(child, 'close');
+  return child;
+}
+
+/** Runs one to its end. @throws OperatorError with its last output if it fails */
+export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
+  const [code] = await once(start(program, folder, programArgs), 'close');
   if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.log.tail()}`);
 }

@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type DatabaseError } from 'pg';
 import { OperatorError } from '../../process/operator-error.js';
+import { start } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
-import { unprivileged } from './run-as.js';
 
 /** Recovery after a crash may take as long as it needs; this is for a server that does not respond, in milliseconds. */
 const START_TIMEOUT_MS = 60_000;
@@ -17,20 +16,14 @@ const STARTING_UP = '57P03';
 export class PostgresServer {
   /** Resolves when it ends, to how: a signal or an exit code. */
   readonly end: Promise<string>;
-  private readonly process: ChildProcess;
+  private readonly process;
 
-  /** Starts it in its own process group: Ctrl-C in a terminal is meant for the service, which then stops it. */
   constructor(
     program: string,
     args: string[],
     private readonly folder: DataFolder,
   ) {
-    const all = ['-D', folder.dataDirectory, ...args];
-    const { file, args: given, options } = unprivileged(program, all, folder.dataDirectory);
-    folder.log.begin();
-    this.process = spawn(file, given, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.process.stdout!, this.process.stderr!])
-      stream.on('data', (chunk: Buffer) => folder.log.write(chunk));
+    this.process = start(program, folder, ['-D', folder.dataDirectory, ...args]);
     this.end = new Promise((resolve) => {
       this.process.once('error', (error) => resolve(error.message));
       this.process.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
@@ -77,7 +70,7 @@ export class PostgresServer {
 
   /** A session that outlives the server keeps its output open. */
   private async hearOut(): Promise<void> {
-    if (this.process.stderr!.readableEnded) return;
-    await Promise.race([once(this.process.stderr!, 'end'), sleep(LAST_WORDS_MS)]);
+    if (this.process.stderr.readableEnded) return;
+    await Promise.race([once(this.process.stderr, 'end'), sleep(LAST_WORDS_MS)]);
   }
 }

@@ -14,8 +14,7 @@ export class HostClient extends Client {
   private readonly hosts?: Hosts;
   private readonly withinMs: number;
 
-  constructor(config: string | ClientConfig = {}) {
-    const options = typeof config === 'string' ? { connectionString: config } : config;
+  constructor(options: ClientConfig = {}) {
     const hosts = Hosts.of(options.connectionString);
     super(hosts ? { ...options, connectionString: hosts.all[0]!.url } : options);
     this.hosts = hosts;

@@ -54,9 +54,7 @@ export class Hosts {
   /** Those of a URL, which are the same for all who ask; none if it leads to a single server, whatever that can do. */
   static of(url: string | undefined): Hosts | undefined {
     if (url === undefined || !isForWrites(url)) return undefined;
-    let hosts = this.known.get(url);
-    if (!hosts) this.known.set(url, (hosts = new Hosts(url)));
-    return hosts;
+    return this.known.getOrInsertComputed(url, (one) => new Hosts(one));
   }
 
   /** The one in use, unless it is being looked for. */

@@ -1,0 +1,30 @@
+import { Agent } from 'node:http';
+
+/** Clients that each take one turn after another, until they are stopped. */
+export abstract class Clients {
+  protected readonly agent: Agent;
+  private readonly running: Promise<void>[];
+  private isStopped = false;
+
+  /** @param keepAlive whether connections are kept; otherwise each request opens one */
+  constructor(count: number, keepAlive = true) {
+    this.agent = new Agent({ keepAlive });
+    this.running = Array.from({ length: count }, (_none, client) => this.run(client));
+  }
+
+  /** Lets each client finish its last turn. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    await Promise.all(this.running);
+    this.agent.destroy();
+  }
+
+  /** @param i the number of the client at its first turn, and then one more each time */
+  protected abstract turn(i: number): Promise<void>;
+
+  private async run(client: number): Promise<void> {
+    // A subclass has its own fields only after this constructor.
+    await Promise.resolve();
+    for (let i = client; !this.isStopped; i++) await this.turn(i);
+  }
+}
