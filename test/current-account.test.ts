@@ -183,6 +183,23 @@ describe('DELETE /accounts/current', () => {
     expect(left).toEqual([]);
   });
 
+  test('nor is a password that was changed good for a body that comes later', async () => {
+    const account = await createAccount(service);
+    const { hostname, port } = new URL(service.url);
+    const auth = `${account.email}:${account.password}`;
+    const headers = { 'Content-Type': 'application/json' };
+    const slow = request({ hostname, port, auth, method: 'PATCH', path: CURRENT, headers });
+    const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+    slow.write('{"password":');
+    await sleep(500);
+    const password = 'another correct horse';
+    expect((await change(account, { password, revokeKeys: true })).status).toBe(200);
+    slow.end('"the password of a thief"}');
+    const [answer] = await answered;
+    expect(answer.resume().statusCode).toBe(401);
+    expect((await get({ ...account, password })).status).toBe(200);
+  });
+
   test.each([
     ['its account was closed', (account: Credentials) => close(account)],
     ['it was revoked', (_account: Credentials, key: string) => revokeItself(key)],

@@ -1,6 +1,6 @@
 /** Numbers as they were sent, where a double is not the same; by the object or array that holds them, and its name there. */
 const sources = new WeakMap<object, Map<string, string>>();
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d{1,3}))?$/;
 /** Longer ones are no amounts: BigInt would take long to read them. */
 const MAX_LENGTH = 100;
 
@@ -20,11 +20,11 @@ export function numberText(value: number | bigint, holder?: object, name?: strin
  * @returns undefined for anything else, and for a number with more decimals than that
  */
 export function unitsOf(text: string, decimals: number): bigint | undefined {
-  const [, sign, whole, fraction = '', exponent = '0'] =
+  const [, sign, whole, fraction = '', direction = '', exponent = '0'] =
     (text.length <= MAX_LENGTH && NUMBER.exec(text)) || [];
   if (whole === undefined) return undefined;
   const digits = BigInt(whole + fraction);
-  const shift = decimals - fraction.length + Number(exponent);
+  const shift = decimals - fraction.length + Number(direction + exponent);
   const [factor, divisor] = shift < 0 ? [1n, 10n ** BigInt(-shift)] : [10n ** BigInt(shift), 1n];
   if (digits % divisor !== 0n) return undefined;
   return ((sign ? -1n : 1n) * digits * factor) / divisor;

@@ -19,6 +19,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Ends the wait for a body, which has arrived unless there is a failure. */
 type Settle = (failure?: ApiError) => void;
+/** Milliseconds after which a body has come late. */
+const LATE_MS = 100;
 const arriving = new Holdings<Settle>(ARRIVING, (settle) => settle(tooMany()));
 
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
@@ -37,8 +39,8 @@ const CODES: Record<string, ErrorCode> = {
 export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[RoutedRequest, Response]>();
-    // The guards before have waited for longer than the request may take, or than its client did: nothing is changed any more.
-    if (Exchange.of(response)?.isOver) throw new ApiError('service_unavailable');
+    // The guard before has taken longer than the request may, or than its client waits: nothing is changed any more.
+    if (Exchange.of(response)?.isOver) throw new ApiError('request_timeout');
     if (!METHODS_WITH_BODY.has(request.method)) return true;
     if (!request.operation.bodyOptional || hasBody(request)) return read(request, response);
     request.body = {};
@@ -72,12 +74,14 @@ function arrival(request: RoutedRequest, response: Response): Promise<void> {
       isSettled = true;
       clearImmediate(later);
       arriving.delete(exchange.client, settle);
+      request.hasWaited = performance.now() - from > LATE_MS;
       const error = failure ?? (exchange.work() ? undefined : tooMany());
       if (error) reject(error);
       else resolve();
     };
+    let from = Infinity;
     const later = setImmediate(() => {
-      request.hasWaited = true;
+      from = performance.now();
       exchange.rest();
       arriving.add(exchange.client, settle);
     });

@@ -49,15 +49,16 @@ export class Exchange {
   }
 
   /**
-   * Begins or continues with the work; false if there is too much. What others on its connection have kept it waiting for
-   * counts as well, what its client has does not.
+   * Begins or continues with the work; false if there is too much, or no time is left: it has waited for those before it on
+   * its connection, or was worked on before its body came. The time in which that comes does not count.
    */
   work(): boolean {
     if (this.isWork || this.isOver) return true;
     if (this.counted) this.since = performance.now();
     this.counted ??= this.overload.enter(this.client);
-    this.isWork = this.overload.admit(this.counted);
-    if (this.isWork) this.deadline = setTimeout(() => this.expire(), TIMEOUTS.request - this.spentNow());
+    const left = TIMEOUTS.request - this.spentNow();
+    this.isWork = left > 0 && this.overload.admit(this.counted);
+    if (this.isWork) this.deadline = setTimeout(() => this.expire(), left);
     return this.isWork;
   }
 
