@@ -11,7 +11,10 @@ export async function partitionPets(url: string, count: number, partitions: numb
     `SELECT indexdef FROM pg_indexes WHERE tablename = 'pets'`,
   );
   const size = Math.ceil(count / partitions);
-  const ranges = Array.from({ length: partitions }, (_, i) => [i * size + 1, (i + 1) * size + 1]);
+  const ranges = Array.from({ length: partitions }, (_, i) => [
+    i === 0 ? 'MINVALUE' : i * size + 1,
+    i === partitions - 1 ? 'MAXVALUE' : (i + 1) * size + 1,
+  ]);
   const statements = [
     'BEGIN',
     'ALTER TABLE orders DROP CONSTRAINT orders_pet_id_fkey',
@@ -20,7 +23,6 @@ export async function partitionPets(url: string, count: number, partitions: numb
     ...ranges.map(
       ([from, to], i) => `CREATE TABLE pets_${i} PARTITION OF pets FOR VALUES FROM (${from}) TO (${to})`,
     ),
-    'CREATE TABLE pets_beyond PARTITION OF pets DEFAULT',
     'INSERT INTO pets OVERRIDING SYSTEM VALUE SELECT * FROM pets_plain',
     'DROP TABLE pets_plain',
     ...indexes.map(({ indexdef }) => indexdef),

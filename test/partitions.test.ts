@@ -91,13 +91,30 @@ describe('The scripts of deploy/postgres', () => {
     expect(names).toEqual(['pets_first', expect.any(String), expect.any(String), 'pets_beyond']);
   });
 
+  test('and the documents say how to add a partition', async () => {
+    const [beyond] = await query<{ from: string }>(
+      service.databaseUrl,
+      `SELECT substring(pg_get_expr(relpartbound, oid) FROM '\\d+') AS from FROM pg_class WHERE relname = 'pets_beyond'`,
+    );
+    const from = Number(beyond!.from);
+    const [sql] = /BEGIN;\n(?:.+\n)*?.+ pets_beyond;\n(?:.+\n)*?COMMIT;/.exec(
+      readFileSync(join(ROOT, 'docs/scaling.md'), 'utf8'),
+    )!;
+    await query(
+      service.databaseUrl,
+      sql.replaceAll('200000000', String(from)).replaceAll('250000000', String(from + 1_000)),
+    );
+    const names = (await partitions()).map(({ name }) => name);
+    expect(names).toEqual([...names.slice(0, 3), 'pets_beyond', `pets_from_${from}`]);
+  });
+
   test('leave a service that answers as before, from several partitions', async () => {
     await query(
       service.databaseUrl,
       `INSERT INTO pets (name, category_id, status) SELECT 'Bella', 1, 'available' FROM generate_series(1, 5000)`,
     );
     const filled = (await partitions()).filter(({ rows }) => rows > 0);
-    expect(filled).toHaveLength(4);
+    expect(filled).toHaveLength(5);
     for (const order of ['asc', 'desc']) {
       const path = `/v1/pets?status=available&limit=100&order=${order}`;
       const ids = (await walk<{ id: number }>(service, path, { key })).map(({ id }) => id);
@@ -110,6 +127,11 @@ describe('The scripts of deploy/postgres', () => {
     expectError(await order(), 409, 'pet_not_available');
     const body = { name: 'Rex', categoryId: 999 };
     expectError(await call(service, 'POST', '/v1/pets', { key, body }), 400, 'category_not_found');
+  });
+
+  test('leave an order in which a page of all animals is read from the first partition alone', async () => {
+    const plan = await query(service.databaseUrl, 'EXPLAIN SELECT id FROM pets ORDER BY id LIMIT 20');
+    expect(JSON.stringify(plan)).toContain('  Append');
   });
 
   test('make it whole again while it is written and read, as it was and with every row', async () => {
