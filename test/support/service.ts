@@ -21,7 +21,7 @@ export interface Service {
 
 /** Starts the service on a database of its own, unless `env` names one. `main` is another program to run. */
 export async function startService(env: Record<string, string> = {}, main = MAIN): Promise<Service> {
-  const databaseUrl = env.DATABASE_URL ?? (await createDatabase());
+  const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env.PATH,
@@ -65,7 +65,7 @@ export async function listening(
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/** Creates an empty database on the PostgreSQL of the tests. `options` are those of CREATE DATABASE. */
+/** Creates a database, empty unless `options` name a template, on the PostgreSQL of the tests. `options` are those of CREATE DATABASE. */
 export async function createDatabase(options = ''): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name} ${options}`);
