@@ -1,15 +1,17 @@
+import type { PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
+import { FAIR_PG } from './fair-pool.js';
 import { HostClient } from './hosts/host-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_POOL_SIZE, DATABASE_PREPARED_STATEMENTS } = config;
+  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
-    max: DATABASE_POOL_SIZE,
+    max: config.DATABASE_POOL_SIZE,
     Client: DeadlineClient,
     keepAlive: true,
     statement_timeout: TIMEOUTS.statement,
@@ -18,24 +20,26 @@ export function poolOptions(config: Config): ConnectionOptions {
   };
   return {
     type: 'postgres',
+    driver: FAIR_PG,
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
     extra: pool,
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((connectionString) => ({
-      ...pool,
-      connectionString,
-      application_name: 'petstore-lists',
-      connectionTimeoutMillis: TIMEOUTS.connect,
-    })),
+    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
   };
+}
+
+function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
+  const connectionTimeoutMillis = TIMEOUTS.connect;
+  return { ...pool, connectionString, application_name: 'petstore-lists', connectionTimeoutMillis };
 }
 
 /** The options of a command, which nobody waits for as for a request: it is patient with a server that is busy. */
 export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
   return {
     type: 'postgres',
+    driver: FAIR_PG,
     url: DATABASE_URL,
     applicationName: 'petstore-command',
     connectTimeoutMS: TIMEOUTS.start,

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
+import type { FairPool } from './fair-pool.js';
 import { Hosts } from './hosts/hosts.js';
 import { runPrepared, type Statement } from './prepared-query.js';
 import { Replicas } from './replicas/replicas.js';
@@ -25,7 +26,7 @@ export class Connections {
   /** What requests have asked for, and what was sent for it. */
   readonly reads: BatchCounts = { asked: 0, sent: 0 };
   readonly writes: BatchCounts = { asked: 0, sent: 0 };
-  readonly primary: Pool;
+  readonly primary: FairPool;
   /** Where the primary may be, if the URL names several hosts. */
   readonly hosts?: Hosts;
   /** Whether they keep the statements that they have parsed. */
@@ -34,7 +35,7 @@ export class Connections {
 
   private constructor({ driver, options }: DataSource) {
     const { url, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
-    this.primary = (driver as PostgresDriver).master;
+    this.primary = (driver as PostgresDriver).master as FairPool;
     this.hosts = Hosts.of(url);
     this.prepares = preparesStatements;
     if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);

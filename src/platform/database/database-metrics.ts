@@ -18,7 +18,7 @@ export class DatabaseMetrics {
     metrics.gauge(
       'petstore_database_waiting',
       'Statements and transactions that wait for a connection.',
-      () => pool.waitingCount,
+      () => pool.inLine,
     );
     if (hosts)
       metrics.gauge('petstore_database_host', 'Processes that use this host of DATABASE_URL.', () =>

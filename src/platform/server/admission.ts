@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
 import { clientNetwork } from '../api/client-network.js';
+import { clientOfRequest } from '../database/fair-pool.js';
 import { PROBES } from '../telemetry/probes.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
@@ -42,7 +43,9 @@ export class Admission implements ConnectionHandler {
   begin(exchange: Exchange): void {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
-    if (PROBES.test(request.url ?? '') || exchange.work()) return this.app(request, response);
+    const isProbe = PROBES.test(request.url ?? '');
+    if (isProbe || exchange.work())
+      return clientOfRequest.run(isProbe ? undefined : exchange.client, () => this.app(request, response));
     exchange.isRefused = true;
     this.tell(shed(response));
   }

@@ -8,6 +8,9 @@ import type { Client, Overload } from './overload.js';
 import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
 
+/** Milliseconds without which nothing is begun: it would be made after its client has been told that it was not. */
+const ENOUGH_MS = 100;
+
 type Answer = ServerResponse & { exchange?: Exchange };
 
 const late = new ThrottledWarning(
@@ -49,7 +52,7 @@ export class Exchange {
   }
 
   /**
-   * Begins or continues with the work; false if there is too much, or no time is left: it has waited for those before it on
+   * Begins or continues with the work; false if there is too much, or hardly time is left: it has waited for those before it on
    * its connection, or was worked on before its body came. The time in which that comes does not count.
    */
   work(): boolean {
@@ -57,7 +60,7 @@ export class Exchange {
     if (this.counted) this.since = performance.now();
     this.counted ??= this.overload.enter(this.client);
     const left = TIMEOUTS.request - this.spentNow();
-    this.isWork = left > 0 && this.overload.admit(this.counted);
+    this.isWork = left > ENOUGH_MS && this.overload.admit(this.counted);
     if (this.isWork) this.deadline = setTimeout(() => this.expire(), left);
     return this.isWork;
   }

@@ -1,14 +1,13 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Config } from '../../config.js';
 import { LOG, type Log } from '../telemetry/log.js';
-import { DatabaseBacklog } from './database-backlog.js';
 import { MetricsController } from './metrics.controller.js';
 import { MetricsServer } from './metrics-server.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { RequestRecorder } from './request-recorder.js';
 
-/** Counts and logs requests, notices what they wait for, and serves the metrics. */
-@Module({ providers: [DatabaseBacklog, MetricsServer, RefusalCounts, RequestRecorder] })
+/** Counts and logs requests, and serves the metrics. */
+@Module({ providers: [MetricsServer, RefusalCounts, RequestRecorder] })
 export class ObservabilityModule {
   static with({ METRICS_PORT }: Config, log: Log): DynamicModule {
     return {

@@ -28,8 +28,6 @@ export class Overload {
   private open = 0;
   /** Requests that are worked on. */
   requests = 0;
-  /** Whether many wait for the database. */
-  isBacklogged: () => boolean = () => false;
 
   /** A request is begun with, until `left`. */
   enter(name: string): Client {
@@ -67,7 +65,6 @@ export class Overload {
     // Sending answers makes a turn long as well.
     const isLate = performance.now() - this.ticked > LIMITS.lagMs;
     if (isLate && open > LIMITS.few / this.clients.size) return true;
-    if (this.isBacklogged() && working > this.requests / 2 && this.clients.size > 1) return true;
     if (this.requests < LIMITS.requests) return false;
     // With as many clients as that, even fair shares add up to too much.
     return this.requests >= 2 * LIMITS.requests || working >= LIMITS.requests / this.clients.size;
