@@ -85,6 +85,13 @@ describe('A message', () => {
     expect((await get(body.id)).body).toMatchObject({ id: body.id, message: 'Last words' });
   });
 
+  test('is accepted by a service with one connection to the database, with a key to repeat it', async () => {
+    const other = await startService({ DATABASE_URL: service.databaseUrl, DATABASE_POOL_SIZE: '1' });
+    const options = { key, body: { message: 'First' }, headers: { 'Idempotency-Key': 'first' } };
+    expect((await call(other, 'POST', '/messages', options)).status).toBe(202);
+    expect(await other.stop()).toBe(0);
+  });
+
   test('has an id that contains its time, to the millisecond', async () => {
     const before = Date.now();
     const { body } = await submit({ message: 'tick' });

@@ -5,12 +5,15 @@ type Callback = (error?: Error, connection?: PoolClient, release?: (reason?: unk
 /** A client, as `networkOf` says; undefined for what is done for several at once, or for nobody. */
 type Holder = string | undefined;
 
+/** So many connections take turns; smaller pools are given to whoever comes first. */
+const FEW = 4;
+
 /** The client whose request the current call works on. */
 export const clientOfRequest = new AsyncLocalStorage<Holder>();
 
 /**
  * A pool that no client can use up: those who wait get connections in turns, a client never has the last two, and one is
- * kept for what is done for several at once, as most reads and creates are. Smaller pools give each at least one.
+ * kept for what is done for several at once, as most reads and creates are.
  */
 export class FairPool extends Pool {
   /** Those who wait, by client; the clients in the order of their turns. */
@@ -24,8 +27,7 @@ export class FairPool extends Pool {
   constructor(config?: PoolConfig) {
     super(config);
     this.on('release', (_error, connection) => {
-      if (!this.holders.has(connection)) return;
-      this.hold(this.holders.get(connection), -1);
+      if (this.holders.has(connection)) this.giveBack(this.holders.get(connection));
       this.holders.delete(connection);
     });
   }
@@ -50,9 +52,9 @@ export class FairPool extends Pool {
   private mayHold(holder: Holder): boolean {
     const { max } = this.options;
     if (this.lent >= max) return false;
-    if (holder === undefined) return true;
+    if (holder === undefined || max < FEW) return true;
     const ofClients = this.lent - (this.held.get(undefined) ?? 0);
-    return ofClients < Math.max(1, max - 1) && (this.held.get(holder) ?? 0) < Math.max(1, max - 2);
+    return ofClients < max - 1 && (this.held.get(holder) ?? 0) < max - 2;
   }
 
   private hold(holder: Holder, more: 1 | -1): void {
@@ -60,17 +62,30 @@ export class FairPool extends Pool {
     if (count > 0) this.held.set(holder, count);
     else this.held.delete(holder);
     this.lent += more;
-    // The pool tells of a release before it has the connection back.
-    if (more < 0 && this.lines.size > 0) process.nextTick(() => this.next());
+  }
+
+  /** The pool tells of a release before it has the connection back. Until then, nobody else may take it. */
+  private giveBack(holder: Holder): void {
+    if (this.lines.size === 0) return this.hold(holder, -1);
+    process.nextTick(() => {
+      this.hold(holder, -1);
+      this.next();
+    });
   }
 
   private take(holder: Holder, callback: Callback): void {
     this.hold(holder, 1);
-    super.connect((error, connection, release) => {
+    const got: Callback = (error, connection, release) => {
       if (connection) this.holders.set(connection, holder);
-      else this.hold(holder, -1);
+      else this.giveBack(holder);
       callback(error, connection, release);
-    });
+    };
+    try {
+      super.connect(got);
+    } catch (error) {
+      // Of the client that is made: of a certificate that cannot be read.
+      got(error as Error);
+    }
   }
 
   /** Waits for a turn, and then for a new connection, together no longer than the pool makes others wait for one. */

@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource } from 'typeorm';
+import { Transactions } from '../data/transactions.js';
 import { QUEUE_OPTIONS } from './boss.js';
 import { queueOf } from './handles-job.decorator.js';
 import type { JobQueue } from './job.js';
@@ -18,7 +19,8 @@ export class JobQueues implements OnApplicationBootstrap {
     database: DataSource,
   ) {
     this.boss = new PgBoss({
-      db: { executeSql: async (...sql) => ({ rows: await database.query(...sql) }) },
+      // In the open transaction, as it may be asked there: a second connection could be one too many.
+      db: { executeSql: async (...sql) => ({ rows: await Transactions.of(database).manager.query(...sql) }) },
     });
   }
 

@@ -43,9 +43,8 @@ export class Admission implements ConnectionHandler {
   begin(exchange: Exchange): void {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
-    const isProbe = PROBES.test(request.url ?? '');
-    if (isProbe || exchange.work())
-      return clientOfRequest.run(isProbe ? undefined : exchange.client, () => this.app(request, response));
+    if (PROBES.test(request.url ?? '') || exchange.work())
+      return clientOfRequest.run(exchange.client, () => this.app(request, response));
     exchange.isRefused = true;
     this.tell(shed(response));
   }

@@ -8,7 +8,7 @@ import type { Client, Overload } from './overload.js';
 import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
 
-/** Milliseconds without which nothing is begun: it would be made after its client has been told that it was not. */
+/** Milliseconds without which nothing is begun: it would hardly end before its client is told to try again. */
 const ENOUGH_MS = 100;
 
 type Answer = ServerResponse & { exchange?: Exchange };
