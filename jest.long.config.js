@@ -1,6 +1,6 @@
 import base from './jest.config.js';
 
-/** Every panel of Swagger UI, lists of a million rows, the image, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
+/** Every panel of Swagger UI, lists of a million rows, the tests of the last release, the image, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
 export default {
   ...base,
   testMatch: [
@@ -9,6 +9,7 @@ export default {
     '<rootDir>/test/extending.test.ts',
     '<rootDir>/test/browser.test.ts',
     '<rootDir>/test/lists.test.ts',
+    '<rootDir>/test/upgrade.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/'],
   globals: { isThorough: true },

@@ -1,9 +1,17 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { extract } from 'tar';
-import { eventually, ROOT } from './support/npm.js';
+import { eventually, ROOT, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
 import { createDatabase, type Service, startService } from './support/service.js';
 
@@ -11,6 +19,7 @@ import { createDatabase, type Service, startService } from './support/service.js
 const builds = readdirSync(join(ROOT, 'released'))
   .filter((name) => /^petstore-\d.*\.tgz$/.test(name))
   .toSorted(new Intl.Collator('en', { numeric: true }).compare);
+const VERSION = /-(.*)\.tgz$/.exec(builds.at(-1)!)![1];
 const NOW = join(ROOT, 'dist/src/main.js');
 
 let folder: string;
@@ -113,3 +122,30 @@ test.each([
   expect(await second.stop()).toBe(0);
   receiver.stop();
 });
+
+/** Its tests that ask over HTTP; `npm run test:long` runs those that take long, or need a machine of their own. */
+const TESTS = [
+  ...['accounts', 'categories', 'messages', 'store', 'store-states'],
+  ...('isThorough' in globalThis
+    ? ['api-keys', 'contract', 'fuzz', 'idempotency', 'limits', 'linearizability']
+    : []),
+];
+
+test('The tests of the last release pass for it on the schema of this one', async () => {
+  const cwd = join(folder, 'package');
+  await extract({ file: join(ROOT, 'released', `tests-${VERSION}.tgz`), cwd: folder });
+  copyFileSync(join(ROOT, 'released', `openapi-${VERSION}.json`), join(cwd, 'openapi.json'));
+  const globalSetup = join(ROOT, 'test/support/with-this-schema.js');
+  const config = `import base from './jest.config.js';\nexport default { ...base, globalSetup: ${JSON.stringify(globalSetup)} };\n`;
+  writeFileSync(join(cwd, 'jest.here.config.js'), config);
+  const { code, stderr } = await runNode(
+    [
+      ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+      ...[join(ROOT, 'node_modules/jest/bin/jest.js'), '--config', 'jest.here.config.js'],
+      ...TESTS.map((name) => `test/${name}.test.ts`),
+    ],
+    { cwd },
+  );
+  expect(code === 0 ? '' : stderr).toBe('');
+  expect(stderr).toContain(`Test Suites: ${TESTS.length} passed, ${TESTS.length} total`);
+}, 600_000);
