@@ -1,6 +1,10 @@
 import base from './jest.config.js';
 
-/** Every panel of Swagger UI, lists of a million rows, the tests of the last release, the image, and copies of this checkout with modules and all that holds for these: minutes. @type {import('jest').Config} */
+/**
+ * Every panel of Swagger UI, lists of a million rows, the tests of the last release, the image, and copies of this checkout
+ * with modules and all that holds for these: minutes.
+ * @type {import('jest').Config}
+ */
 export default {
   ...base,
   testMatch: [

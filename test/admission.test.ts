@@ -101,7 +101,7 @@ describe('Others are served', () => {
     const ready = 'GET /health/ready?by=probe HTTP/1.1\r\nHost: x\r\n\r\n';
     const statuses: number[] = [];
     await withTableLocked(service, 'orders', async () => {
-      for (let i = 0; i < 300; i++) open(change.repeat(10));
+      for (let i = 0; i < 300; i++) open(change.repeat(50));
       for (let i = 0; i < 5; i++) {
         await eventually(async () => (await inLine()) > 200);
         // Whoever asks first asks for all.

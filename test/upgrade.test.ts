@@ -123,7 +123,7 @@ test.each([
   receiver.stop();
 });
 
-/** Its tests that ask over HTTP; `npm run test:long` runs those that take long, or need a machine of their own. */
+/** Tests that ask over HTTP alone; `npm run test:long` also runs those that take long, or need a machine of their own. */
 const TESTS = [
   ...['accounts', 'categories', 'messages', 'store', 'store-states'],
   ...('isThorough' in globalThis
@@ -135,8 +135,8 @@ test('The tests of the last release pass for it on the schema of this one', asyn
   const cwd = join(folder, 'package');
   await extract({ file: join(ROOT, 'released', `tests-${VERSION}.tgz`), cwd: folder });
   copyFileSync(join(ROOT, 'released', `openapi-${VERSION}.json`), join(cwd, 'openapi.json'));
-  const globalSetup = join(ROOT, 'test/support/with-this-schema.js');
-  const config = `import base from './jest.config.js';\nexport default { ...base, globalSetup: ${JSON.stringify(globalSetup)} };\n`;
+  const changed = JSON.stringify({ globalSetup: join(ROOT, 'test/support/with-this-schema.js') });
+  const config = `import base from './jest.config.js';\nexport default { ...base, ...${changed} };\n`;
   writeFileSync(join(cwd, 'jest.here.config.js'), config);
   const { code, stderr } = await runNode(
     [

@@ -31,6 +31,6 @@ async function makeTemplate(url) {
   await client.end();
   const DATABASE_URL = Object.assign(new URL(url), { pathname: 'migrated' }).href;
   await run(process.execPath, [fileURLToPath(new URL('migrate.js', COMMANDS))], {
-    env: { ...process.env, DATABASE_URL },
+    env: { ...process.env, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL },
   });
 }

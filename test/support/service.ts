@@ -65,7 +65,10 @@ export async function listening(
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/** Creates a database, empty unless `options` name a template, on the PostgreSQL of the tests. `options` are those of CREATE DATABASE. */
+/**
+ * Creates a database on the PostgreSQL of the tests, an empty one unless `options` name a template.
+ * @param options those of CREATE DATABASE
+ */
 export async function createDatabase(options = ''): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name} ${options}`);

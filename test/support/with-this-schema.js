@@ -19,6 +19,7 @@ export default async function setUp(...args) {
   await client.end();
   for (const { name } of rows) {
     const DATABASE_URL = Object.assign(new URL(url), { pathname: name }).href;
-    await promisify(execFile)(process.execPath, [MIGRATE], { env: { ...process.env, DATABASE_URL } });
+    const env = { ...process.env, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL };
+    await promisify(execFile)(process.execPath, [MIGRATE], { env });
   }
 }

@@ -68,7 +68,7 @@ export class Transactions {
   /**
    * Leaves one statement, whose answer nothing needs, to the end of the open transaction: it is sent together with the
    * COMMIT. Without a transaction it is done at once. If PostgreSQL refuses it, nothing of the transaction is done; what only
-   * its answer tells comes too late for that.
+   * its answer tells comes too late for that. Not for jobs, which may take more than one statement.
    */
   async atCommit(work: () => Promise<unknown>): Promise<void> {
     const open = this.open.getStore();

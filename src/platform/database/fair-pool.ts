@@ -5,15 +5,15 @@ type Callback = (error?: Error, connection?: PoolClient, release?: (reason?: unk
 /** A client, as `networkOf` says; undefined for what is done for several at once, or for nobody. */
 type Holder = string | undefined;
 
-/** So many connections take turns; smaller pools are given to whoever comes first. */
+/** Of fewer connections than these, none is kept back. */
 const FEW = 4;
 
 /** The client whose request the current call works on. */
 export const clientOfRequest = new AsyncLocalStorage<Holder>();
 
 /**
- * A pool that no client can use up: those who wait get connections in turns, a client never has the last two, and one is
- * kept for what is done for several at once, as most reads and creates are.
+ * A pool that no client can use up: those who wait get connections in turns. Of `FEW` or more, a client never has the last
+ * two, and one is kept for what is done for several at once, as most reads and creates are.
  */
 export class FairPool extends Pool {
   /** Those who wait, by client; the clients in the order of their turns. */

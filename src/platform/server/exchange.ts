@@ -52,8 +52,8 @@ export class Exchange {
   }
 
   /**
-   * Begins or continues with the work; false if there is too much, or hardly time is left: it has waited for those before it on
-   * its connection, or was worked on before its body came. The time in which that comes does not count.
+   * Begins or continues with the work; false if there is too much, or hardly any time is left: it has waited for those before
+   * it on its connection, or was worked on before its body came. The time in which that comes does not count.
    */
   work(): boolean {
     if (this.isWork || this.isOver) return true;
