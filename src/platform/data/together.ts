@@ -6,16 +6,19 @@ import { codeOf, isUnavailable } from '../database/unavailable.js';
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const REFUSED = /^(?:22|23|40|55)/;
+/** SQLSTATE of a lock that another transaction has held for longer than `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
 /** How many calls of a batch that was refused are made at once: the other connections are for others. */
 const AT_ONCE = 2;
 
 /** What has become of one call of a batch. */
 export type Outcome<Result> = PromiseSettledResult<Result>;
 
-/** One call of a batch, and then what has become of it. */
+/** One call of a batch, and then what has become of it, or will if it is made alone. */
 interface Call<Item, Result> {
   item: Item;
   outcome?: Outcome<Result>;
+  alone?: PromiseWithResolvers<Result>;
 }
 
 /**
@@ -26,10 +29,14 @@ interface Call<Item, Result> {
 export class Together<Item, Result> {
   private readonly batcher: Batcher<Call<Item, Result>, void>;
 
-  /** @param make makes all calls or none, or says of each what has become of it; in the same order */
+  /**
+   * @param make makes all calls or none, or says of each what has become of it; in the same order
+   * @param tryAlone makes one that waits for no lock of others for long, where `make` would
+   */
   constructor(
     counts: BatchCounts,
     private readonly make: (items: Item[]) => Promise<Outcome<Result>[]>,
+    private readonly tryAlone?: (item: Item) => Promise<Result>,
   ) {
     this.batcher = new Batcher((calls) => this.makeAll(calls), counts);
   }
@@ -37,39 +44,51 @@ export class Together<Item, Result> {
   async add(item: Item): Promise<Result> {
     const call: Call<Item, Result> = { item };
     await this.batcher.add(call);
-    const outcome = call.outcome!;
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
+    if (call.alone) return call.alone.promise;
+    return valueOf(call.outcome!);
   }
 
   private async makeAll(calls: Call<Item, Result>[]): Promise<void> {
-    const outcomes = await this.attempt(calls.map(({ item }) => item));
-    calls.forEach((call, i) => (call.outcome = outcomes[i]!));
-  }
-
-  private async attempt(items: Item[]): Promise<Outcome<Result>[]> {
     try {
-      return await this.make(items);
+      const outcomes = await this.make(calls.map(({ item }) => item));
+      calls.forEach((call, i) => (call.outcome = outcomes[i]!));
     } catch (error) {
-      if (items.length === 1 || (isUnavailable(error) && !isRefused(error))) throw error;
-      return this.oneByOne(items);
+      if (calls.length === 1 || (isUnavailable(error) && !isRefused(error))) throw error;
+      for (const call of calls) call.alone = Promise.withResolvers();
+      void this.makeEachAlone(calls);
     }
   }
 
-  private async oneByOne(items: Item[]): Promise<Outcome<Result>[]> {
-    const outcomes: Outcome<Result>[] = [];
-    const left = items.entries();
-    const worker = async () => {
-      for (const [i, item] of left) {
-        outcomes[i] = await this.make([item]).then(
-          ([outcome]) => outcome!,
-          (reason: unknown) => ({ status: 'rejected', reason }),
-        );
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    return outcomes;
+  /** Each is answered as soon as it is made. Those that wait for others wait behind all that do not. */
+  private async makeEachAlone(calls: Call<Item, Result>[]): Promise<void> {
+    const held: Call<Item, Result>[] = [];
+    const { tryAlone } = this;
+    if (tryAlone)
+      await each(calls, ({ item, alone }) =>
+        tryAlone(item).then(alone!.resolve, (error: unknown) => {
+          if (codeOf(error) === LOCK_NOT_AVAILABLE) held.push({ item, alone });
+          else alone!.reject(error);
+        }),
+      );
+    await each(tryAlone ? held : calls, ({ item, alone }) =>
+      this.make([item])
+        .then(([outcome]) => alone!.resolve(valueOf(outcome!)))
+        .catch(alone!.reject),
+    );
   }
+}
+
+async function each<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const one of left) await run(one);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+function valueOf<Result>(outcome: Outcome<Result>): Result {
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return outcome.value;
 }
 
 /** The outcomes of calls that were all made. */

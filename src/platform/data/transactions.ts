@@ -12,6 +12,9 @@ const LOCK = {
   text: 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint))',
 };
 
+/** Enough for those who have their turn; in milliseconds. */
+const BRIEF_LOCKS = 'SET LOCAL lock_timeout = 50';
+
 const known = new WeakMap<DataSource, Transactions>();
 
 /**
@@ -111,8 +114,14 @@ export class Transactions {
    * @param write makes all of them or none, and returns their results in the same order
    */
   batched<Item, Result>(write: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
-    const batch = new Together<Item, Result>(Connections.of(this.database).writes, async (items) =>
-      made(await this.run(() => write(items))),
+    const batch = new Together<Item, Result>(
+      Connections.of(this.database).writes,
+      async (items) => made(await this.run(() => write(items))),
+      (item) =>
+        this.run(async (transaction) => {
+          await transaction.query(BRIEF_LOCKS);
+          return (await write([item]))[0]!;
+        }),
     );
     return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
   }
