@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
+import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
-
-const MIGRATE = fileURLToPath(new URL('../../dist/src/platform/commands/migrate.js', import.meta.url));
+import { migrate } from './global-setup.js';
 
 /** The set-up of the tests in the current folder, whose databases then begin with the schema of this checkout. */
 export default async function setUp(...args) {
@@ -17,9 +14,5 @@ export default async function setUp(...args) {
     `SELECT datname AS name FROM pg_database WHERE datname IN ('template1', 'migrated')`,
   );
   await client.end();
-  for (const { name } of rows) {
-    const DATABASE_URL = Object.assign(new URL(url), { pathname: name }).href;
-    const env = { ...process.env, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL };
-    await promisify(execFile)(process.execPath, [MIGRATE], { env });
-  }
+  for (const { name } of rows) await migrate(url, name);
 }
