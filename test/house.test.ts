@@ -228,15 +228,11 @@ describe('The linters', () => {
     expect(await checkout.depcruise()).toMatchObject({ code: 0 });
   });
 
-  test.each([
-    ['a file of 151 lines', 'max-lines', '// one\n'.repeat(150) + 'export const none = 0;\n'],
-    ['a function of 26 lines', 'max-lines-per-function', `export function f() {${'\n'.repeat(25)}}\n`],
-    ['a look at the environment', 'no-process-env', 'export const port = process.env.PORT;\n'],
-  ])('refuse %s', async (_what, rule, text) => {
-    checkout.write('src/pets/wrong.ts', text);
+  test('refuse a look at the environment', async () => {
+    checkout.write('src/pets/wrong.ts', 'export const port = process.env.PORT;\n');
     const { code, output } = await checkout.node('node_modules/oxlint/bin/oxlint', 'src/pets/wrong.ts');
     checkout.removeFile('src/pets/wrong.ts');
-    expect([code, output]).toEqual([1, expect.stringContaining(`(${rule})`)]);
+    expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
   });
 });
 
