@@ -62,7 +62,6 @@ export class MissingReferences {
     const name = `insert possible ${namesOf(given)}`;
     const statement = statements.once(name, () => insertPossible(shape, given, used));
     const answer = await statements.run(manager, statement, valuesOf(given, rows));
-    shape.requireAll(rows, answer);
     const left = answer.filter(([place]) => place !== null);
     const errors = new Map(left.map(([place, which]) => [Number(place), this.errorOf(used[Number(which)]!)]));
     const stored = answer.values();

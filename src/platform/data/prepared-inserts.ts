@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { Together, made, type Outcome } from './together.js';
+import { Transactions } from './transactions.js';
+import { isLarge, isUndone, made, type Outcome, Together } from './together.js';
 import { MissingReferences } from './missing-references.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { insertMany, insertOne } from './sql.js';
@@ -31,8 +32,10 @@ export class PreparedInserts {
     const statement = isOne
       ? statements.once(`insert ${namesOf(given)}`, () => insertOne(shape, given))
       : statements.once(`insert many ${namesOf(given)}`, () => insertMany(shape, given));
-    const stored = await statements.run(manager, statement, isOne ? rows[0]! : valuesOf(given, rows));
-    shape.requireAll(rows, stored);
+    const values = isOne ? rows[0]! : valuesOf(given, rows);
+    const stored = await statements.run(manager, statement, values);
+    // Of a lone row, nothing is undone where none was made.
+    if (stored.length === 0) throw new Error(`A trigger or a rule of ${shape.table} has left out the row`);
     return stored;
   }
 
@@ -59,7 +62,14 @@ export class PreparedInserts {
     let batch = this.batches.get(name);
     if (!batch) {
       const { manager } = this.shape.entity.dataSource;
-      batch = new Together(this.statements.connections.writes, (rows) => this.attempt(manager, given, rows));
+      batch = new Together(this.statements.connections.writes, {
+        // A large row takes its time: in a transaction it has all that its request has.
+        make: ([row, ...more]) =>
+          more.length === 0 && isLarge(row)
+            ? Transactions.of(manager.dataSource).run(async (own) => made(await this.all(own, given, [row!])))
+            : this.attempt(manager, given, [row!, ...more]),
+        canRepeat: isUndone,
+      });
       this.batches.set(name, batch);
     }
     return batch;

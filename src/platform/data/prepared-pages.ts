@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Position } from '../api/cursor.js';
 import type { Slice } from '../api/paging.js';
+import { isUnavailable } from '../database/unavailable.js';
 import { compareKeys, sortText } from './keys.js';
 import type { Listing } from './listing.js';
 import { describePage, nameOf, type PageShape } from './page-shape.js';
@@ -9,7 +10,7 @@ import type { Place } from './rows.js';
 import type { Row, Shape } from './shape.js';
 import type { Statements } from './statements.js';
 import { made, Together } from './together.js';
-import { textOf } from './values.js';
+import { bytesOfRows, textOf } from './values.js';
 
 /** A page that a request wants. */
 interface Wanted {
@@ -42,8 +43,12 @@ export class PreparedPages {
     }
     let batch = this.batches.get(shapeName);
     if (!batch) {
-      const read = async (wanted: Wanted[]) => made(await this.readAll(page, wanted));
-      batch = new Together(this.statements.connections.reads, read);
+      batch = new Together(this.statements.connections.reads, {
+        make: async (wanted) => made(await this.readAll(page, wanted)),
+        // Nothing is left behind by what only reads.
+        canRepeat: (error) => !isUnavailable(error),
+        bytesOf: ({ rows }) => bytesOfRows(rows.at(-1), rows.length),
+      });
       this.batches.set(shapeName, batch);
     }
     return batch.add({ name: JSON.stringify([limit, values.map(textOf)]), values, limit });

@@ -82,11 +82,6 @@ export class Shape {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
   }
 
-  /** @throws Error if a trigger or a rule of the table has left out rows of a statement: nothing tells which */
-  requireAll(rows: readonly Row[], answered: readonly Row[]): void {
-    if (answered.length !== rows.length) throw new Error(`${this.table} has not taken every row`);
-  }
-
   /** A row that was read as an instance of its entity. */
   hydrate(row: readonly unknown[]): ObjectLiteral {
     const item = new this.create();

@@ -1,6 +1,7 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import { Batcher } from '../database/batcher.js';
 import { isKeyText } from './keys.js';
+import { bytesOfRows } from './values.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import { selectAmong, selectOne } from './sql.js';
 import type { Statements } from './statements.js';
@@ -18,15 +19,19 @@ export class SharedReads {
     this.key = key!;
     if (more.length > 0 || position < 0 || !isMatched(key!)) return;
     const { manager } = shape.entity.dataSource;
-    this.batcher = new Batcher(async (keys) => {
-      // Of a lone key, PostgreSQL finds the row in a third of the time.
-      const statement =
-        keys.length === 1
-          ? statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false))
-          : statements.once('find among', () => selectAmong(shape, key!));
-      const rows = await statements.run(manager, statement, keys.length === 1 ? keys : [keys]);
-      return new Map(rows.map((row) => [String(row[position]), row]));
-    }, statements.connections.reads);
+    this.batcher = new Batcher(
+      async (keys) => {
+        // Of a lone key, PostgreSQL finds the row in a third of the time.
+        const statement =
+          keys.length === 1
+            ? statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false))
+            : statements.once('find among', () => selectAmong(shape, key!));
+        const rows = await statements.run(manager, statement, keys.length === 1 ? keys : [keys]);
+        return new Map(rows.map((row) => [String(row[position]), row]));
+      },
+      statements.connections.reads,
+      (found) => bytesOfRows(found.values().next().value, found.size),
+    );
   }
 
   /** The row, null for none; undefined where this is not looked up by a key that can be shared. */

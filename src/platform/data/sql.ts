@@ -26,7 +26,16 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
  */
 export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string {
   const { lists, items } = listsOf(given);
-  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n RETURNING ${names(shape.selected)}`;
+  const stored = `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n RETURNING ${names(shape.selected)}`;
+  return `WITH stored AS (${stored}) SELECT * FROM stored WHERE ${allOf(given, 'SELECT FROM stored')}`;
+}
+
+/**
+ * A condition that is true if as many rows were made as asked for, and else a division by zero (SQLSTATE 22012), so that PostgreSQL
+ * undoes the statement: a trigger or a rule has left out some, and nothing tells which.
+ */
+function allOf([first]: readonly ShapeColumn[], rows: string): string {
+  return `(SELECT 1 / (count(*) = cardinality(${unseenList(1, first!)}))::integer FROM (${rows}) AS made) = 1`;
 }
 
 /**
@@ -48,7 +57,8 @@ export function insertPossible(
   const looked = `SELECT *, CASE ${cases.join(' ')} END AS which FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n)`;
   const stored = `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM looked WHERE which IS NULL ORDER BY n RETURNING ${names(shape.selected)}`;
   const left = `SELECT n, which${', NULL'.repeat(shape.selected.length)} FROM looked WHERE which IS NOT NULL`;
-  return `WITH looked AS MATERIALIZED (${looked}), stored AS (${stored}) SELECT NULL::bigint, NULL::integer, * FROM stored UNION ALL ${left}`;
+  const all = allOf(given, 'SELECT FROM stored UNION ALL SELECT FROM looked WHERE which IS NOT NULL');
+  return `WITH looked AS MATERIALIZED (${looked}), stored AS (${stored}) SELECT NULL::bigint, NULL::integer, * FROM stored WHERE ${all} UNION ALL ${left}`;
 }
 
 /** Sets columns of the rows with the values of others, each a single one or, if it is in `among`, one of a list. */

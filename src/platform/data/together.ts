@@ -1,5 +1,7 @@
+import { DatabaseError } from 'pg';
 import { Batcher, type BatchCounts } from '../database/batcher.js';
 import { codeOf, isUnavailable } from '../database/unavailable.js';
+import { bytesOf } from './values.js';
 
 /**
  * SQLSTATE classes of a statement that PostgreSQL has refused for its contents, or for a lock. It has written nothing.
@@ -10,6 +12,8 @@ const REFUSED = /^(?:22|23|40|55)/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** How many calls of a batch that was refused are made at once: the other connections are for others. */
 const AT_ONCE = 2;
+/** Bytes from which on an item is large. */
+const LARGE = 128 * 1024;
 
 /** What has become of one call of a batch. */
 export type Outcome<Result> = PromiseSettledResult<Result>;
@@ -21,48 +25,67 @@ interface Call<Item, Result> {
   alone?: PromiseWithResolvers<Result>;
 }
 
+/** How calls are made. */
+interface Making<Item, Result> {
+  /** Makes all calls or none, or says of each what has become of it; in the same order. */
+  make: (items: Item[]) => Promise<Outcome<Result>[]>;
+  /** Whether a failure of `make` has certainly left nothing behind, so that its calls may be made again, alone. */
+  canRepeat: (error: unknown) => boolean;
+  /** Makes one that waits for no lock of others for long, where `make` would. */
+  tryAlone?: (item: Item) => Promise<Result>;
+  /** The bytes of an outcome, of which a batch must not hold too many; none when left out. */
+  bytesOf?: (result: Result) => number;
+}
+
 /**
  * Calls that come at the same time, made together: reads by one statement, writes by one commit, and each acknowledged
- * only after that: what a statement and a commit cost, whatever is in them, is shared by all. If the batch fails, for
- * anything but the database being away, each call is made alone, and gets its own answer.
+ * only after that: what a statement and a commit cost, whatever is in them, is shared by all. If the batch fails and has
+ * certainly left nothing behind, each call is made alone, and gets its own answer; else all have failed.
  */
 export class Together<Item, Result> {
-  private readonly batcher: Batcher<Call<Item, Result>, void>;
+  private readonly batcher: Batcher<Call<Item, Result>, number>;
 
-  /**
-   * @param make makes all calls or none, or says of each what has become of it; in the same order
-   * @param tryAlone makes one that waits for no lock of others for long, where `make` would
-   */
   constructor(
     counts: BatchCounts,
-    private readonly make: (items: Item[]) => Promise<Outcome<Result>[]>,
-    private readonly tryAlone?: (item: Item) => Promise<Result>,
+    private readonly making: Making<Item, Result>,
   ) {
-    this.batcher = new Batcher((calls) => this.makeAll(calls), counts);
+    this.batcher = new Batcher(
+      (calls) => this.makeAll(calls),
+      counts,
+      (bytes) => bytes,
+    );
   }
 
   async add(item: Item): Promise<Result> {
+    if (isLarge(item)) return valueOf((await this.making.make([item]))[0]!);
     const call: Call<Item, Result> = { item };
-    await this.batcher.add(call);
+    await this.batcher.add(call, bytesOf(item));
     if (call.alone) return call.alone.promise;
     return valueOf(call.outcome!);
   }
 
-  private async makeAll(calls: Call<Item, Result>[]): Promise<void> {
+  private async makeAll(calls: Call<Item, Result>[]): Promise<number> {
+    const { make, canRepeat, bytesOf: sizeOf } = this.making;
     try {
-      const outcomes = await this.make(calls.map(({ item }) => item));
-      calls.forEach((call, i) => (call.outcome = outcomes[i]!));
+      const outcomes = await make(calls.map(({ item }) => item));
+      let bytes = 0;
+      calls.forEach((call, i) => {
+        const outcome = (call.outcome = outcomes[i]!);
+        if (sizeOf && outcome.status === 'fulfilled') bytes += sizeOf(outcome.value);
+      });
+      return bytes;
     } catch (error) {
-      if (calls.length === 1 || (isUnavailable(error) && !isRefused(error))) throw error;
+      if (calls.length === 1 || !canRepeat(error)) throw error;
       for (const call of calls) call.alone = Promise.withResolvers();
       void this.makeEachAlone(calls);
+      return 0;
     }
   }
 
   /** Each is answered as soon as it is made. Those that wait for others wait behind all that do not. */
   private async makeEachAlone(calls: Call<Item, Result>[]): Promise<void> {
     const held: Call<Item, Result>[] = [];
-    const { tryAlone } = this;
+    const { make, tryAlone } = this.making;
     if (tryAlone)
       await each(calls, ({ item, alone }) =>
         tryAlone(item).then(alone!.resolve, (error: unknown) => {
@@ -71,7 +94,7 @@ export class Together<Item, Result> {
         }),
       );
     await each(tryAlone ? held : calls, ({ item, alone }) =>
-      this.make([item])
+      make([item])
         .then(([outcome]) => alone!.resolve(valueOf(outcome!)))
         .catch(alone!.reject),
     );
@@ -91,12 +114,21 @@ function valueOf<Result>(outcome: Outcome<Result>): Result {
   return outcome.value;
 }
 
+/** Whether something is made alone, on a connection of its caller's: in company it would hold up the others. */
+export function isLarge(item: unknown): boolean {
+  return bytesOf(item) > LARGE;
+}
+
 /** The outcomes of calls that were all made. */
 export function made<Result>(results: readonly Result[]): Outcome<Result>[] {
   return results.map((value) => ({ status: 'fulfilled', value }));
 }
 
-/** Whether PostgreSQL has refused a statement for what it holds. */
-function isRefused(error: unknown): boolean {
-  return REFUSED.test(codeOf(error) ?? '');
+/**
+ * Whether PostgreSQL has answered that it refuses what it was asked for, and so has undone it. A statement that was cut off
+ * may have been done.
+ */
+export function isUndone(error: unknown): boolean {
+  const { driverError = error } = error as { driverError?: unknown };
+  return driverError instanceof DatabaseError && (!isUnavailable(error) || REFUSED.test(codeOf(error) ?? ''));
 }

@@ -24,3 +24,18 @@ export function requireValues(where: ObjectLiteral): void {
 export function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
 }
+
+/** About how many bytes a value has: those of its texts and buffers, to some depth. */
+export function bytesOf(value: unknown, depth = 4): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null || depth === 0) return 8;
+  if (ArrayBuffer.isView(value)) return value.byteLength;
+  let bytes = 8;
+  for (const one of Object.values(value)) bytes += bytesOf(one, depth - 1);
+  return bytes;
+}
+
+/** About how many bytes some rows have that are like one of them. */
+export function bytesOfRows(one: unknown, count: number): number {
+  return count * bytesOf(one);
+}

@@ -3,14 +3,15 @@ import { type SharedSpan, tracing } from '../telemetry/tracing/tracing.js';
 
 /** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;
-/** A statement with more than this many would run long, and lock what it touches as long. */
-const MAX_BATCH = 100;
+/** A statement with more than this many items, or bytes of them, would run long, and lock what it touches as long. */
+const MAX = { items: 100, bytes: 1_048_576 };
 
 /** Runs a function in the context that this module was loaded in: that of no request. */
 const outside = AsyncLocalStorage.snapshot();
 
 interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
   items: Item[];
+  bytes: number;
   span?: SharedSpan;
 }
 
@@ -31,24 +32,30 @@ export class Batcher<Item, Answer> {
   private underWay = 0;
   /** Whether the last batch was for more than one. */
   private isCrowded = false;
+  /** How many items may be answered together: by the size of the last answers, no more than `MAX.bytes` of them. */
+  private most = MAX.items;
   private timer?: NodeJS.Timeout;
 
   /**
    * @param send answers all items at once
    * @param counts counts the items and the batches
+   * @param sizeOf the bytes of what all items are answered; no bound when left out
    */
   constructor(
     private readonly send: (items: Item[]) => Promise<Answer>,
     private readonly counts: BatchCounts = { asked: 0, sent: 0 },
+    private readonly sizeOf?: (answer: Answer) => number,
   ) {}
 
-  /** Resolves to the answer to `item`, from the statement that includes it. */
-  add(item: Item): Promise<Answer> {
+  /** Resolves to the answer to `item`, from the statement that includes it. @param bytes how large the item is */
+  add(item: Item, bytes = 0): Promise<Answer> {
+    if (this.waiting && this.waiting.bytes + bytes > MAX.bytes) this.flush();
     const batch = this.waiting ?? this.open();
     batch.items.push(item);
+    batch.bytes += bytes;
     batch.span?.join();
     this.counts.asked++;
-    if (batch.items.length === MAX_BATCH) this.flush();
+    if (batch.items.length >= this.most) this.flush();
     return batch.promise;
   }
 
@@ -59,7 +66,7 @@ export class Batcher<Item, Answer> {
     else if (this.isCrowded) setImmediate(this.flush);
     else queueMicrotask(this.flush);
     const span = tracing.active?.share();
-    return (this.waiting = { items: [], span, ...Promise.withResolvers<Answer>() });
+    return (this.waiting = { items: [], bytes: 0, span, ...Promise.withResolvers<Answer>() });
   }
 
   private readonly flush = (): void => {
@@ -74,8 +81,14 @@ export class Batcher<Item, Answer> {
     const send = () => this.send(items);
     // It belongs to none of those whom it answers.
     const sent = outside(() => (span ? span.run(send) : send()));
+    if (this.sizeOf) sent.then((answer) => this.learn(items.length, this.sizeOf!(answer))).catch(() => {});
     sent.then(batch.resolve, batch.reject).finally(this.next);
   };
+
+  private learn(items: number, bytes: number): void {
+    const most = Math.floor((MAX.bytes * items) / bytes);
+    this.most = Math.max(1, Math.min(MAX.items, most));
+  }
 
   private readonly next = (): void => {
     this.underWay--;

@@ -22,13 +22,14 @@ interface Internals {
 export class DeadlineClient extends HostClient {
   /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   override readonly query = ((...args: [string]) => {
-    this.gather();
-    const answer = super.query(...args);
-    this.tellSent?.();
-    this.tellSent = undefined;
-    return answer;
+    const { beginning } = this;
+    if (!beginning || (beginning.length === 0 && isLook(args[0]))) return this.send(args);
+    const sent = new Promise((resolve) => beginning.push(() => resolve(this.send(args))));
+    return isQuery(args[0]) ? args[0] : sent;
   }) as HostClient['query'];
   private tellSent?: () => void;
+  /** What waits for the transaction to have begun, while the server has not said so. */
+  private beginning?: (() => void)[];
   private isGathering = false;
   /** Whether the time of silence is measured. A socket tells once that nothing happens, and then never again. */
   private isMeasured = false;
@@ -42,9 +43,38 @@ export class DeadlineClient extends HostClient {
     (this as unknown as Internals).pipeline = true;
   }
 
+  /**
+   * Begins a transaction, without a round trip of its own: the look-ups that are asked for first go out with it. Whatever may
+   * change something waits until the server has begun: where that fails, the connection is closed, and nothing is done
+   * outside of a transaction.
+   */
+  begin(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const began = (error: Error | null) => {
+        // Called before anything that waits could be sent.
+        if (error) this.terminate(`a transaction could not begin: ${error.message}`);
+        const waiting = this.beginning ?? [];
+        this.beginning = undefined;
+        for (const send of waiting) send();
+        if (error) reject(error);
+        else resolve();
+      };
+      this.query('START TRANSACTION', began);
+      this.beginning = [];
+    });
+  }
+
   /** Resolves when the next statement has been sent, or waits with others to be. */
   sent(): Promise<void> {
     return new Promise((resolve) => (this.tellSent = resolve));
+  }
+
+  private send(args: [string]): unknown {
+    this.gather();
+    const answer = super.query(...args);
+    this.tellSent?.();
+    this.tellSent = undefined;
+    return answer;
   }
 
   private readonly fellSilent = (): void => {
@@ -64,4 +94,15 @@ export class DeadlineClient extends HostClient {
       stream.uncork();
     });
   }
+}
+
+/** Whether a statement changes nothing: one of the prepared ones that read or lock. */
+function isLook(statement: unknown): boolean {
+  const { name, text } = statement as { name?: string; text?: string };
+  return Boolean(name) && text!.startsWith('SELECT ');
+}
+
+/** Whether a statement is an object that `pg` hands back, instead of promising an answer. */
+function isQuery(statement: unknown): boolean {
+  return typeof (statement as { submit?: unknown }).submit === 'function';
 }

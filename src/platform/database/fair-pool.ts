@@ -1,34 +1,53 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Logger } from '@nestjs/common';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { type Asker, asker } from './asker.js';
+import { HostClient } from './hosts/host-client.js';
+import { TIMEOUTS } from './timeouts.js';
 
 type Callback = (error?: Error, connection?: PoolClient, release?: (reason?: unknown) => void) => void;
-/** A client, as `networkOf` says; undefined for what is done for several at once, or for nobody. */
+/** A client; undefined for whoever asks for no other connection before giving this one back. */
 type Holder = string | undefined;
 
-/** Of fewer connections than these, none is kept back. */
+/** A connection that is lent. */
+interface Loan {
+  holder: Holder;
+  /** Closes the connection when the answer of the request is due. */
+  timer?: NodeJS.Timeout;
+}
+
+/** Of fewer connections than these, a client may have all but one. */
 const FEW = 4;
 
-/** The client whose request the current call works on. */
-export const clientOfRequest = new AsyncLocalStorage<Holder>();
+const beside = new ThrottledWarning(
+  new Logger('Database'),
+  'A statement inside of a transaction took a connection of its own, so it is no part of the transaction: ask `transactions.manager`, or a FastRepository',
+);
 
 /**
- * A pool that no client can use up: those who wait get connections in turns. Of `FEW` or more, a client never has the last
- * two, and one is kept for what is done for several at once, as most reads and creates are.
+ * A pool that no client can use up, and in which whoever waits is served in turns by client. The last connection is kept for
+ * those who ask for no other before they give it back, as most reads and creates do, and as a statement does that is
+ * beside an open transaction: transactions that wait for one another's connections would wait for ever. Of `FEW` or
+ * more, a client never has the last two.
  */
 export class FairPool extends Pool {
   /** Those who wait, by client; the clients in the order of their turns. */
   private readonly lines = new Map<Holder, Set<() => void>>();
   /** How many connections each has, or is about to get. */
   private readonly held = new Map<Holder, number>();
-  private readonly holders = new WeakMap<PoolClient, Holder>();
+  private readonly loans = new WeakMap<PoolClient, Loan>();
   /** The sum of what is held. */
   private lent = 0;
 
   constructor(config?: PoolConfig) {
     super(config);
     this.on('release', (_error, connection) => {
-      if (this.holders.has(connection)) this.giveBack(this.holders.get(connection));
-      this.holders.delete(connection);
+      const loan = this.loans.get(connection);
+      if (!loan) return;
+      clearTimeout(loan.timer);
+      this.loans.delete(connection);
+      this.giveBack(loan.holder);
     });
   }
 
@@ -44,17 +63,24 @@ export class FairPool extends Pool {
       return new Promise((resolve, reject) =>
         this.connect((error, connection) => (error ? reject(error) : resolve(connection!))),
       );
-    const holder = clientOfRequest.getStore();
-    if (this.lines.has(holder) || !this.mayHold(holder)) this.queue(holder, callback);
-    else this.take(holder, callback);
+    const whose = asker.getStore();
+    const isBeside = whose?.part === 'within';
+    if (isBeside) beside.add(callSite());
+    if (isBeside && this.options.max === 1)
+      return callback(
+        new Error('A transaction has the only connection, and a statement beside it asks for another'),
+      );
+    const holder = isBeside ? undefined : whose?.client;
+    if (this.lines.has(holder) || !this.mayHold(holder)) this.queue(holder, whose, callback);
+    else this.take(holder, whose, callback);
   }
 
   private mayHold(holder: Holder): boolean {
     const { max } = this.options;
     if (this.lent >= max) return false;
-    if (holder === undefined || max < FEW) return true;
+    if (holder === undefined || max === 1) return true;
     const ofClients = this.lent - (this.held.get(undefined) ?? 0);
-    return ofClients < max - 1 && (this.held.get(holder) ?? 0) < max - 2;
+    return ofClients < max - 1 && (max < FEW || (this.held.get(holder) ?? 0) < max - 2);
   }
 
   private hold(holder: Holder, more: 1 | -1): void {
@@ -73,10 +99,10 @@ export class FairPool extends Pool {
     });
   }
 
-  private take(holder: Holder, callback: Callback): void {
+  private take(holder: Holder, whose: Asker | undefined, callback: Callback): void {
     this.hold(holder, 1);
     const got: Callback = (error, connection, release) => {
-      if (connection) this.holders.set(connection, holder);
+      if (connection) this.loans.set(connection, { holder, timer: takeAway(connection, whose) });
       else this.giveBack(holder);
       callback(error, connection, release);
     };
@@ -88,8 +114,8 @@ export class FairPool extends Pool {
     }
   }
 
-  /** Waits for a turn, and then for a new connection, together no longer than the pool makes others wait for one. */
-  private queue(holder: Holder, callback: Callback): void {
+  /** Waits for a turn, and then for a new connection, together as long as `patienceOf` says. */
+  private queue(holder: Holder, whose: Asker | undefined, callback: Callback): void {
     const line = this.lines.get(holder) ?? new Set();
     let isOver = false;
     const answer: Callback = (error, connection, release) => {
@@ -97,12 +123,12 @@ export class FairPool extends Pool {
       if (!isOver) callback(error, connection, release);
       else if (connection) release!();
     };
-    const take = AsyncLocalStorage.bind(() => this.take(holder, answer));
+    const take = AsyncLocalStorage.bind(() => this.take(holder, whose, answer));
     const timer = setTimeout(() => {
       isOver = true;
       if (line.delete(take) && line.size === 0) this.lines.delete(holder);
       callback(new Error('timeout exceeded when trying to connect'));
-    }, this.options.connectionTimeoutMillis);
+    }, patienceOf(whose));
     this.lines.set(holder, line.add(take));
   }
 
@@ -119,6 +145,33 @@ export class FairPool extends Pool {
       take!();
     }
   }
+}
+
+/**
+ * How long somebody waits for a turn, in whole milliseconds: as long as there is time for what the connection is for. The
+ * line moves while the database works, so that those who want one row are served one after the other. A transaction is
+ * undone with its connection; a lone statement may go on in the server for as long as it is allowed to.
+ */
+function patienceOf(whose: Asker | undefined): number {
+  if (!whose || whose.left === Infinity) return TIMEOUTS.connect;
+  const needed = whose.part === 'transaction' ? TIMEOUTS.transaction : TIMEOUTS.statement;
+  return Math.max(0, Math.floor(whose.left - needed - TIMEOUTS.taken));
+}
+
+/** Closes a connection that a request still has when the answer is due: what is not committed by then is undone. */
+function takeAway(connection: PoolClient, whose: Asker | undefined): NodeJS.Timeout | undefined {
+  if (!whose || whose.left === Infinity || !(connection instanceof HostClient)) return undefined;
+  const close = () => connection.terminate('the request has taken too long');
+  return setTimeout(close, Math.max(0, Math.floor(whose.left - TIMEOUTS.taken)));
+}
+
+/** The place in the code of a feature that the current call comes from. */
+function callSite(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 50;
+  const lines = new Error('asked').stack!.split('\n').slice(1);
+  Error.stackTraceLimit = stackTraceLimit;
+  return lines.find((line) => !/node:|node_modules|platform\/database/.test(line))?.trim() ?? 'unknown';
 }
 
 /** `pg` with such pools, as the `driver` of TypeORM. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Connections } from './connections.js';
-import { clientOfRequest } from './fair-pool.js';
+import { asker } from './asker.js';
 import { loadMigrations } from './migrations.js';
 
 /** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
@@ -39,7 +39,7 @@ export class SchemaCheck {
     if (this.problem && performance.now() < this.keptUntil) return this.problem;
     // Until it has an answer, the present question is that of all.
     this.keptUntil = Infinity;
-    this.problem = Promise.race([clientOfRequest.run(undefined, () => this.ask()), giveUp()]);
+    this.problem = Promise.race([asker.run(undefined, () => this.ask()), giveUp()]);
     const keep = () => void (this.keptUntil = performance.now() + KEPT_MS);
     this.problem.then(keep, keep);
     return this.problem;

@@ -15,13 +15,15 @@ export const TIMEOUTS = {
   lock: 590,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
   silence: 1_300,
-  /**
-   * A transaction of a request that is not done by then is undone, however many statements it is made of. With the wait for
-   * a connection before it, or a silence at its end, that is still before its client is told to try again.
-   */
-  transaction: 1_500,
-  /** A complete request is answered after this, if need be by a 503 while its work goes on to its own end. */
+  /** A transaction is not begun for a request that has less time left: it would hardly end. */
+  transaction: 300,
+  /** A complete request is answered after this, if need be by a 503. */
   request: 2_900,
+  /**
+   * So long before that, the connections that a request still has are closed: what it has not committed is undone before its
+   * client is told to try again.
+   */
+  taken: 100,
   /** After this, a read that a replica has not answered goes to the primary. */
   replica: 120,
   /** A replica that needs longer to catch up is lagging; a healthy one needs about 1 ms. */

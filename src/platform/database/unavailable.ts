@@ -17,7 +17,9 @@ const NOT_NOW = [
   '2200H', // a sequence has reached its end
 ];
 
-const NETWORK = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/;
+/** Codes of Node for a way to the server that is cut off, or that TLS finds wrong. */
+const NETWORK =
+  /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|NONET|AI_|PROTO|ADDRNOTAVAIL|SHUTDOWN)|ERR_(?:SSL|TLS|SOCKET|STREAM)_|(?:DEPTH_ZERO_)?SELF_SIGNED|CERT_|UNABLE_TO_)/;
 
 // Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early if its connection breaks
 // between two statements of a transaction.

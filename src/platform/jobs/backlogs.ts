@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { clientOfRequest } from '../database/fair-pool.js';
+import { asker } from '../database/asker.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { JobQueues } from './job-queues.js';
 
@@ -59,7 +59,7 @@ export class Backlogs {
   private all(): Promise<Backlog[]> {
     if (!this.read) {
       const names = this.queues.all.map(({ name }) => name);
-      this.read = clientOfRequest.run(undefined, () => this.database.query<Backlog[]>(BACKLOG, [names]));
+      this.read = asker.run(undefined, () => this.database.query<Backlog[]>(BACKLOG, [names]));
       const forget = () => void setTimeout(() => (this.read = undefined), KEPT_MS).unref();
       this.read.then(forget, forget);
     }

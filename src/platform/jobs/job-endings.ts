@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { settled } from '../data/settled.js';
-import { Transactions } from '../data/transactions.js';
+import { settled, Transactions } from '../data/transactions.js';
 import { FAILED_FOR_SECONDS } from './boss.js';
 import type { Ending } from './job.js';
 import { JobQueues } from './job-queues.js';

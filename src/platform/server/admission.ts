@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
 import { clientNetwork } from '../api/client-network.js';
-import { clientOfRequest } from '../database/fair-pool.js';
+import { asker } from '../database/asker.js';
 import { PROBES } from '../telemetry/probes.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
@@ -44,7 +44,7 @@ export class Admission implements ConnectionHandler {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
     if (PROBES.test(request.url ?? '') || exchange.work())
-      return clientOfRequest.run(exchange.client, () => this.app(request, response));
+      return asker.run(exchange, () => this.app(request, response));
     exchange.isRefused = true;
     this.tell(shed(response));
   }

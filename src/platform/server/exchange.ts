@@ -1,15 +1,13 @@
 import { ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { ApiError } from '../api/api-error.js';
+import type { Asker } from '../database/asker.js';
 import { TIMEOUTS } from '../database/timeouts.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { writeError } from './error-response.js';
 import type { Client, Overload } from './overload.js';
 import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
-
-/** Milliseconds without which nothing is begun: it would hardly end before its client is told to try again. */
-const ENOUGH_MS = 100;
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
@@ -19,7 +17,7 @@ const late = new ThrottledWarning(
 );
 
 /** A request and its answer. It counts as work until the answer has been written, however long its client reads. */
-export class Exchange {
+export class Exchange implements Asker {
   /** When the request arrived, in milliseconds of `performance.now`. */
   readonly from = performance.now();
   /** Whether it is not for Express. */
@@ -60,9 +58,14 @@ export class Exchange {
     if (this.counted) this.since = performance.now();
     this.counted ??= this.overload.enter(this.client);
     const left = TIMEOUTS.request - this.spentNow();
-    this.isWork = left > ENOUGH_MS && this.overload.admit(this.counted);
+    this.isWork = left > TIMEOUTS.taken && this.overload.admit(this.counted);
     if (this.isWork) this.deadline = setTimeout(() => this.expire(), left);
     return this.isWork;
+  }
+
+  /** Milliseconds until the answer is due. The time in which the client sends the body does not count. */
+  get left(): number {
+    return TIMEOUTS.request - (this.isWork || !this.counted ? this.spentNow() : this.spent);
   }
 
   /** There is nothing to do: all is done, or the client has to send something first. */

@@ -4,9 +4,8 @@ import { Batcher } from '../../database/batcher.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { AccountClosing } from '../closing/account-closing.js';
-import { settled } from '../../data/settled.js';
 import { Sweeps } from '../../data/sweeps.js';
-import { Transactions } from '../../data/transactions.js';
+import { settled, Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
 

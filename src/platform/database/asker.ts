@@ -1,0 +1,33 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Who asks for a connection to the database. */
+export interface Asker {
+  /** Where the request comes from, as `networkOf` says; empty for work of nobody's, such as a job. */
+  readonly client: string;
+  /** Milliseconds until the answer is due; infinite where nobody waits for one. */
+  readonly left: number;
+  /**
+   * What the asker has, and does: a transaction holds one connection while its statements may ask for another
+   * (`transaction`), and whoever is within an open one has a connection already (`within`).
+   */
+  readonly part?: 'transaction' | 'within';
+}
+
+/**
+ * Whose work the current call is. Undefined for what is done for several at once, which asks for one connection and gives it
+ * back before it asks for another.
+ */
+export const asker = new AsyncLocalStorage<Asker | undefined>();
+
+/** Runs `work` for the same asker, in the part of a transaction. */
+export function asPartOf<T>(part: NonNullable<Asker['part']>, work: () => T): T {
+  const outer = asker.getStore();
+  const inner: Asker = {
+    client: outer?.client ?? '',
+    get left() {
+      return outer?.left ?? Infinity;
+    },
+    part,
+  };
+  return asker.run(inner, work);
+}
