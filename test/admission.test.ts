@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Holdings } from '../src/platform/server/holdings.js';
 import { Overload } from '../src/platform/server/overload.js';
@@ -238,6 +239,74 @@ describe('One connection', () => {
     expect(statusesIn(text)).toEqual([201, 201, 400]);
     expect(text).toMatch(/"status":400\}$/);
   });
+});
+
+describe('A listener that throws', () => {
+  const POST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+  const TUNNEL = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n';
+  const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+  const METRICS = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
+  /** A listener, and what makes the service call it. */
+  const FAULTS = [
+    ['server connection', LIVE],
+    ['server request', LIVE],
+    ['server checkContinue', `${POST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`],
+    ['server checkExpectation', `${POST}Expect: other\r\nContent-Length: 2\r\n\r\n`],
+    ['server clientError', 'bad\r\n\r\n'],
+    ['server connect', TUNNEL],
+    ['server upgrade', LIVE.replace('Host', 'Connection: Upgrade\r\nUpgrade: websocket\r\nHost')],
+    ['request data', `${POST}Authorization: Bearer KEY\r\nContent-Length: 2\r\n\r\n{}`],
+    ['request end', `${POST}Authorization: Bearer KEY\r\nContent-Length: 2\r\n\r\n{}`],
+    ['request close', LIVE],
+    ['response finish', LIVE],
+    ['response close', LIVE],
+    ['socket data', TUNNEL + TUNNEL],
+    ['socket end', LIVE],
+    ['socket close', LIVE],
+    ['metrics connection', METRICS],
+    ['metrics request', METRICS],
+    ['metrics checkExpectation', METRICS.replace('Host', 'Expect: other\r\nHost')],
+    ['metrics clientError', 'bad\r\n\r\n'],
+    ['metrics connect', TUNNEL],
+  ] as const;
+
+  test.each(FAULTS.map(([listener, bytes], i) => [listener, bytes, i] as const))(
+    'at %s costs its client the connection, and nobody else anything',
+    async (listener, bytes, i) => {
+      const metricsUrl = /Metrics +(\S+)/.exec(careless.output())![1]!;
+      const failed = async () =>
+        valueOf(await readMetrics({ url: metricsUrl }), 'http_server_failed_connections_total');
+      const before = await failed();
+      const { hostname, port } = new URL(listener.startsWith('metrics') ? metricsUrl : careless.url);
+      const client = connect({ host: hostname, port: Number(port), localAddress: `127.0.1.${i + 1}` });
+      sockets.push(client.on('error', () => {}).resume());
+      client.write(bytes.replace('KEY', key));
+      if (/(?:end|socket close)$/.test(listener)) client.end();
+      await eventually(async () => (await failed()) > before);
+      await eventually(() => client.destroyed);
+      expect((await call(careless, 'GET', '/v1/pets', { key })).status).toBe(200);
+    },
+  );
+
+  test('is told to the operator without what the client sent', async () => {
+    await eventually(() => careless.output().includes('A connection was cut off'));
+    expect(careless.output()).toContain('with-throwing-listeners.js');
+    expect(careless.output()).not.toMatch(/What the client sent|at secret/);
+  });
+
+  let careless: Service;
+  beforeAll(async () => {
+    const main = fileURLToPath(new URL('support/with-throwing-listeners.js', import.meta.url));
+    careless = await startService(
+      {
+        DATABASE_URL: service.databaseUrl,
+        METRICS_PORT: '0',
+        FAULTS: FAULTS.map(([listener]) => listener).join(),
+      },
+      main,
+    );
+  });
+  afterAll(() => careless.stop());
 });
 
 describe('Overload', () => {

@@ -402,6 +402,17 @@ describe('A key with networks', () => {
     expect(answer.body.message).toContain(`may not be used from ${ip}`);
   });
 
+  test.each([
+    ['fe80::1', 'fe80::1%br-1f', 200],
+    ['fe80::/10', 'fe80::2%eth0.100', 200],
+    ['fe80::1', 'fe80::2%br-1f', 403],
+    ['::/0', '::ffff:192.0.2.1%a-b', 403],
+    ['0.0.0.0/0', '::ffff:192.0.2.1%a-b', 200],
+  ])('counts no zone: for one of %s, %s is answered with %i', async (network, ip, status) => {
+    const { body } = await create({ name: 'Link', networks: [network] });
+    expect((await useFrom(ip, body.key)).status).toBe(status);
+  });
+
   test('goes by the connection without TRUST_PROXY, whatever headers say', async () => {
     const { body: there } = await create({ name: 'There', networks: NETWORKS });
     const { body: here } = await create({ name: 'Here', networks: ['127.0.0.0/8', '::1'] });

@@ -1,7 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { networkOf } from '../src/platform/api/client-network.js';
 import { type Answer, call, createKey, type Credentials, expectError } from './support/client.js';
 import { type Service, startService } from './support/service.js';
 
@@ -126,6 +129,53 @@ describe('Sign-ups and log-ins', () => {
     const failures = statuses(await burst(wrong(account))).filter((status) => status !== 503);
     expect(failures.filter((status) => status === 401).length).toBeLessThanOrEqual(3);
     expect(new Set(failures)).toEqual(new Set([401, 429]));
+  });
+
+  test.each(['%a-b', '%br-1f', '%eth0.100', '%1'])(
+    'count a link-local address for itself, whatever its zone %s',
+    async (zone) => {
+      const [one, other] = [randomBytes(2).toString('hex'), randomBytes(2).toString('hex')];
+      const answers = await times(3, () => signUp(service, `fe80::${one}${zone}`));
+      expect(statuses(answers)).toEqual([201, 201, 201]);
+      expectLimited(await signUp(service, `fe80:0::${one}`), '"auth";q=3;w=60');
+      expectLimited(await signUp(service, `fe80::${one}%other`), '"auth";q=3;w=60');
+      expect((await signUp(service, `fe80::${other}${zone}`)).status).toBe(201);
+    },
+  );
+
+  test('are counted by whatever text a proxy has for an address', async () => {
+    const part = fc.constantFrom(
+      'fe80::',
+      '::',
+      '::ffff:',
+      '1',
+      '%',
+      '%a-b',
+      '.',
+      ':',
+      '[',
+      ']',
+      '/',
+      '1.2.3.4',
+    );
+    const parts = fc.array(fc.oneof(part, fc.string({ maxLength: 3 })), { maxLength: 8 });
+    const address = fc.oneof(fc.ipV6(), fc.ipV4(), fc.ipV4Extended());
+    const text = fc.oneof(
+      parts.map((all) => all.join('')),
+      fc.tuple(address, fc.string()).map(([ip, zone]) => `${ip}%${zone}`),
+      address.map((ip) => `[${ip}]:80`),
+    );
+    const ask = (ip: string) => fetch(`${service.url}/health/live`, from(ip));
+    // What no header can hold is not sent.
+    const isSent = (value: string) => /^[\t\x20-\x7e]*$/.test(value);
+    await fc.assert(
+      fc.asyncProperty(text, async (value) => {
+        expect(typeof networkOf(value)).toMatch(/string|undefined/);
+        if (isIP(value)) expect(networkOf(value)).toBe(networkOf(value.replace(/%.*/, '')));
+        if (isSent(value)) expect((await ask(value)).status).toBe(200);
+      }),
+      { numRuns: 1_000 },
+    );
   });
 
   test('ignore X-Forwarded-For without TRUST_PROXY', async () => {

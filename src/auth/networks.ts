@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../platform/api/api-error.js';
+import { type Address, parseAddress } from '../platform/api/client-network.js';
 import type { FieldOptions } from '../platform/api/field.js';
 import { PatternField } from '../platform/api/fields.js';
 import { ListField } from '../platform/api/nested-fields.js';
@@ -19,7 +20,7 @@ const NETWORK = PatternField({
 });
 
 /** An address, and how many of its bits count. */
-export type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
+export type Network = [address: Address, bits: number];
 
 /** A list of addresses and networks, kept as sent. What stands behind the prefix of a network counts for nothing. */
 export function NetworksField(options: FieldOptions) {
@@ -37,11 +38,12 @@ export function networksOf(stored: readonly string[] | null): Network[] | undefi
 
 /** @throws ApiError `permission_denied` for an address that is in none of the networks of a key */
 export function requireNetwork(networks: readonly Network[], address: string): void {
-  if (ipaddr.isValid(address) && isIn(networks, ipaddr.process(address))) return;
+  const parsed = parseAddress(address);
+  if (parsed && isIn(networks, parsed)) return;
   throw new ApiError('permission_denied', `The API key may not be used from ${address || 'this address'}.`);
 }
 
-function isIn(networks: readonly Network[], address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+function isIn(networks: readonly Network[], address: Address): boolean {
   return networks.some(([one, bits]) => one.kind() === address.kind() && address.match(one, bits));
 }
 

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { Request } from 'express';
+import { parseAddress } from './client-network.js';
 
 /** The last one, which nearly every request has again, and what it was made of: parsing it takes longer than the rest. */
 let usual = { address: '', origin: '' };
@@ -18,9 +19,8 @@ export function originOf(request: Request): string {
 }
 
 /** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
-function listenerOf({ localAddress = '', localPort = 80 }: Request['socket']): string {
-  if (!ipaddr.isValid(localAddress)) return `localhost:${localPort}`;
-  const address = ipaddr.process(localAddress);
-  if (!(address instanceof ipaddr.IPv6)) return `${address.toString()}:${localPort}`;
-  return `[${address.toNormalizedString().replace(/%.*/, '')}]:${localPort}`;
+function listenerOf({ localAddress, localPort = 80 }: Request['socket']): string {
+  const address = parseAddress(localAddress);
+  if (!(address instanceof ipaddr.IPv6)) return `${address?.toString() ?? 'localhost'}:${localPort}`;
+  return `[${address.toNormalizedString()}]:${localPort}`;
 }

@@ -7,6 +7,7 @@ import { PROBES } from '../telemetry/probes.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
 import { Exchange, restAtEnd } from './exchange.js';
+import { guardEvents } from './guarded-events.js';
 import { Overload } from './overload.js';
 import { refuse, refuseExpectation, refuseTunnel, shed, stamp, TOO_MANY_PENDING } from './refusals.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
@@ -27,6 +28,7 @@ export class Admission implements ConnectionHandler {
   /** Takes everything that a server, which is not listening yet, gets. */
   serve(server: Server): void {
     const isProxied = () => Boolean(this.app.get('trust proxy'));
+    guardEvents(server);
     server.on('connection', (socket) => this.connections.add(socket, isProxied()));
     server.on('request', (request, response) => this.take(request, response));
     // With a listener Node does not send `100 Continue` itself: the body guard does, once the key has been checked.

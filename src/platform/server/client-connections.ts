@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { networkOf } from '../api/client-network.js';
+import { guard, guardEvents } from './guarded-events.js';
 import { ClientConnection, type ConnectionHandler } from './client-connection.js';
 import { Holdings } from './holdings.js';
 
@@ -16,12 +17,13 @@ const UNSENT_BYTES = 128 * 1024 * 1024;
 export class ClientConnections {
   private readonly bySocket = new Map<Socket, ClientConnection>();
   private readonly held = new Holdings<Socket>(CONNECTIONS, cutOff);
-  private readonly timer = setInterval(() => this.cutOffUnread(), CHECK_MS).unref();
+  private readonly timer = setInterval(() => guard(undefined, () => this.cutOffUnread()), CHECK_MS).unref();
 
   constructor(private readonly handler: ConnectionHandler) {}
 
   /** @param isProxied whether it is that of a proxy, and comes from whomever the headers name */
   add(socket: Socket, isProxied: boolean): void {
+    guardEvents(socket);
     const network = networkOf(socket.remoteAddress) ?? '';
     const connection = new ClientConnection(socket, isProxied ? undefined : network, this.handler);
     this.bySocket.set(socket, connection);

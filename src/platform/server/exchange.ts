@@ -5,6 +5,7 @@ import type { Asker } from '../database/asker.js';
 import { TIMEOUTS } from '../database/timeouts.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
 import { writeError } from './error-response.js';
+import { guard } from './guarded-events.js';
 import type { Client, Overload } from './overload.js';
 import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
@@ -59,7 +60,7 @@ export class Exchange implements Asker {
     this.counted ??= this.overload.enter(this.client);
     const left = TIMEOUTS.request - this.spentNow();
     this.isWork = left > TIMEOUTS.taken && this.overload.admit(this.counted);
-    if (this.isWork) this.deadline = setTimeout(() => this.expire(), left);
+    if (this.isWork) this.deadline = setTimeout(() => guard(this.request.socket, () => this.expire()), left);
     return this.isWork;
   }
 

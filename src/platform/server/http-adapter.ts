@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
 import { Admission } from './admission.js';
+import { guardEvents } from './guarded-events.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { requireHost } from './host.js';
 import { ListeningSockets } from './listening-sockets.js';
@@ -34,6 +35,8 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
+    guardEvents(app.request);
+    guardEvents(app.response);
     this.admission = new Admission(app);
     app.use(requireHost);
   }

@@ -5,6 +5,7 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { ApiError } from '../api/api-error.js';
 import { cannotListen } from './cannot-listen.js';
 import { writeError } from './error-response.js';
+import { cutOff, guardEvents } from './guarded-events.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp } from './refusals.js';
 import { Config } from '../../config.js';
@@ -29,8 +30,11 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
   async onApplicationBootstrap(): Promise<void> {
     const { METRICS_PORT: port, HOST: host } = this.config;
     if (port === undefined) return;
-    const take = (request: IncomingMessage, response: ServerResponse) => void this.answer(request, response);
-    this.server = createServer(HTTP_LIMITS, take);
+    this.server = createServer(HTTP_LIMITS, (request, response) => {
+      this.answer(request, response).catch((error: unknown) => cutOff(request.socket, error));
+    });
+    guardEvents(this.server);
+    this.server.on('connection', guardEvents);
     this.server.on('checkExpectation', (request, response) => {
       stamp(request, response);
       refuseExpectation(response);

@@ -10,6 +10,7 @@ import type { ObservedRequest, Refusal, RequestObserver } from './request-observ
 import { AccountCounts } from '../telemetry/account-counts.js';
 import { LOG, type Log } from '../telemetry/log.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { failedListeners } from './guarded-events.js';
 import { RefusalCounts } from './refusal-counts.js';
 
 /** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
@@ -36,6 +37,11 @@ export class RequestRecorder implements RequestObserver {
       'http_server_active_requests',
       'Requests that are worked on; not probes, nor those whose client is sending or reading.',
       () => httpAdapter.admission.overload.requests,
+    );
+    metrics.counter(
+      'http_server_failed_connections_total',
+      'Connections cut off because something failed that listens to them: a bug.',
+      failedListeners,
     );
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
       this.deprecatedCalls.figures(),

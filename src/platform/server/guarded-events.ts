@@ -1,0 +1,66 @@
+import { EventEmitter } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
+import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+
+/** A line of a stack that names code; those before it are the message, which may repeat what a client sent. */
+const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
+
+const warning = new ThrottledWarning(
+  new Logger('Connections'),
+  'A connection was cut off, as a listener failed',
+);
+let failures = 0;
+
+/** How often something has failed that listens to a server or a connection, since the start. */
+export function failedListeners(): number {
+  return failures;
+}
+
+/**
+ * Lets none of the listeners of an emitter, or of all with a prototype, end the process: Node ends it at whatever a
+ * listener throws, and at an error that nobody listens to. Each server, connection, request and response goes through
+ * here, so that a failure costs its own client the connection and nobody else anything.
+ */
+export function guardEvents(emitter: EventEmitter): void {
+  emitter.emit = emitGuarded;
+}
+
+/** Does what a timer or a promise calls for a connection, in the same way. */
+export function guard(socket: Socket | undefined, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    cutOff(socket, error);
+  }
+}
+
+/** Ends a connection for which something has failed. */
+export function cutOff(socket: Socket | undefined, error: unknown): void {
+  failures++;
+  warning.add(describe(error));
+  socket?.destroy();
+}
+
+function emitGuarded(this: EventEmitter, ...args: Parameters<EventEmitter['emit']>): boolean {
+  try {
+    return EventEmitter.prototype.emit.apply(this, args);
+  } catch (error) {
+    cutOff([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
+    return true;
+  }
+}
+
+/** The connection that an emitter, or what an event comes with, is or has. A response that has been sent only has its request's. */
+function socketOf(thing: unknown): Socket | undefined {
+  if (thing instanceof Socket) return thing;
+  if (thing instanceof ServerResponse) return thing.req.socket;
+  return thing instanceof IncomingMessage ? thing.socket : undefined;
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const frames = (error.stack ?? '').split('\n').filter((line) => FRAME.test(line));
+  return [error.name, ...frames].join('\n');
+}
