@@ -241,6 +241,60 @@ describe('One connection', () => {
   });
 });
 
+describe('With few open files', () => {
+  const FEW = 400;
+  let few: Service;
+  afterEach(() => few.stop());
+
+  /** Connections of one client that ask for nothing. */
+  async function idle(url: string, count: number): Promise<void> {
+    const { hostname, port } = new URL(url);
+    for (let i = 0; i < count; i++) {
+      const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {});
+      sockets.push(socket);
+    }
+    await eventually(() => sockets.every((socket) => !socket.connecting));
+  }
+
+  const metricsOf = (one: Service) => /Metrics +(\S+)/.exec(one.output())![1]!;
+  /** Whether those are answered who come now, one after the other. */
+  async function expectServed(): Promise<void> {
+    for (let i = 0; i < 5; i++) {
+      const { status } = await fetch(`${few.url}/v1/pets`, {
+        headers: { Authorization: `Bearer ${key}`, Connection: 'close' },
+      });
+      expect(status).toBe(200);
+    }
+    expect((await fetch(metricsOf(few), { headers: { Connection: 'close' } })).status).toBe(200);
+  }
+
+  test.each(['1', '2'])('idle connections shut nobody out, with WORKERS=%s', async (workers) => {
+    const env = { DATABASE_URL: service.databaseUrl, WORKERS: workers, METRICS_PORT: '0' };
+    few = await startService(env, undefined, FEW);
+    expect(few.output()).toMatch(/"level":"warn".*connections at a time, not 8192.*ulimit -n.* is 400/);
+    await idle(few.url, 2 * FEW * Number(workers));
+    await expectServed();
+    await idle(metricsOf(few), 2 * FEW);
+    await expectServed();
+  });
+
+  test('whoever comes is served in the end, even if something else keeps open what there is', async () => {
+    const main = fileURLToPath(new URL('support/with-open-files.js', import.meta.url));
+    const env = { DATABASE_URL: service.databaseUrl, METRICS_PORT: '0', KEPT_OPEN: '250' };
+    few = await startService(env, main, FEW);
+    await idle(few.url, FEW);
+    await eventually(async () => {
+      await idle(few.url, 5);
+      return fetch(`${few.url}/health/ready`).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    });
+    await sleep(1_000);
+    await expectServed();
+  });
+});
+
 describe('A listener that throws', () => {
   const POST = 'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
   const TUNNEL = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -19,10 +19,19 @@ export interface Service {
   stop(): Promise<number | null>;
 }
 
-/** Starts the service on a database of its own, unless `env` names one. `main` is another program to run. */
-export async function startService(env: Record<string, string> = {}, main = MAIN): Promise<Service> {
+/**
+ * Starts the service on a database of its own, unless `env` names one. `main` is another program to run, and `openFiles`
+ * how many files it may have open.
+ */
+export async function startService(
+  env: Record<string, string> = {},
+  main = MAIN,
+  openFiles?: number,
+): Promise<Service> {
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
-  const child = spawn(process.execPath, [main], {
+  const limited = ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, main];
+  const [program, args] = openFiles ? ['sh', limited] : [process.execPath, [main]];
+  const child = spawn(program, args, {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,

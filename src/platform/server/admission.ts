@@ -19,9 +19,14 @@ export class Admission implements ConnectionHandler {
   isDraining = false;
   observer?: RequestObserver;
   readonly overload = new Overload();
-  private readonly connections = new ClientConnections(this);
+  private readonly connections: ClientConnections;
 
-  constructor(private readonly app: Express) {
+  /** @param connections how many there are at most */
+  constructor(
+    private readonly app: Express,
+    connections: number,
+  ) {
+    this.connections = new ClientConnections(this, connections);
     restAtEnd(app.response);
   }
 

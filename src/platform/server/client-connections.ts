@@ -1,14 +1,15 @@
+import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { networkOf } from '../api/client-network.js';
 import { guard, guardEvents } from './guarded-events.js';
 import { ClientConnection, type ConnectionHandler } from './client-connection.js';
 import { Holdings } from './holdings.js';
 
-/** Connections that this process holds. An idle one takes about 15 kB. */
-const CONNECTIONS = 8_192;
-
-/** How often clients that do not read are looked for, in milliseconds. */
+/** How often clients that do not read, and descriptors that are missing, are looked for, in milliseconds. */
 const CHECK_MS = 250;
+
+/** Connections that are given up at a time where the system gives no more descriptors. */
+const GIVEN_UP = 16;
 
 /** Bytes of answers that may wait for their clients to read. */
 const UNSENT_BYTES = 128 * 1024 * 1024;
@@ -16,23 +17,27 @@ const UNSENT_BYTES = 128 * 1024 * 1024;
 /** The open connections. Each has a client, and no client can have so many that the others get none. */
 export class ClientConnections {
   private readonly bySocket = new Map<Socket, ClientConnection>();
-  private readonly held = new Holdings<Socket>(CONNECTIONS, cutOff);
-  private readonly timer = setInterval(() => guard(undefined, () => this.cutOffUnread()), CHECK_MS).unref();
+  private readonly held: HeldSockets;
+  private readonly timer = setInterval(() => guard(undefined, () => this.check()), CHECK_MS).unref();
 
-  constructor(private readonly handler: ConnectionHandler) {}
+  /** @param bound how many there are at most */
+  constructor(
+    private readonly handler: ConnectionHandler,
+    bound: number,
+  ) {
+    this.held = new HeldSockets(bound);
+  }
 
   /** @param isProxied whether it is that of a proxy, and comes from whomever the headers name */
   add(socket: Socket, isProxied: boolean): void {
     guardEvents(socket);
-    const network = networkOf(socket.remoteAddress) ?? '';
+    const network = this.held.take(socket);
     const connection = new ClientConnection(socket, isProxied ? undefined : network, this.handler);
     this.bySocket.set(socket, connection);
     socket.once('close', () => {
       this.bySocket.delete(socket);
-      this.held.delete(network, socket);
       connection.gone();
     });
-    this.held.add(network, socket);
   }
 
   of(socket: Socket): ClientConnection {
@@ -41,6 +46,12 @@ export class ClientConnections {
 
   stop(): void {
     clearInterval(this.timer);
+  }
+
+  private check(): void {
+    // Without a descriptor no client is accepted, and libuv closes whoever connects, without telling anybody.
+    if (!hasDescriptor()) this.held.giveUp(GIVEN_UP);
+    this.cutOffUnread();
   }
 
   private cutOffUnread(): void {
@@ -66,6 +77,37 @@ export class ClientConnections {
       left -= unsent;
       cutOff(socket);
     }
+  }
+}
+
+/** Connections of clients, by where they come from, up to a bound. */
+export class HeldSockets {
+  private readonly held: Holdings<Socket>;
+
+  constructor(bound: number) {
+    this.held = new Holdings(bound, cutOff);
+  }
+
+  /** Holds one until it closes; returns where it comes from. */
+  take(socket: Socket): string {
+    const network = networkOf(socket.remoteAddress) ?? '';
+    socket.once('close', () => this.held.delete(network, socket));
+    this.held.add(network, socket);
+    return network;
+  }
+
+  /** Cuts some off, of whoever holds most. */
+  giveUp(count: number): void {
+    for (let i = 0; i < count; i++) this.held.giveUp();
+  }
+}
+
+function hasDescriptor(): boolean {
+  try {
+    closeSync(openSync(process.execPath, 'r'));
+    return true;
+  } catch (error) {
+    return !/^E[MN]FILE$/.test((error as NodeJS.ErrnoException).code ?? '');
   }
 }
 

@@ -16,7 +16,7 @@ export class Holdings<Thing> {
     const held = this.byHolder.get(holder);
     if (held) held.add(thing);
     else this.byHolder.set(holder, new Set([thing]));
-    if (++this.count > this.bound) this.makeRoom();
+    if (++this.count > this.bound) this.giveUp();
   }
 
   /** The holder has given it back, or has lost it before. */
@@ -27,7 +27,9 @@ export class Holdings<Thing> {
     if (held.size === 0) this.byHolder.delete(holder);
   }
 
-  private makeRoom(): void {
+  /** Takes what has been held longest from whoever holds most, if anybody holds anything. */
+  giveUp(): void {
+    if (this.count === 0) return;
     const [holder, held] = [...this.byHolder].reduce((a, b) => (b[1].size > a[1].size ? b : a));
     const [oldest] = held;
     this.delete(holder, oldest!);

@@ -2,7 +2,9 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
+import { Config } from '../../config.js';
 import { Admission } from './admission.js';
+import { type ConnectionBounds, connectionBounds } from './connection-bounds.js';
 import { guardEvents } from './guarded-events.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { requireHost } from './host.js';
@@ -25,9 +27,10 @@ const IDLE_CHECK_MS = 50;
 export class HttpAdapter extends ExpressAdapter {
   /** Which requests are worked on, and whether the service is about to stop. */
   readonly admission: Admission;
+  private readonly bounds: ConnectionBounds;
   private sockets!: ListeningSockets;
 
-  constructor() {
+  constructor(config = new Config()) {
     const app = express();
     app.disable('x-powered-by');
     // It would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
@@ -37,7 +40,8 @@ export class HttpAdapter extends ExpressAdapter {
     super(app);
     guardEvents(app.request);
     guardEvents(app.response);
-    this.admission = new Admission(app);
+    this.bounds = connectionBounds(config);
+    this.admission = new Admission(app, this.bounds.clients);
     app.use(requireHost);
   }
 
@@ -48,7 +52,7 @@ export class HttpAdapter extends ExpressAdapter {
       IncomingMessage: withPrototype(IncomingMessage, app.request),
       ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
     });
-    this.sockets = new ListeningSockets(this.httpServer);
+    this.sockets = new ListeningSockets(this.httpServer, this.bounds.listening);
     this.admission.serve(this.httpServer);
   }
 

@@ -2,16 +2,10 @@ import type { Server as HttpServer } from 'node:http';
 import { createServer, Server } from 'node:net';
 import { promisify } from 'node:util';
 import { claimPort, listen } from '../process/claim-port.js';
+import { guardEvents } from './guarded-events.js';
 
 /** Connections that may wait to be accepted (Node: 511). The kernel drops any beyond, and they retry after seconds. */
 const BACKLOG = 4_096;
-
-/**
- * Node accepts one connection per turn of the event loop on each listening socket. If hundreds of connections keep a
- * turn busy, new ones, including a liveness probe's, wait for seconds. So there are this many sockets, and the kernel
- * spreads new connections over them. Measured with 2,500 busy clients: the slowest probe took 0.2 s instead of 8.6 s.
- */
-const SOCKETS = 128;
 
 /** Whether sockets can share a port. */
 const CAN_SHARE_PORT = process.platform === 'linux';
@@ -20,7 +14,11 @@ const CAN_SHARE_PORT = process.platform === 'linux';
 export class ListeningSockets {
   private readonly others: Server[] = [];
 
-  constructor(private readonly server: HttpServer) {}
+  /** @param count how many there are where they can share a port */
+  constructor(
+    private readonly server: HttpServer,
+    private readonly count: number,
+  ) {}
 
   /**
    * Listens on a port that only this process uses.
@@ -39,10 +37,11 @@ export class ListeningSockets {
     const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
     await listen(this.server, listening);
     if (!CAN_SHARE_PORT) return;
-    for (let i = 1; i < SOCKETS; i++) {
+    for (let i = 1; i < this.count; i++) {
       // The options with which an HTTP server creates its own socket.
       const options = { allowHalfOpen: true, noDelay: true };
       const other = createServer(options, (socket) => this.server.emit('connection', socket));
+      guardEvents(other);
       this.others.push(other);
       await listen(other, listening);
     }

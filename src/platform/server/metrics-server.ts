@@ -5,6 +5,8 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { ApiError } from '../api/api-error.js';
 import { cannotListen } from './cannot-listen.js';
 import { writeError } from './error-response.js';
+import { HeldSockets } from './client-connections.js';
+import { SCRAPERS } from './connection-bounds.js';
 import { cutOff, guardEvents } from './guarded-events.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp } from './refusals.js';
@@ -15,6 +17,7 @@ import { Metrics } from '../telemetry/metrics.js';
 @Injectable()
 export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutdown {
   private server?: Server;
+  private readonly scrapers = new HeldSockets(SCRAPERS);
 
   constructor(
     private readonly config: Config,
@@ -34,7 +37,10 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
       this.answer(request, response).catch((error: unknown) => cutOff(request.socket, error));
     });
     guardEvents(this.server);
-    this.server.on('connection', guardEvents);
+    this.server.on('connection', (socket) => {
+      guardEvents(socket);
+      this.scrapers.take(socket);
+    });
     this.server.on('checkExpectation', (request, response) => {
       stamp(request, response);
       refuseExpectation(response);

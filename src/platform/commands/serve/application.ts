@@ -24,7 +24,7 @@ export async function createApplication(
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, log, clock),
-    new HttpAdapter(),
+    new HttpAdapter(config),
     {
       abortOnError: false,
       bodyParser: false,
