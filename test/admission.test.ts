@@ -175,6 +175,50 @@ describe('One connection', () => {
     });
   });
 
+  const early = {
+    401: ['POST /v1/pets', ''],
+    404: ['POST /v1/nothing', ''],
+    405: ['PUT /v1/pets', ''],
+    400: ['POST /v1/pets', 'Authorization: Bearer KEY\r\nContent-Type: text/plain\r\n'],
+    413: ['POST /v1/pets', 'Authorization: Bearer KEY\r\nContent-Type: application/json\r\n'],
+  } as const;
+
+  /** Answered before half of a body has been sent; `rest` follows the other half. */
+  async function afterEarly(status: keyof typeof early, rest: string): Promise<string> {
+    const [line, headers] = early[status];
+    const half = 'x'.repeat(60_000);
+    const head = `${line} HTTP/1.1\r\nHost: x\r\n${headers.replace('KEY', key)}Content-Length: 120000\r\n\r\n`;
+    const socket = open(head + half);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await eventually(() => text.includes('}'));
+    socket.write(half + rest);
+    await new Promise((resolve) => socket.once('close', resolve));
+    return text;
+  }
+
+  const statusesOfEarly = Object.keys(early).map((status) => Number(status) as keyof typeof early);
+  test.each(statusesOfEarly)(
+    'that was answered %i before its body has what follows that answered, good or malformed',
+    async (status) => {
+      expect(statusesIn(await afterEarly(status, 'bad\r\n\r\n'))).toEqual([status, 400]);
+      const next = get('/v1/categories/1');
+      expect(statusesIn(await afterEarly(status, `${next}bad\r\n\r\n`))).toEqual([status, 200, 400]);
+    },
+  );
+
+  test.each(statusesOfEarly)('that was answered %i has nothing else for its body', async (status) => {
+    const [line, headers] = early[status];
+    const chunked = `${headers.replace('KEY', key)}Transfer-Encoding: chunked\r\n\r\n`;
+    const socket = open(`${line} HTTP/1.1\r\nHost: x\r\n${chunked}1d4c0\r\n${'x'.repeat(110_000)}`);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await eventually(() => text.includes('}'));
+    socket.write(`${'x'.repeat(10_000)}\r\nzz\r\n`);
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(statusesIn(text)).toEqual([status]);
+  });
+
   test('that sends on and on beyond that is cut off at once', async () => {
     await withTableLocked(service, 'pets', async () => {
       expect(await sentFor(get('/v1/pets/1').repeat(5_000))).toBe('');

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { Controller, Delete, Get, Patch, Put } from '@nestjs/common';
 import fc from 'fast-check';
+import { Public } from '../src/platform/api/operation.js';
 import { TIMEOUTS } from '../src/platform/database/timeouts.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { addressOf, operations } from './support/contract.js';
+import { startExtended } from './support/extended.js';
 import { eventually } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
 
@@ -287,10 +290,78 @@ describe('Routes', () => {
     ['GET', '/messages', 'OPTIONS, POST'],
     ['TRACE', '/v1/store/orders/1', 'GET, HEAD, OPTIONS, PATCH'],
     ['PROPFIND', '/health/live', 'GET, HEAD, OPTIONS'],
+    ['PATCH', '/v1/api-keys/current', 'DELETE, OPTIONS'],
+    ['PATCH', '/v1/api-keys/current/', 'DELETE, OPTIONS'],
+    ['PATCH', '/v1/api-keys/current?x=1', 'DELETE, OPTIONS'],
+    ['GET', '/v1/api-keys/current', 'DELETE, OPTIONS'],
+    ['PATCH', '/v1/api-keys', 'GET, HEAD, OPTIONS, POST'],
+    ['GET', '/v1/api-keys/1', 'DELETE, OPTIONS, PATCH'],
+    ['POST', '/v1/accounts/current', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
   ])('answer 405 with Allow for %s %s', async (method, path, allow) => {
     const answer = await raw([`${method} ${path} HTTP/1.1`, 'Host: x']);
     expectError(answer, 405, 'method_not_allowed');
     expect(answer.headers.get('allow')).toBe(allow);
+    const { status, headers } = await call(service, 'OPTIONS', path);
+    expect([status, headers.get('allow')]).toEqual([204, allow]);
+  });
+
+  test('of a team are those that stand literally before those with a parameter', async () => {
+    @Public()
+    @Controller('bookings')
+    class Bookings {
+      @Get('export') export() {
+        return { is: 'export' };
+      }
+      @Get(':bookingId') get() {
+        return { is: 'booking' };
+      }
+      @Patch(':bookingId') change() {
+        return { is: 'changed' };
+      }
+      @Delete(':bookingId/seats/:seatId') free() {
+        return { is: 'free' };
+      }
+      @Get(':bookingId/seats/first') first() {
+        return { is: 'first' };
+      }
+      @Put('summaries') write() {
+        return { is: 'written' };
+      }
+    }
+    const extended = await startExtended(service.databaseUrl, Bookings);
+    const answers: [string, number, string][] = [];
+    for (const [method, path] of [
+      ['GET', 'export'],
+      ['GET', '7'],
+      ['PATCH', '7'],
+      ['PATCH', 'exports'],
+      ['PATCH', 'export'],
+      ['OPTIONS', 'export'],
+      ['DELETE', '7/seats/8'],
+      ['DELETE', '7/seats/first'],
+      ['HEAD', '7/seats/first/'],
+      ['OPTIONS', '7/seats/first'],
+      ['HEAD', 'summaries'],
+      ['GET', 'summaries'],
+    ] as const) {
+      const { status, headers } = await fetch(`${extended.url}/v1/bookings/${path}`, { method });
+      answers.push([`${method} ${path}`, status, headers.get('allow') ?? '']);
+    }
+    await extended.stop();
+    expect(answers).toEqual([
+      ['GET export', 200, ''],
+      ['GET 7', 200, ''],
+      ['PATCH 7', 400, ''],
+      ['PATCH exports', 400, ''],
+      ['PATCH export', 405, 'GET, HEAD, OPTIONS'],
+      ['OPTIONS export', 204, 'GET, HEAD, OPTIONS'],
+      ['DELETE 7/seats/8', 200, ''],
+      ['DELETE 7/seats/first', 405, 'GET, HEAD, OPTIONS'],
+      ['HEAD 7/seats/first/', 200, ''],
+      ['OPTIONS 7/seats/first', 204, 'GET, HEAD, OPTIONS'],
+      ['HEAD summaries', 405, 'OPTIONS, PUT'],
+      ['GET summaries', 405, 'OPTIONS, PUT'],
+    ]);
   });
 
   test('answer OPTIONS with the methods that they allow', async () => {

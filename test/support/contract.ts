@@ -127,16 +127,22 @@ export class MadeIds {
   }
 }
 
-/** The operation that a request is for, if any. HEAD is the GET without its body. */
+/**
+ * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins
+ * over a parameter of another, whatever its methods (OpenAPI, "Path Templating Matching").
+ */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
-  return operations.find((one) => {
+  const taking = operations.filter((one) => {
     // An operation with a server of its own also has a path without a version.
     const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
     const isOne = (path: string) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare);
-    return one.method === wanted && paths.some(isOne);
+    return paths.some(isOne);
   });
+  const parameterCount = (one: Placed) => one.path.split('{').length;
+  const fewest = Math.min(...taking.map(parameterCount));
+  return taking.find((one) => one.method === wanted && parameterCount(one) === fewest);
 }
 
 /**

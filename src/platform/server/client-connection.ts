@@ -31,8 +31,6 @@ export interface ConnectionHandler {
 
 /** The requests of one connection, in their order. */
 export class ClientConnection {
-  /** Whether a request was answered before all of it had arrived: another answer would be read as that to the next. */
-  wasAnsweredEarly = false;
   private readonly underWay = new Set<Exchange>();
   private readonly waiting: Exchange[] = [];
   private isEnding = false;
@@ -40,6 +38,8 @@ export class ClientConnection {
   private ignored = 0;
   private sent = 0;
   private unreadSince = Infinity;
+  /** The last request, if it was answered before all of it had arrived. */
+  private early?: IncomingMessage;
 
   /** @param network where it comes from; undefined if only the headers of its requests tell */
   constructor(
@@ -81,6 +81,11 @@ export class ClientConnection {
     return now - this.unreadSince >= UNREAD_MS;
   }
 
+  /** Whether what arrives belongs to a request that has its answer: another one would be read as that to the next. */
+  get wasAnsweredEarly(): boolean {
+    return this.early?.complete === false;
+  }
+
   /** The bytes of answers that wait to be sent. */
   get unsent(): number {
     let bytes = 0;
@@ -112,7 +117,8 @@ export class ClientConnection {
 
   private close(exchange: Exchange): void {
     if (!this.underWay.delete(exchange)) return;
-    this.wasAnsweredEarly = !exchange.request.complete;
+    const { request } = exchange;
+    this.early = request.complete ? undefined : request;
     this.handler.closed(exchange);
     this.startNext();
     if (this.end) this.endIfAnswered();

@@ -10,6 +10,7 @@ import { HTTP_LIMITS } from './http-limits.js';
 import { requireHost } from './host.js';
 import { ListeningSockets } from './listening-sockets.js';
 import { parseQuery } from './query.js';
+import { literalFirst } from './router.js';
 import type { RoutedRequest } from '../api/caller.js';
 import { entityTag, isTagged } from '../api/entity-tag.js';
 import { JsonText } from '../api/serializer.js';
@@ -43,6 +44,13 @@ export class HttpAdapter extends ExpressAdapter {
     this.bounds = connectionBounds(config);
     this.admission = new Admission(app, this.bounds.clients);
     app.use(requireHost);
+  }
+
+  /** Called by Nest before it registers the routes, and after what stands before them, such as CORS. */
+  override async init(): Promise<void> {
+    await super.init();
+    const app = this.getInstance<Express>();
+    app.use(literalFirst(app));
   }
 
   override initHttpServer(): void {
