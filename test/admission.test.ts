@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -64,6 +65,14 @@ const post = (body: string, path = '/v1/pets') =>
     body,
   ].join('\r\n');
 
+/** A request for the document, as a host of that name. */
+const documentBy = (host: string) =>
+  `GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: br\r\n\r\n`;
+
+/** Resident memory of a service, in MiB. */
+const memoryOf = ({ process: { pid } }: Service) =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024;
+
 const postCategory = (name: string) => post(JSON.stringify({ name }), '/v1/categories');
 
 /** How many wait for a connection to the database. */
@@ -119,6 +128,34 @@ describe('Others are served', () => {
     });
     expect([...new Set(statuses)]).toEqual([200, 201, 400]);
   });
+
+  test('while hundreds ask for the document by names that they make up', async () => {
+    const account = await createAccount(service);
+    await call(service, 'GET', '/openapi.json');
+    const before = memoryOf(service);
+    const flood = Array.from({ length: 500 }, () => open(documentBy(randomUUID()), '127.0.0.2'));
+    let answers = 0;
+    for (const socket of flood) {
+      let rest = 0;
+      socket.on('data', (chunk: Buffer) => {
+        const length = /content-length: (\d+)\r\n/i.exec(chunk.toString('latin1'))?.[1];
+        if (length) rest = Number(length) + chunk.indexOf('\r\n\r\n') + 4;
+        rest -= chunk.length;
+        if (rest > 0) return;
+        answers++;
+        socket.write(documentBy(randomUUID()));
+      });
+    }
+    const logIns: { status: number; ms: number }[] = [];
+    while (logIns.length < 20 || answers < 2_000) {
+      const begin = performance.now();
+      const { status } = await call(service, 'GET', '/v1/accounts/current', { account });
+      logIns.push({ status, ms: performance.now() - begin });
+    }
+    expect(new Set(logIns.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(Math.max(...logIns.map(({ ms }) => ms))).toBeLessThan(3_000);
+    expect(memoryOf(service) - before).toBeLessThan(250);
+  }, 60_000);
 
   test('while thousands of bodies never end', async () => {
     const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { call } from './support/client.js';
+import { load } from 'js-yaml';
+import { type Answer, call, send } from './support/client.js';
 import { document, operations } from './support/contract.js';
 import { type Service, startService } from './support/service.js';
 
@@ -157,6 +158,50 @@ describe('The OpenAPI document', () => {
       for (const method of [paths['/messages']!.post!, paths['/messages/{messageId}']!.get!])
         expect(method).toMatchObject({ servers: [{ url: `${origin}/v1` }] });
     }
+  });
+
+  test.each([
+    ["$'", "$'"],
+    ['$&', '$&'],
+    ['$$', '$$'],
+    ["many $'", "$'".repeat(4_500)],
+    ['a port', 'shop.example:81'],
+    ['all else', "a!b(c)*;=,~'x'"],
+  ])('names a host of %s as it was asked for, in a text of the usual length', async (_what, host) => {
+    for (const [path, read] of [
+      ['/openapi.json', JSON.parse],
+      ['/openapi.yaml', load],
+    ] as const) {
+      const head = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: \r\n\r\n`;
+      const usual = await call(service, 'GET', path);
+      const { status, text } = await send(service, head, { path });
+      expect(status).toBe(200);
+      expect(text.length).toBeLessThan(usual.text.length + 4 * host.length);
+      const { info, paths } = read(text) as typeof document;
+      expect(info).toMatchObject({ contact: { url: `http://${host}` } });
+      expect(paths['/messages']!.post).toMatchObject({ servers: [{ url: `http://${host}/v1` }] });
+      expect(text).not.toContain('here.invalid');
+    }
+  });
+
+  test('is known again by its tag under any name, and has another under another name', async () => {
+    const ask = (host: string, more = '') =>
+      send(service, `GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`, { path: '/openapi.json' });
+    const [one, same, other] = [
+      await ask('one.example'),
+      await ask('one.example'),
+      await ask('other.example'),
+    ];
+    const tagOf = ({ headers }: Answer) => headers.get('etag')!;
+    expect(tagOf(same)).toBe(tagOf(one));
+    expect(tagOf(other)).not.toBe(tagOf(one));
+    const known = `If-None-Match: ${tagOf(one)}\r\n`;
+    expect(await ask('one.example', known)).toMatchObject({ status: 304, text: '' });
+    expect((await ask('other.example', known)).status).toBe(200);
+    const head = `HEAD /openapi.json HTTP/1.1\r\nHost: one.example\r\n\r\n`;
+    const { status, headers, text } = await send(service, head, { method: 'HEAD', path: '/openapi.json' });
+    expect([status, text, tagOf({ headers } as Answer)]).toEqual([200, '', tagOf(one)]);
+    expect(headers.get('content-length')).toBe(one.headers.get('content-length'));
   });
 
   test('links what was created to what can be done with its id', () => {

@@ -60,8 +60,9 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: BEARER })
     .build();
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
-  document.info.contact = { name: 'Pet store team', url: HERE };
-  document.paths = relativePaths(document.paths, config);
+  const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
+  document.info.contact = { name: 'Pet store team', url: frontDoor };
+  document.paths = relativePaths(document.paths, frontDoor, config);
   const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
@@ -102,12 +103,16 @@ function deployment(name: string, url?: string): [url: string, description: stri
  * their own: that of the message interface, absolute, because client generators cannot resolve a relative one there. The
  * path of a later version keeps it, with a server above the versions.
  */
-function relativePaths(paths: OpenAPIObject['paths'], { API_URL, BASE_URL }: Config): OpenAPIObject['paths'] {
+function relativePaths(
+  paths: OpenAPIObject['paths'],
+  frontDoor: string,
+  { API_URL, BASE_URL }: Config,
+): OpenAPIObject['paths'] {
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
     const bare = withoutVersion(path);
     if (isLaterVersion(path)) {
-      relative[path] = serveAt(item, BASE_URL ? aboveVersions(BASE_URL) : HERE, 'Later versions');
+      relative[path] = serveAt(item, frontDoor, 'Later versions');
     } else if (versionOf(path)) {
       relative[bare] = paths[bare] ? serveAt(item, API_URL ?? BASE_URL ?? `${HERE}/v1`, 'Messages') : item;
     }

@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { Express } from 'express';
+import type { Express, Request, Response } from 'express';
 import { dump } from 'js-yaml';
-import { LRUCache } from 'lru-cache';
 import type { Config } from '../../../config.js';
 import { originOf } from '../../api/origin.js';
 import { StaticContent } from '../../server/static-content.js';
 import { buildDocument } from './document.js';
 import { HERE } from './placed.js';
 
-/** Names by which a service is usually called; a document takes 200 kB in all its codings. */
-const ORIGINS = 8;
+const CACHE_CONTROL = 'no-cache';
+
+/** Names by which a service is called on its own machine. */
+const LOCAL = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
  * Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time.
@@ -25,14 +27,63 @@ export function serveDocument(app: NestExpressApplication, config: Config): () =
 }
 
 function serve(app: NestExpressApplication, extension: string, write: () => string): void {
-  let text: string | undefined;
-  const contents = new LRUCache<string, StaticContent>({
-    max: ORIGINS,
-    memoMethod: (origin) =>
-      new StaticContent(extension, () => Buffer.from((text ??= write()).replaceAll(HERE, origin))),
-  });
+  let template: Template | undefined;
   const express: Express = app.getHttpAdapter().getInstance();
-  express.get(`/openapi.${extension}`, (request, response) =>
-    contents.memo(originOf(request)).send(request, response, 'no-cache'),
-  );
+  express.get(`/openapi.${extension}`, (request, response) => {
+    template ??= new Template(extension, write());
+    return template.send(request, response);
+  });
+}
+
+/**
+ * A text that may name the address by which it is asked for. One that does not, as BASE_URL is set, and those for the own
+ * machine are compressed and kept. For any other name, which a client can make up, nothing is: the parts of the text,
+ * which all answers share, are sent as they are, with the address between them.
+ */
+class Template {
+  private readonly parts: readonly Buffer[];
+  private readonly tag: string;
+  /** By origin, of which there are as many as local names; one for all origins if the text names none. */
+  private readonly kept = new Map<string, StaticContent>();
+
+  constructor(
+    private readonly extension: string,
+    text: string,
+  ) {
+    this.parts = text.split(HERE).map((part) => Buffer.from(part));
+    this.tag = createHash('sha256').update(text).digest('base64url');
+  }
+
+  async send(request: Request, response: Response): Promise<void> {
+    const origin = this.parts.length > 1 ? originOf(request) : '';
+    if (origin && !isLocal(origin, request)) return this.sendParts(origin, request, response);
+    let content = this.kept.get(origin);
+    if (!content) {
+      content = new StaticContent(this.extension, () => Buffer.concat(this.placed(origin)));
+      this.kept.set(origin, content);
+    }
+    return content.send(request, response, CACHE_CONTROL);
+  }
+
+  private sendParts(origin: string, request: Request, response: Response): void {
+    const pieces = this.placed(origin);
+    const tag = createHash('sha256').update(this.tag).update(origin).digest('base64url');
+    response
+      .type(this.extension)
+      .vary('Accept-Encoding')
+      .set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` });
+    if (request.fresh) return void response.status(304).send();
+    response.set('Content-Length', String(pieces.reduce((sum, { length }) => sum + length, 0)));
+    if (request.method !== 'HEAD') for (const piece of pieces) response.write(piece);
+    response.end();
+  }
+
+  private placed(origin: string): Buffer[] {
+    const here = Buffer.from(origin);
+    return this.parts.flatMap((part, i) => (i === 0 ? [part] : [here, part]));
+  }
+}
+
+function isLocal(origin: string, { socket }: Request): boolean {
+  return LOCAL.some((name) => origin === new URL(`http://${name}:${socket.localPort}`).origin);
 }
