@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import ts from 'typescript';
 import { call } from './support/client.js';
 import { document, operations, pathFrom, type Placed } from './support/contract.js';
 import { Checkout } from './support/checkout.js';
@@ -235,6 +236,36 @@ describe('The linters', () => {
     expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
   });
 });
+
+test('What takes the place of a text is a literal or comes from a function: `$` in any other may be a pattern', () => {
+  const wrong: string[] = [];
+  const files = globSync([
+    'src/**/*.{ts,js}',
+    'clients/typescript/src/*.ts',
+    'examples/**/*.ts',
+    'schematics/**/*.ts',
+  ]);
+  expect(files.length).toBeGreaterThan(200);
+  for (const file of files) {
+    const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
+    const look = (node: ts.Node): void => {
+      const replacement = replacementIn(node);
+      if (replacement && !ts.isArrowFunction(replacement) && !ts.isStringLiteralLike(replacement))
+        wrong.push(`${file}: ${replacement.getText(source)}`);
+      ts.forEachChild(node, look);
+    };
+    look(source);
+  }
+  expect(wrong).toEqual([]);
+});
+
+/** What a call of `replace` or `replaceAll` puts in the place of something, if a node is one. */
+function replacementIn(node: ts.Node): ts.Expression | undefined {
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
+  const { expression, name } = node.expression;
+  const isOfText = /^replace(?:All)?$/.test(name.text) && expression.kind !== ts.SyntaxKind.ThisKeyword;
+  return isOfText ? node.arguments[1] : undefined;
+}
 
 test.each(globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']))(
   '%s names no file that does not exist',

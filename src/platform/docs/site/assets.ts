@@ -89,10 +89,10 @@ export class Assets {
   /** A page with what stands above each, the root of the site in its addresses, and in those of files their version. */
   private placed(page: string, root: string): string {
     return page
-      .replace('<!-- bar -->', own('bar.html'))
-      .replaceAll('"~/assets/', `"${root}assets/${this.version}/`)
-      .replaceAll('"~/"', `"${root || './'}"`)
-      .replaceAll('"~/', `"${root}`);
+      .replace('<!-- bar -->', () => own('bar.html'))
+      .replaceAll('"~/assets/', () => `"${root}assets/${this.version}/`)
+      .replaceAll('"~/"', () => `"${root || './'}"`)
+      .replaceAll('"~/', () => `"${root}`);
   }
 
   /** @throws ApiError `route_not_found` */

@@ -59,7 +59,7 @@ function sample(text: string, info = ''): string {
   const [, title] = /title="([^"]+)"/.exec(info) ?? [];
   const name = escape(title ?? NAMES[language] ?? 'Text');
   const lines = escape(text)
-    .replaceAll(ORIGIN, `<span class="origin">${ORIGIN}</span>`)
+    .replaceAll(ORIGIN, () => `<span class="origin">${ORIGIN}</span>`)
     .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
   const kind = ['sh', 'js', 'text'].includes(language) ? ' class="to-copy"' : '';
   const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;

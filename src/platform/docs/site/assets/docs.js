@@ -81,6 +81,6 @@ const ui = SwaggerUIBundle({
 /** An example email that has an account already would be refused: each visit gets one of its own. */
 function withUnusedEmail(response) {
   const suffix = Math.random().toString(36).slice(2, 8);
-  response.text = response.text?.replaceAll('@example.com', `-${suffix}@example.com`);
+  response.text = response.text?.replaceAll('@example.com', () => `-${suffix}@example.com`);
   return response;
 }
