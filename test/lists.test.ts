@@ -371,6 +371,29 @@ describe('A cursor', () => {
       });
   });
 
+  test('is as 1.0.0 has it where its filters are the released ones, and the list is in ascending order of ids', async () => {
+    const releasedFilters = ['owner', 'id'] as const;
+    const isBare = async (filter: Filter<Item>, asked: Partial<Asked<Item>> = {}) => {
+      const given = await cursorOf(filter, { ...asked, releasedFilters });
+      const next = rows().page(filter, { limit: 1, cursor: given, ...asked, releasedFilters });
+      expect((await next).items).toEqual(expected({ kind: Numbered, filter, ...asked }).slice(1, 2));
+      return given === bare(expected({ kind: Numbered, filter, ...asked })[0]!.id);
+    };
+    for (const filter of [{}, { owner: '1' }, { owner: ['1', '2'] }, { state: undefined }])
+      expect(await isBare(filter)).toBe(true);
+    for (const filter of [
+      { state: 'open' },
+      { owner: '1', state: null },
+      { n: [1, 2] },
+      { id: between('1') },
+    ])
+      expect(await isBare(filter)).toBe(false);
+    for (const asked of [{ order: 'desc' }, { sort: 'at' }] as const)
+      expect(await isBare({ owner: '1' }, asked)).toBe(false);
+    const refused = rows().page({ state: 'open' }, { limit: 1, cursor: bare('5'), releasedFilters });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
+
   test.each([
     ['at', ['', 'x', '2026-01-01', '2026-02-30T00:00:00.000Z', '-271821-04-20T00:00:00.000Z']],
     ['day', ['', '2026-02-30', '2026-2-1', '2026-01-01T00:00:00.000Z']],

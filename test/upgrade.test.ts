@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -11,9 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { extract } from 'tar';
+import type { Operation } from './support/contract.js';
 import { eventually, ROOT, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
-import { createDatabase, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
 
 /** The builds of all releases, the last one last. */
 const builds = readdirSync(join(ROOT, 'released'))
@@ -122,6 +124,83 @@ test.each([
   expect(await second.stop()).toBe(0);
   receiver.stop();
 });
+
+/** A list of the last release, and what its items are filtered by. */
+interface List {
+  path: string;
+  authorization: string;
+  filters: Record<string, string>;
+}
+
+/** Every list of the last release: with each value of its enumerations, with ids, with several of these, and whole. */
+function releasedLists(basic: string, bearer: string): List[] {
+  const { paths, components } = JSON.parse(
+    readFileSync(join(ROOT, `released/openapi-${VERSION}.json`), 'utf8'),
+  );
+  const valuesOf = ({ $ref, type }: { $ref?: string; type?: string }): string[] =>
+    $ref ? components.schemas[$ref.split('/').at(-1)!].enum : type === 'array' ? [IDS] : [];
+  return Object.entries(paths as Record<string, { get?: Operation }>).flatMap(([path, { get }]) => {
+    const { parameters = [], security = [] } = get ?? {};
+    if (!parameters.some(({ name }) => name === 'cursor')) return [];
+    const authorization = security.some((one) => 'basicAuth' in one) ? basic : bearer;
+    const options = parameters
+      .map(({ name, schema }) => valuesOf(schema).map((value) => ({ [name]: value })))
+      .reduce<Record<string, string>[]>(
+        (all, some) => all.flatMap((one) => [one, ...some.map((more) => ({ ...one, ...more }))]),
+        [{}],
+      );
+    return options.map((filters) => ({ path, authorization, filters }));
+  });
+}
+const IDS = Array.from({ length: 30 }, (_, i) => 2 * i + 1).join();
+
+/** The ids of all items of a list. Each page is asked of the next of some instances. */
+async function walkOn(instances: Service[], { path, authorization, filters }: List, limit: number) {
+  const ids: number[] = [];
+  let search = `?${new URLSearchParams({ ...filters, limit: String(limit) }).toString()}`;
+  for (let i = 0; ; i++) {
+    const { url } = instances[i % instances.length]!;
+    const answer = await fetch(`${url}/v1${path}${search}`, { headers: { Authorization: authorization } });
+    const items = (await answer.json()) as { id: number }[];
+    expect([answer.status, path, search, items]).toEqual([200, path, search, expect.any(Array)]);
+    ids.push(...items.map(({ id }) => id));
+    const next = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
+    if (!next) return ids;
+    search = new URL(next).search;
+  }
+}
+
+test('Each release continues the pages of the other, of every list that the last one has', async () => {
+  const before = await startService({ DATABASE_URL: await createDatabase() }, released);
+  const now = await startService({ DATABASE_URL: before.databaseUrl });
+  const bearer = `Bearer ${await newKey(before)}`;
+  const basic = `Basic ${btoa('grace@example.com:correct horse battery')}`;
+  await query(
+    before.databaseUrl,
+    `INSERT INTO pets (name, category_id, status)
+       SELECT 'Rex', 1 + n % 3, (ARRAY['available', 'sold', 'pending'])[1 + n % 3] FROM generate_series(1, 60) n;
+     INSERT INTO orders (account_id, pet_id, status)
+       SELECT accounts.id, n, (ARRAY['placed', 'approved', 'delivered', 'cancelled'])[1 + n % 4]
+       FROM accounts, generate_series(1, 40) n;
+     INSERT INTO api_keys (account_id, name, hash)
+       SELECT id, 'Key', sha256(n::text::bytea) FROM accounts, generate_series(1, 8) n`,
+  );
+  const lists = releasedLists(basic, bearer);
+  expect(new Set(lists.map(({ path }) => path)).size).toBeGreaterThanOrEqual(4);
+  let pages = 0;
+  for (const list of lists) {
+    const all = await walkOn([before], list, 100);
+    expect(await walkOn([now], list, 3)).toEqual(all);
+    for (const instances of [
+      [before, now],
+      [now, before],
+    ])
+      expect(await walkOn(instances, list, 3)).toEqual(all);
+    pages += Math.ceil(all.length / 3);
+  }
+  expect(pages).toBeGreaterThan(80);
+  await Promise.all([before.stop(), now.stop()]);
+}, 120_000);
 
 /** Tests that ask over HTTP alone; `npm run test:long` also runs those that take long, or need a machine of their own. */
 const TESTS = [

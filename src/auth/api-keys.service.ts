@@ -37,7 +37,7 @@ export class ApiKeysService {
   async list(accountId: string, query: PageQuery): Promise<Page<Shown>> {
     const [account, page] = await Promise.all([
       this.accounts.get(accountId),
-      this.apiKeys.page({ accountId }, query),
+      this.apiKeys.page({ accountId }, { ...query, releasedFilters: ['accountId'] }),
     ]);
     for (const key of page.items) withPermissions(key, account.permissions);
     return page as Page<Shown>;

@@ -11,7 +11,7 @@ export class CategoriesService {
   constructor(@InjectFastRepository(Category) private readonly categories: FastRepository<Category>) {}
 
   list(page: PageQuery): Promise<Page<Category>> {
-    return this.categories.page({}, page);
+    return this.categories.page({}, { ...page, releasedFilters: [] });
   }
 
   /** @throws ApiError `category_exists` */

@@ -12,7 +12,7 @@ export class PetsService {
   constructor(@InjectFastRepository(Pet) private readonly pets: FastRepository<Pet>) {}
 
   list({ status, categoryId, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
-    return this.pets.page({ status, categoryId, id: ids }, page);
+    return this.pets.page({ status, categoryId, id: ids }, { ...page, releasedFilters: ['status', 'id'] });
   }
 
   /** @throws ApiError `category_not_found` (400) if the category does not exist */

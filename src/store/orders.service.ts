@@ -53,7 +53,7 @@ export class OrdersService {
   }
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
-    return this.orders.page({ accountId, status }, page);
+    return this.orders.page({ accountId, status }, { ...page, releasedFilters: ['accountId', 'status'] });
   }
 
   /**

@@ -10,8 +10,11 @@ export interface Position {
 export interface Cursors {
   /** Tells the list, its filters and its order from all others. */
   readonly mark: string;
-  /** Whether it takes those of 1.0.0, which say nothing but an id: it is in ascending order of ids, as all were then. */
-  readonly takesBare: boolean;
+  /**
+   * What becomes of cursors as 1.0.0 has them, which say nothing but an id. They are `written`, and read, where 1.0.0 has
+   * the list too and is to continue its pages; `read` where 1.0.0 may have had it; refused elsewhere.
+   */
+  readonly bare?: 'written' | 'read';
   /** Whether a position can be one of its rows. */
   isPosition(position: Position): boolean;
 }
@@ -20,8 +23,12 @@ export interface Cursors {
 const BARE = 'after';
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
-/** A position as clients see it: opaque, so that it can change. */
-export function encodeCursor(mark: string, { id, value }: Position): string {
+/** A position as clients see it: opaque, so that it can change, in two releases as `docs/versioning.md` says. */
+export function encodeCursor({ mark, bare }: Pick<Cursors, 'mark' | 'bare'>, position: Position): string {
+  return encode(bare === 'written' ? BARE : mark, position);
+}
+
+function encode(mark: string, { id, value }: Position): string {
   const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
   return Buffer.from(text).toString('base64url');
 }
@@ -29,13 +36,13 @@ export function encodeCursor(mark: string, { id, value }: Position): string {
 /**
  * The position at which a page starts.
  * @throws ApiError `invalid_cursor` for anything that did not come from a page of the same list, with the same filters
- * and order
+ * and order, as far as the cursor says so: one that is written as 1.0.0 did is good for all lists that 1.0.0 has
  */
 export function decodeCursor(cursor: string, cursors: Cursors): Position {
   const [, mark = '', id = '', value] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   const position = value === undefined ? { id } : { id, value };
-  const isOwn = mark === cursors.mark || (mark === BARE && cursors.takesBare);
-  if (!isOwn || !cursors.isPosition(position) || encodeCursor(mark, position) !== cursor)
+  const isOwn = mark === cursors.mark || (mark === BARE && cursors.bare);
+  if (!isOwn || !cursors.isPosition(position) || encode(mark, position) !== cursor)
     throw new ApiError('invalid_cursor');
   return position;
 }

@@ -1,4 +1,4 @@
-import { encodeCursor, type Position } from './cursor.js';
+import { type Cursors, encodeCursor, type Position } from './cursor.js';
 import { field } from './field.js';
 import { IntegerParam } from './params.js';
 
@@ -44,7 +44,7 @@ export class Page<T extends { id: string }> {
    */
   constructor(
     private readonly slice: Slice,
-    private readonly list: { readonly mark: string },
+    private readonly list: Pick<Cursors, 'mark' | 'bare'>,
     private readonly read: (row: unknown) => T,
   ) {}
 
@@ -66,6 +66,6 @@ export class Page<T extends { id: string }> {
   /** The cursor of the next page, if there is one. */
   get next(): string | undefined {
     const { last } = this.slice;
-    return last && encodeCursor(this.list.mark, last);
+    return last && encodeCursor(this.list, last);
   }
 }

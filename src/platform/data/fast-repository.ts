@@ -3,7 +3,7 @@ import { ApiError } from '../api/api-error.js';
 import type { ErrorCode } from '../api/error-codes.js';
 import { decodeCursor } from '../api/cursor.js';
 import { Page } from '../api/paging.js';
-import { Listing } from './listing.js';
+import { Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
 import { Shape } from './shape.js';
@@ -81,10 +81,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   async page<Row extends Entity & { id: string }>(
     this: FastRepository<Row>,
     filter: Filter<Row>,
-    { limit, cursor, sort, order }: Asked<Row>,
+    { limit, cursor, ...asked }: Asked<Row>,
   ): Promise<Page<Row>> {
     const { rows } = this;
-    const list = new Listing(this.metadata, filter, { sort: sort as string | undefined, order });
+    const list = new Listing(this.metadata, filter, asked as Order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
     const slice = await rows.page(this.current, list, { limit, after });
     return new Page(slice, list, (row) => rows.read(row) as Row);

@@ -12,6 +12,13 @@ import { textOf } from './values.js';
 const marks = new LRUCache<string, string>({ max: 1_000 });
 const MARK_LENGTH = 12;
 
+/** What a list is in the order of, and the filters that the last release had for it. */
+export interface Order {
+  readonly sort?: string;
+  readonly order?: Direction;
+  readonly releasedFilters?: readonly string[];
+}
+
 /** A list of an entity's rows: which of them, and in what order. */
 export class Listing implements Cursors {
   /** Values that rows have in some columns, null for none. */
@@ -23,6 +30,7 @@ export class Listing implements Cursors {
   /** What it is in the order of; undefined if that is the id. */
   readonly sort?: string;
   readonly isDescending: boolean;
+  private readonly releasedFilters?: readonly string[];
 
   /**
    * In the ascending order of ids, where nothing else is asked for.
@@ -31,10 +39,11 @@ export class Listing implements Cursors {
   constructor(
     private readonly entity: EntityMetadata,
     filter: ObjectLiteral,
-    { sort = 'id', order }: { sort?: string; order?: Direction },
+    { sort = 'id', order, releasedFilters }: Order,
   ) {
     this.refuse(whyNoPages(entity));
     this.isDescending = order === 'desc';
+    this.releasedFilters = releasedFilters;
     if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
     for (const name of Object.keys(filter)) {
       const value: unknown = filter[name];
@@ -44,8 +53,12 @@ export class Listing implements Cursors {
     }
   }
 
-  get takesBare(): boolean {
-    return this.sort === undefined && !this.isDescending;
+  get bare(): Cursors['bare'] {
+    const { sort, isDescending, releasedFilters, equal, among, range } = this;
+    if (sort !== undefined || isDescending) return undefined;
+    if (!releasedFilters) return 'read';
+    const names = [...equal, ...(among ? [among] : [])].map(([name]) => name);
+    return !range && names.every((name) => releasedFilters.includes(name)) ? 'written' : undefined;
   }
 
   get mark(): string {

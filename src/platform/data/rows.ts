@@ -44,6 +44,11 @@ export interface Asked<Entity> extends Pick<PageQuery, 'limit' | 'cursor'> {
   readonly sort?: Sortable<Entity>;
   /** Ascending when left out. */
   readonly order?: Direction;
+  /**
+   * The filters that the last release had for this list. Where there are no others, in ascending order of ids, its
+   * instances can continue the pages of this release.
+   */
+  readonly releasedFilters?: readonly (keyof Entity)[];
 }
 
 /** Values for the columns of a row that is added or changed; for the others, the table's own. */
