@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from 'js-yaml';
 import { Client } from 'pg';
+import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from './support/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';
 import { eventually, ROOT } from './support/npm.js';
@@ -114,6 +115,17 @@ describe('The log', () => {
 });
 
 describe('The metrics', () => {
+  test('wait for none that takes long to read, and leave it out', async () => {
+    const metrics = new Metrics();
+    metrics.gauge('never', 'One that is waited for.', () => new Promise<number>(() => {}));
+    metrics.gauge('soon', 'One that is read.', () => Promise.resolve(7));
+    const begin = performance.now();
+    const text = await metrics.text();
+    expect(performance.now() - begin).toBeLessThan(1_000);
+    expect(text).toMatch(/^soon 7$/m);
+    expect(text).not.toMatch(/^never \d/m);
+  });
+
   test('count requests and their durations by operation and status', async () => {
     const before = await readMetrics(service);
     for (let i = 0; i < 3; i++) await call(service, 'GET', '/v1/categories', { key });

@@ -196,6 +196,50 @@ describe('as one service', () => {
     await service.stop();
   });
 
+  test.each([
+    ['the port of the API', {}],
+    ['a port of its own', { METRICS_PORT: '0' }],
+  ])(
+    'they report their metrics on %s in time while one of them is stopped, and say which',
+    async (_where, env) => {
+      const service = await startService({ WORKERS, LOG_LEVEL: 'error', ...env });
+      const workers = workersOf(service.process.pid!);
+      const [stopped, other] = workers as [number, number];
+      const address = /Metrics +(\S+)/.exec(service.output())?.[1] ?? `${service.url}/metrics`;
+      const scrape = async () => {
+        const begin = performance.now();
+        const answer = await fetch(address, { headers: { Connection: 'close' } });
+        const text = await answer.text();
+        return { status: answer.status, text, ms: performance.now() - begin };
+      };
+      const answered = ({ text }: { text: string }, pid: number) =>
+        sampleOf(text, 'petstore_worker_answered', `"${pid}"`);
+      const before = await scrape();
+      expect(workers.map((pid) => answered(before, pid))).toEqual([1, 1]);
+      process.kill(stopped, 'SIGSTOP');
+      // A connection that the system has given to the one that is stopped waits there.
+      const all = Array.from({ length: 10 }, scrape);
+      const first = await Promise.race(all);
+      process.kill(stopped, 'SIGCONT');
+      expect(first.ms).toBeLessThan(2_000);
+      expect(first.status).toBe(200);
+      expect([answered(first, stopped), answered(first, other)]).toEqual([0, 1]);
+      expect(sampleOf(first.text, 'petstore_database_connections_max')).toBe(10);
+      await Promise.all(all);
+      const after = await scrape();
+      expect(workers.map((pid) => answered(after, pid))).toEqual([1, 1]);
+      await service.stop();
+    },
+  );
+
+  test('they end with the primary, though one of them be stopped', async () => {
+    const service = await startService({ WORKERS, SHUTDOWN_GRACE_MS: '500' });
+    const workers = workersOf(service.process.pid!);
+    process.kill(workers[0]!, 'SIGSTOP');
+    expect(await service.stop()).toBe(0);
+    expect(workers.filter(isThere)).toEqual([]);
+  });
+
   test('they count the requests of a key together', async () => {
     const service = await startService({ WORKERS, KEY_LIMIT_PER_MINUTE: '20' });
     const key = await createKey(service);

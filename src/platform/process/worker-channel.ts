@@ -2,6 +2,9 @@ import cluster, { type Worker } from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { on } from 'node:events';
 
+/** What one process finds for another that asks, by what it is asked about. */
+type Answers = Record<string, () => Promise<unknown>>;
+
 /** What goes between the workers of a service and its primary (`WORKERS`). */
 type Message =
   | { type: 'broadcast'; event: string }
@@ -23,11 +26,13 @@ export function onBroadcast(event: string, act: () => void): void {
 
 /**
  * In a worker: asks the primary, which answers as `answerWorkers` says.
- * @throws what the primary's answer throws, with its message alone
+ * @param withinMs how long to wait for the answer; without it, as long as the primary is there
+ * @throws what the primary's answer throws, with its message alone; AbortError if the answer does not come in time
  */
-export async function askPrimary<Value>(about: string): Promise<Value> {
+export async function askPrimary<Value>(about: string, withinMs?: number): Promise<Value> {
   const id = randomUUID();
-  const messages = on(process, 'message') as AsyncIterable<[Message]>;
+  const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
+  const messages = on(process, 'message', { signal }) as AsyncIterable<[Message]>;
   tellPrimary({ type: 'question', id, about });
   for await (const [message] of messages) {
     if (message.type !== 'answer' || message.id !== id) continue;
@@ -37,13 +42,43 @@ export async function askPrimary<Value>(about: string): Promise<Value> {
   throw new Error('The primary has gone.');
 }
 
+/** In a worker: answers what the primary asks. Each question is answered in one place. */
+export function answerPrimary(answers: Answers): void {
+  process.on('message', (message: Message | null) => void answer(message, answers, tellPrimary));
+}
+
 /** In the primary: answers what workers ask. Each question is answered in one place. */
-export function answerWorkers(answers: Record<string, () => Promise<unknown>>): void {
+export function answerWorkers(answers: Answers): void {
   cluster.on('message', (worker, message: Message | null) => {
-    if (message?.type !== 'question') return;
-    const find = answers[message.about];
-    if (find) void answer(worker, message.id, find);
+    void answer(message, answers, (reply) => tell(worker, reply));
   });
+}
+
+/**
+ * In the primary: asks all workers, which answer as `answerPrimary` says.
+ * @param withinMs how long to wait for those that do not answer, such as one that is stopped, or has yet to start
+ * @returns every worker that is there in the end, with its answer if there is one
+ */
+export async function askWorkers<Value>(
+  about: string,
+  withinMs: number,
+): Promise<{ worker: Worker; value?: Value }[]> {
+  const id = randomUUID();
+  const values = new Map<Worker, Value | undefined>();
+  const asked = present();
+  const messages = on(cluster, 'message', { signal: AbortSignal.timeout(withinMs) });
+  for (const worker of asked) tell(worker, { type: 'question', id, about });
+  try {
+    for await (const [worker, message] of messages as AsyncIterable<[Worker, Message | null]>) {
+      if (message?.type !== 'answer' || message.id !== id) continue;
+      values.set(worker, message.value as Value | undefined);
+      if (asked.every((one) => values.has(one) || one.isDead())) break;
+    }
+  } catch (error) {
+    // Time is up; the primary's own emitter fails in no other way.
+    if ((error as Error).name !== 'AbortError') throw error;
+  }
+  return present().map((worker) => ({ worker, value: values.get(worker) }));
 }
 
 /** In the primary: hands the broadcasts of a worker on to the others. */
@@ -58,17 +93,30 @@ function tellPrimary(message: Message): void {
 }
 
 function relay(from: Worker, message: Message): void {
-  for (const worker of Object.values(cluster.workers ?? {})) if (worker !== from) tell(worker, message);
+  for (const worker of present()) if (worker !== from) tell(worker, message);
 }
 
-async function answer(worker: Worker, id: string, find: () => Promise<unknown>): Promise<void> {
+async function answer(
+  message: Message | null,
+  answers: Answers,
+  reply: (message: Message) => void,
+): Promise<void> {
+  if (message?.type !== 'question') return;
+  const { id, about } = message;
+  const find = answers[about];
+  if (!find) return;
   try {
-    tell(worker, { type: 'answer', id, value: await find() });
+    reply({ type: 'answer', id, value: await find() });
   } catch (error) {
-    tell(worker, { type: 'answer', id, error: (error as Error).message });
+    reply({ type: 'answer', id, error: (error as Error).message });
   }
 }
 
-function tell(worker: Worker | undefined, message: Message): void {
-  if (worker?.isConnected()) worker.send(message);
+/** All workers that there are. */
+function present(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+}
+
+function tell(worker: Worker, message: Message): void {
+  if (worker.isConnected()) worker.send(message);
 }

@@ -1,10 +1,14 @@
 import cluster from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
 import { workersMetrics, offerMetrics } from './workers-metrics.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Milliseconds after which a metric has no value: a database that is away must not keep a scrape from the others. */
+const READ_MS = 500;
 
 /** A value, or one for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
@@ -72,10 +76,16 @@ export class Metrics {
 
   private async read(name: string, read: Read): Promise<Figures> {
     try {
-      return await read();
+      const figures = read();
+      return figures instanceof Promise ? await Promise.race([figures, late()]) : figures;
     } catch (error) {
       this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
       return [];
     }
   }
+}
+
+async function late(): Promise<never> {
+  await sleep(READ_MS, undefined, { ref: false });
+  throw new Error(`It has taken more than ${READ_MS} ms.`);
 }

@@ -18,6 +18,9 @@ const MAX_FAILURES = 5;
 /** Milliseconds before a worker that ended early is replaced; doubled after each further one, up to the last value. */
 const PAUSE_MS = { first: 100, last: 5_000 };
 
+/** Milliseconds beyond the grace period after which a worker that does not end, such as one that is stopped, is killed. */
+const END_MS = 5_000;
+
 /** The processes that serve: as many as were asked for; one that ends is replaced. */
 export class Workers {
   /** Resolves to the reason if they cannot go on. */
@@ -69,7 +72,9 @@ export class Workers {
   private async end(worker: Worker): Promise<void> {
     const exit = once(worker, 'exit');
     worker.process.kill('SIGTERM');
+    const cut = setTimeout(() => worker.process.kill('SIGKILL'), this.config.SHUTDOWN_GRACE_MS + END_MS);
     await exit;
+    clearTimeout(cut);
   }
 
   private fork(): void {
