@@ -1,65 +1,39 @@
 import cluster from 'node:cluster';
-import { warnOfStaleBuild } from './platform/process/build-age.js';
-import { type Config, loadConfig } from './config.js';
-import { fail } from './platform/process/operator-error.js';
+import type { Config } from './config.js';
 import type { RunningService } from './platform/commands/serve/serve.js';
+import { Lifecycle } from './platform/process/lifecycle.js';
+import { fail } from './platform/process/operator-error.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
 /** How often to check that npm is still there, in milliseconds. */
 const NPM_WATCH_MS = 250;
 
-const stopping = new AbortController();
-
-if (cluster.isPrimary) warnOfStaleBuild();
+// Before the configuration and the service are loaded, which takes a third of a second.
+const life = new Lifecycle(0);
 try {
+  if (cluster.isPrimary) (await import('./platform/process/build-age.js')).warnOfStaleBuild();
+  const { loadConfig } = await import('./config.js');
   const config = loadConfig();
-  const starting = start(config);
-  stopOnSignal(starting, config);
-  const service = await starting;
-  if (cluster.isPrimary && !stopping.signal.aborted) announce(service, config);
-  void service.failure?.then((failure) => endAfter(failure, service, config));
+  life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
+  if (cluster.isPrimary) watchNpm(() => life.stop());
+  const service = await life.start((stopping) => start(config, stopping));
+  if (cluster.isPrimary) announce(service, config);
 } catch (error) {
-  if (!stopping.signal.aborted) fail(error);
+  fail(error);
 }
 
 /** Each of the three ways to start loads only what it needs. */
-async function start(config: Config): Promise<RunningService> {
+async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
-    return (await import('./platform/commands/serve/primary.js')).bootPrimary(config, stopping.signal);
+    return (await import('./platform/commands/serve/primary.js')).bootPrimary(config, stopping);
   }
   // Before the code that it traces is loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
     (await import('./platform/telemetry/tracing/start.js')).startTracing(config);
-  if (cluster.isWorker) return (await import('./platform/commands/serve/worker.js')).bootWorker(config);
-  return (await import('./platform/commands/serve/boot.js')).boot(config);
-}
-
-/** Stops cleanly, once, on SIGTERM, SIGINT or SIGHUP, and when the npm that started this process is gone. */
-function stopOnSignal(starting: Promise<RunningService>, config: Config): void {
-  let service: RunningService | undefined;
-  starting.then((started) => (service = started)).catch(() => {});
-  const stop = async () => {
-    if (stopping.signal.aborted) return;
-    stopping.abort();
-    setTimeout(() => process.exit(1), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
-    // With an external database a start can wait long for the migration lock, and can be cut off safely; an embedded
-    // one must be stopped first. A failed start has cleaned up after itself.
-    if (!config.DATABASE_URL) await starting.catch(() => {});
-    await service?.stop();
-    process.exit(0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop());
-  if (cluster.isPrimary) watchNpm(() => void stop());
-}
-
-/** Ends a service that cannot go on with status 1, unless it is being stopped anyway. */
-async function endAfter(failure: Error, service: RunningService, config: Config): Promise<void> {
-  if (stopping.signal.aborted) return;
-  stopping.abort();
-  setTimeout(() => fail(failure), config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS).unref();
-  await service.stop();
-  fail(failure);
+  if (cluster.isWorker)
+    return (await import('./platform/commands/serve/worker.js')).bootWorker(config, stopping);
+  return (await import('./platform/commands/serve/boot.js')).boot(config, { stopping });
 }
 
 /**

@@ -4,11 +4,13 @@ import * as fs from 'node:fs';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createKey } from './support/client.js';
 import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from './support/npm.js';
-import { postgresOn, removeFolders, ROOT, type Run, signalPostgresOn, type Told } from './support/npm.js';
+import { postgresOn, removeFolders, ROOT, Run, signalPostgresOn, type Told } from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
+import { faultyStops, stopStart } from './support/stopped-start.js';
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -245,6 +247,51 @@ describe('on a database elsewhere', () => {
     expect(response.statusCode).toBe(201);
     expect(await stopped).toBe(0);
     expect(Date.now() - from).toBeLessThan(4_500);
+  });
+});
+
+describe('a start that is told to stop', () => {
+  const MOMENTS = [150, 500, 800, 1_200];
+
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    ['on a database elsewhere', async () => ({ DATABASE_URL: await createDatabase() })],
+    ['with workers', async () => ({ DATABASE_URL: await createDatabase('TEMPLATE migrated'), WORKERS: '2' })],
+    ['on its own database', async () => ({ DATA_DIR: newFolder() })],
+    ['with workers on its own database', async () => ({ DATA_DIR: newFolder(), WORKERS: '2' })],
+  ])(
+    '%s ends with 0 at any moment, leaves nothing behind, and the next one works',
+    async (_name, prepare) => {
+      const ended = [];
+      for (const moment of MOMENTS) {
+        const env = await prepare();
+        ended.push(await stopStart(moment, env));
+        if (!env.DATA_DIR) continue;
+        expect(postgresOn(env.DATA_DIR)).toEqual([]);
+        expect(fs.readdirSync(env.DATA_DIR).filter((name) => name.includes('new'))).toEqual([]);
+        // On what the stopped one has left.
+        if (moment === MOMENTS.at(-1) || moment === 500) {
+          const next = nodeStart(env);
+          expect((await (await next.ready()).listPets()).status).toBe(200);
+          await next.stop();
+        }
+      }
+      expect(faultyStops(ended)).toEqual([]);
+    },
+  );
+
+  test('begins nothing after the stop: a process without other work then ends by itself', async () => {
+    const env = {
+      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      TIMES: '25',
+      MESSAGES_WEBHOOK_URL: 'http://127.0.0.1:1/',
+      MESSAGES_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
+    };
+    const run = new Run(process.execPath, ['test/support/boot-and-stop.js'], env);
+    await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
+    expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
+    expect(run.stderr).toBe('');
   });
 });
 

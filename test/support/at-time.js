@@ -11,6 +11,6 @@ class ShiftedClock extends Clock {
   }
 }
 
-const service = await boot(readConfig(process.env), new ShiftedClock());
+const service = await boot(readConfig(process.env), { clock: new ShiftedClock() });
 process.on('SIGTERM', () => void service.stop().then(() => process.exit(0)));
 console.log(`API ${service.url}/v1`);

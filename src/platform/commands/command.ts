@@ -4,9 +4,12 @@ import { ApiError } from '../api/api-error.js';
 import { loadConfig } from '../../config.js';
 import { explain } from '../database/explain.js';
 import { type OpenDatabase, reachDatabase } from '../database/open.js';
+import { Lifecycle } from '../process/lifecycle.js';
 import { fail, OperatorError } from '../process/operator-error.js';
 
-/** Exit status for wrong usage; a command that failed ends with 1. */
+/** Exit status of a command that failed or was interrupted. */
+const FAILURE = 1;
+/** Exit status for wrong usage. */
 const USAGE_ERROR = 2;
 
 /** A command line that is run as `npm run <name>`. */
@@ -18,27 +21,32 @@ export function commandLine(name: string, description: string): Command {
 }
 
 /**
- * Runs a program that does one thing with the database and ends, with status 1 if that fails.
+ * Runs a program that does one thing with the database and ends, with status 1 if that fails. A signal ends it too, after
+ * what was started for it has stopped.
  * @param open opens the database; by default one that the service has used
  */
 export async function runCommand(
   work: (database: OpenDatabase) => Promise<void>,
   open = reachDatabase,
 ): Promise<void> {
-  // PID 1 of a container ignores signals that it has no handler for; `exit` also stops an embedded database.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+  const life = new Lifecycle(FAILURE);
   try {
     const config = loadConfig();
     Logger.overrideLogger(
       config.LOG_LEVEL === 'debug' ? ['fatal', 'error', 'warn', 'debug'] : ['fatal', 'error', 'warn'],
     );
-    const database = await open(config);
+    const { database, stop } = await life.start(async (stopping) => {
+      const opened = await open(config, stopping);
+      return { database: opened, stop: () => opened.close() };
+    });
     try {
       await work(database);
     } finally {
-      await database.close();
+      await stop();
     }
   } catch (error) {
+    // Its database was taken from it: the stop ends the process.
+    if (life.isStopping) return;
     fail(error instanceof ApiError ? new OperatorError(error.message) : explain(error));
   }
 }

@@ -1,17 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { boot } from './serve/boot.js';
+import { writeFile } from 'node:fs/promises';
 import { readConfig } from '../../config.js';
+import { buildDocument } from '../docs/openapi/document.js';
+import { HERE } from '../docs/openapi/placed.js';
+import { takeOverLog } from '../telemetry/nest-logger.js';
+import { assembleApplication } from './serve/application.js';
 
-// Writes `openapi.json` as a service with the default configuration serves it at the address of a first start.
-const data = await mkdtemp(join(tmpdir(), 'petstore-openapi-'));
-const service = await boot(readConfig({ PORT: '0', HOST: '127.0.0.1', DATA_DIR: data, LOG_LEVEL: 'warn' }));
-try {
-  const response = await fetch(`${service.url}/openapi.json`);
-  const served = JSON.stringify(await response.json(), null, 2);
-  await writeFile('openapi.json', `${served.replaceAll(service.url, 'http://127.0.0.1:3000')}\n`);
-} finally {
-  await service.stop();
-  await rm(data, { recursive: true, force: true });
-}
+// Writes `openapi.json` as a service with the default configuration serves it at the address of a first start. Nothing is
+// started for it: the document is made of the decorators of controllers and DTOs alone.
+const config = readConfig({ LOG_LEVEL: 'warn' });
+const app = await assembleApplication(config, await takeOverLog(config), { preview: true });
+const document = JSON.stringify(buildDocument(app, config), null, 2);
+await writeFile('openapi.json', `${document.replaceAll(HERE, 'http://127.0.0.1:3000')}\n`);

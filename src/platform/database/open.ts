@@ -19,11 +19,13 @@ export interface OpenDatabase {
 
 /**
  * Starts the embedded PostgreSQL unless the configuration names another server, and keeps it running.
+ * @param stopping aborts the start of the embedded PostgreSQL
  * @throws OperatorError if it does not start, or a running service has its folder
  */
-export async function openDatabase(config: Config): Promise<OpenDatabase> {
+export async function openDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   if (config.DATABASE_URL) return { config, close: async () => {} };
-  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR, connectionsOf(config));
+  const connections = connectionsOf(config);
+  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR, { connections, stopping });
   const failure = postgres.keepRunning(url);
   return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
 }
@@ -32,14 +34,14 @@ export async function openDatabase(config: Config): Promise<OpenDatabase> {
  * The database that a service has used, for another program; that includes the embedded one of a running service.
  * @throws OperatorError if there is none
  */
-export async function reachDatabase(config: Config): Promise<OpenDatabase> {
+export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   const folder = new DataFolder(config.DATA_DIR);
   if (!config.DATABASE_URL && !existsSync(folder.dataDirectory)) {
     throw new OperatorError(
       `There is no database in ${folder.path}. Set DATABASE_URL or DATA_DIR to what the service uses.`,
     );
   }
-  return openDatabase(config).catch((error: unknown) => {
+  return openDatabase(config, stopping).catch((error: unknown) => {
     if (!(error instanceof FolderInUse)) throw error;
     return { config: withDatabase(config, runningUrl(folder)), close: async () => {} };
   });

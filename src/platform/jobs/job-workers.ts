@@ -29,6 +29,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private workers: QueueWorker[] = [];
   private database?: JobsDatabase;
   private boss?: PgBoss;
+  private readonly stopping = new AbortController();
+  private started?: Promise<void>;
   private stopped?: Promise<void>;
 
   constructor(
@@ -40,11 +42,13 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
-    if (this.config.ROLE !== 'api' && this.queues.all.some(({ handle }) => handle)) void this.start();
+    if (this.config.ROLE !== 'api' && this.queues.all.some(({ handle }) => handle))
+      this.started = this.start(this.stopping.signal);
   }
 
   /** Takes no more jobs; those under way continue while the HTTP server finishes its requests. */
   onModuleDestroy(): void {
+    this.stopping.abort();
     this.stopped = this.stop();
   }
 
@@ -53,16 +57,18 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     await this.stopped;
   }
 
-  private async start(): Promise<void> {
+  private async start(stopping: AbortSignal): Promise<void> {
     const { all } = this.queues;
     const database = (this.database = new JobsDatabase(this.config));
     const hasSchedules = all.some(({ cron }) => cron);
     const boss = (this.boss = createBoss(database, hasSchedules));
     boss.on('error', (error) => this.failures.add(error.message));
     boss.on('warning', ({ message }) => this.logger.warn(message));
-    while (!this.stopped && !(await this.begin(boss))) await sleep(START_RETRY_MS);
-    if (this.stopped) return;
-    await this.warnOfUnhandled(boss);
+    while (!stopping.aborted && !(await this.begin(boss)))
+      await sleep(START_RETRY_MS, undefined, { signal: stopping }).catch(() => {});
+    if (!stopping.aborted) await this.warnOfUnhandled(boss);
+    // Each wait may have been the one in which the stop has come: a worker that begins now would never end.
+    if (stopping.aborted) return;
     const around = {
       boss,
       counts: this.counts,
@@ -95,10 +101,12 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   private async stop(): Promise<void> {
-    const { boss, database, workers } = this;
-    if (!boss || !database) return;
+    const { boss, database, started } = this;
+    if (!boss || !database || !started) return;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
+    await within(HAND_BACK_MS, started);
+    const { workers } = this;
     await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(workers.map((worker) => worker.drain())));
     await within(HAND_BACK_MS, Promise.all(workers.map((worker) => worker.handBack())));
     await within(

@@ -26,12 +26,10 @@ export function onBroadcast(event: string, act: () => void): void {
 
 /**
  * In a worker: asks the primary, which answers as `answerWorkers` says.
- * @param withinMs how long to wait for the answer; without it, as long as the primary is there
- * @throws what the primary's answer throws, with its message alone; AbortError if the answer does not come in time
+ * @throws what the primary's answer throws, with its message alone; at once if the signal is aborted
  */
-export async function askPrimary<Value>(about: string, withinMs?: number): Promise<Value> {
+export async function askPrimary<Value>(about: string, signal?: AbortSignal): Promise<Value> {
   const id = randomUUID();
-  const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
   const messages = on(process, 'message', { signal }) as AsyncIterable<[Message]>;
   tellPrimary({ type: 'question', id, about });
   for await (const [message] of messages) {

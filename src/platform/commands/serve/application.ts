@@ -16,11 +16,34 @@ import { serveDocs } from '../../docs/site/serve-docs.js';
 import { serveGuides } from '../../docs/site/serve-guides.js';
 import { HEADER_NAMES } from '../../docs/openapi/headers.js';
 
-/** Builds the service on a migrated database, ready to listen. */
+/** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */
 export async function createApplication(
   config: Config,
   log: Log,
   clock?: Clock,
+): Promise<NestExpressApplication> {
+  const app = await assembleApplication(config, log, { clock });
+  try {
+    app.setLocal('baseUrl', config.BASE_URL);
+    app.set('trust proxy', config.TRUST_PROXY);
+    if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
+    if (config.ROLE === 'worker') app.use(onlyProbes);
+    else serveSite(app, config);
+    return await app.init();
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+/**
+ * Puts the modules together.
+ * @param preview whether it is only to be looked at, as for its document: no provider is made, so nothing connects or runs
+ */
+export async function assembleApplication(
+  config: Config,
+  log: Log,
+  { clock, preview = false }: { clock?: Clock; preview?: boolean } = {},
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, log, clock),
@@ -28,16 +51,11 @@ export async function createApplication(
     {
       abortOnError: false,
       bodyParser: false,
-      logger: new NestLogger(log),
+      logger: preview ? false : new NestLogger(log),
+      preview,
     },
   );
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
-  app.setLocal('baseUrl', config.BASE_URL);
-  app.set('trust proxy', config.TRUST_PROXY);
-  if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
-  if (config.ROLE === 'worker') app.use(onlyProbes);
-  else serveSite(app, config);
-  await app.init();
   return app;
 }
 

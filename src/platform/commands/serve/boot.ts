@@ -2,25 +2,34 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { DemoKey } from '../../../auth/demo-key.js';
 import type { Clock } from '../../process/clock.js';
 import type { Config } from '../../../config.js';
+import type { OpenDatabase } from '../../database/open.js';
 import { startOnDatabase } from '../../database/start.js';
 import { installJobs } from '../../jobs/boss.js';
 import { takeOverLog } from '../../telemetry/nest-logger.js';
 import { type RunningService, serve } from './serve.js';
+
+interface BootOptions {
+  /** Another date, for tests. */
+  clock?: Clock;
+  /** Aborted when the process is to stop: what has started by then is stopped again. */
+  stopping?: AbortSignal;
+}
 
 /**
  * Starts the service in this process: database, schema, demo key, HTTP, in this order. If a part fails, those already started are
  * stopped again.
  * @throws OperatorError whose message says in one line what is wrong
  */
-export async function boot(config: Config, clock?: Clock): Promise<RunningService> {
+export async function boot(config: Config, { clock, stopping }: BootOptions = {}): Promise<RunningService> {
   const log = await takeOverLog(config);
-  return startOnDatabase(config, installJobs, async (database) => {
+  const start = async (database: OpenDatabase) => {
     const dataPath = database.path;
     let demoKey: string | undefined;
     const prepare = async (app: INestApplicationContext) => {
       if (dataPath !== undefined) demoKey = await app.get(DemoKey).open(dataPath);
     };
-    const { app: _app, ...service } = await serve(database.config, log, { clock, prepare });
+    const { app: _app, ...service } = await serve(database.config, log, { clock, prepare, stopping });
     return { ...service, dataPath, demoKey };
-  });
+  };
+  return startOnDatabase(config, installJobs, start, stopping);
 }

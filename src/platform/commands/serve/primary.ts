@@ -13,7 +13,7 @@ import { Workers } from './workers.js';
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = await takeOverLog(config);
-  return startOnDatabase(config, installJobs, async (database) => {
+  const start = async (database: OpenDatabase) => {
     const demoKey = await openDemoKey(database, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
@@ -24,7 +24,8 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
       await workers.stop();
       throw error;
     }
-  });
+  };
+  return startOnDatabase(config, installJobs, start, stopping);
 }
 
 /** What it takes to create the key is loaded only here, and only if there is a data folder. */

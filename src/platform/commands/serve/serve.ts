@@ -6,13 +6,14 @@ import { cannotListen } from '../../server/cannot-listen.js';
 import type { Clock } from '../../process/clock.js';
 import type { HttpAdapter } from '../../server/http-adapter.js';
 import type { Config } from '../../../config.js';
+import type { Stoppable } from '../../process/lifecycle.js';
 import { Transport } from '../../../messages/transport.js';
 import type { Log } from '../../telemetry/log.js';
 import { MetricsServer } from '../../server/metrics-server.js';
 import { tracing } from '../../telemetry/tracing/tracing.js';
 
-/** A running service. */
-export interface RunningService {
+/** A running service; its stop lets accepted requests finish, then closes everything. */
+export interface RunningService extends Stoppable {
   /** Where it listens, e.g. `http://localhost:3000`. */
   url: string;
   /** Where its metrics are, if they have a port of their own. */
@@ -23,10 +24,6 @@ export interface RunningService {
   dataPath?: string;
   /** A key for first steps, if the database is the embedded one. */
   demoKey?: string;
-  /** Resolves to the reason if the service cannot go on. */
-  failure?: Promise<Error>;
-  /** Lets accepted requests finish, then closes everything. */
-  stop(): Promise<void>;
 }
 
 interface ServeOptions {
@@ -36,6 +33,8 @@ interface ServeOptions {
   claimed?: () => Promise<number>;
   /** What must be complete before anybody is answered. */
   prepare?: (app: NestExpressApplication) => Promise<void>;
+  /** Aborted when the process is to stop: it then does not begin to listen. */
+  stopping?: AbortSignal;
 }
 
 /**
@@ -45,11 +44,13 @@ interface ServeOptions {
 export async function serve(
   config: Config,
   log: Log,
-  { clock, claimed, prepare }: ServeOptions = {},
+  { clock, claimed, prepare, stopping }: ServeOptions = {},
 ): Promise<RunningService & { app: NestExpressApplication }> {
   const app = await createApplication(config, log, clock);
   try {
+    stopping?.throwIfAborted();
     await prepare?.(app);
+    stopping?.throwIfAborted();
     await listen(app, config, claimed);
   } catch (error) {
     await app.close();

@@ -8,10 +8,15 @@ export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'me
   type: 'serving';
 }
 
-/** Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends. */
-export async function bootWorker(config: Config): Promise<RunningService> {
-  const claimed = () => askPrimary<number>('port');
-  const service = await serve(config, await takeOverLog(config), { claimed });
+/**
+ * Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends.
+ * @param stopping aborts the start
+ */
+export async function bootWorker(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  // What is sent to a primary that has just gone.
+  process.on('error', () => {});
+  const claimed = () => askPrimary<number>('port', stopping);
+  const service = await serve(config, await takeOverLog(config), { claimed, stopping });
   const { url, metricsUrl, messages } = service;
   process.send!({ type: 'serving', url, metricsUrl, messages } satisfies Serving);
   return service;

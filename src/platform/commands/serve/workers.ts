@@ -28,6 +28,8 @@ export class Workers {
   /** Keeps the workers' limit counts; it only has to exist. */
   protected readonly limits = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
+  /** Those that have not ended, each with a promise of its end. */
+  private readonly ends = new Map<Worker, Promise<unknown>>();
   /** Since when each has been serving, by `performance.now()`. */
   private readonly serving = new Map<Worker, number>();
   private port?: Promise<number>;
@@ -50,6 +52,7 @@ export class Workers {
    * @throws OperatorError if they do not, or are stopped first
    */
   async start(): Promise<Serving> {
+    this.stopping.throwIfAborted();
     const begun = new Promise<Serving>((resolve) => (this.begun = resolve));
     this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
     // Matters only where sockets cannot share a port: a connection that the primary has handed to a dying worker would
@@ -66,11 +69,10 @@ export class Workers {
   /** Lets each finish what it has accepted; resolves when all have ended. */
   async stop(): Promise<void> {
     this.isEnding = true;
-    await Promise.all(all().map((worker) => this.end(worker)));
+    await Promise.all([...this.ends].map(([worker, exit]) => this.end(worker, exit)));
   }
 
-  private async end(worker: Worker): Promise<void> {
-    const exit = once(worker, 'exit');
+  private async end(worker: Worker, exit: Promise<unknown>): Promise<void> {
     worker.process.kill('SIGTERM');
     const cut = setTimeout(() => worker.process.kill('SIGKILL'), this.config.SHUTDOWN_GRACE_MS + END_MS);
     await exit;
@@ -80,6 +82,7 @@ export class Workers {
   private fork(): void {
     if (this.isOver) return;
     const worker = cluster.fork(this.environment);
+    this.ends.set(worker, once(worker, 'exit'));
     // A message to a worker that has just ended; `exit` is handled below.
     worker.on('error', () => {});
     worker.on('message', (message: Serving | { type?: undefined } | null) => {
@@ -106,11 +109,12 @@ export class Workers {
   }
 
   private async replace(worker: Worker, how: string): Promise<void> {
+    this.ends.delete(worker);
     const wasSteady = this.isSteady(worker);
     this.serving.delete(worker);
     if (this.isOver) return;
     this.failures = wasSteady ? 0 : this.failures + 1;
-    if (this.failures >= MAX_FAILURES && !all().some((other) => this.isSteady(other))) {
+    if (this.failures >= MAX_FAILURES && ![...this.ends.keys()].some((other) => this.isSteady(other))) {
       this.fail(
         new OperatorError(
           `The workers end as soon as they start: ${this.failures} in a row, the last with ${how}.`,
@@ -131,8 +135,4 @@ export class Workers {
     const since = this.serving.get(worker);
     return since !== undefined && performance.now() - since >= STEADY_MS;
   }
-}
-
-function all(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
 }

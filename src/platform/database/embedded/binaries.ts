@@ -55,8 +55,25 @@ export function start(
   return child;
 }
 
-/** Runs one to its end. @throws OperatorError with its last output if it fails */
-export async function run(program: string, folder: DataFolder, programArgs: string[]): Promise<void> {
-  const [code] = await once(start(program, folder, programArgs), 'close');
+/**
+ * Runs one to its end; it does not outlive this process.
+ * @throws OperatorError with its last output if it fails; the reason of the signal if that ends it
+ */
+export async function run(
+  program: string,
+  folder: DataFolder,
+  programArgs: string[],
+  stopping?: AbortSignal,
+): Promise<void> {
+  stopping?.throwIfAborted();
+  const child = start(program, folder, programArgs);
+  const end = () => void child.kill('SIGTERM');
+  stopping?.addEventListener('abort', end);
+  process.on('exit', end);
+  const [code] = await once(child, 'close').finally(() => {
+    stopping?.removeEventListener('abort', end);
+    process.off('exit', end);
+  });
+  stopping?.throwIfAborted();
   if (code !== 0) throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${folder.log.tail()}`);
 }

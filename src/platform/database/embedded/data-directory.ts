@@ -23,25 +23,28 @@ const UNFINISHED = 'postgres.new-';
 /**
  * Makes the data directory of a folder ready to be served: creates it if there is none, and stops a server that a killed
  * service may have left running on it.
+ * @param stopping aborts it
  * @throws OperatorError if PostgreSQL cannot create one, or there is one of another major version
  */
-export async function prepareDataDirectory(folder: DataFolder, binaries: Binaries): Promise<void> {
-  if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) return initialise(folder, binaries);
+export async function prepareDataDirectory(
+  folder: DataFolder,
+  binaries: Binaries,
+  stopping?: AbortSignal,
+): Promise<void> {
+  if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) return initialise(folder, binaries, stopping);
   await requireOwnVersion(folder, binaries);
-  await stopOrphan(folder, binaries);
+  await stopOrphan(folder, binaries, stopping);
 }
 
-async function initialise(folder: DataFolder, binaries: Binaries): Promise<void> {
+async function initialise(folder: DataFolder, binaries: Binaries, stopping?: AbortSignal): Promise<void> {
   const remains = readdirSync(folder.path).filter((name) => name.startsWith(UNFINISHED));
-  for (const name of remains) {
-    rmSync(join(folder.path, name), { recursive: true, force: true, maxRetries: 5 });
-  }
+  for (const name of remains) remove(join(folder.path, name));
   const unfinished = mkdtempSync(join(folder.path, UNFINISHED));
   const passwordFile = join(folder.path, 'password');
   if (process.getuid?.() === 0) {
     for (const path of [unfinished, passwordFile]) chownSync(path, NOBODY.uid, NOBODY.gid);
   }
-  await run(binaries.initdb, folder, [
+  const args = [
     `--pgdata=${unfinished}`,
     `--username=${USER}`,
     `--pwfile=${passwordFile}`,
@@ -50,19 +53,30 @@ async function initialise(folder: DataFolder, binaries: Binaries): Promise<void>
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
-  ]);
-  renameSync(unfinished, folder.dataDirectory);
+  ];
+  try {
+    await run(binaries.initdb, folder, args, stopping);
+    renameSync(unfinished, folder.dataDirectory);
+  } finally {
+    remove(unfinished);
+  }
+}
+
+function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 }
 
 /** The folder is ours now, so a server that still runs on it has no owner. */
-async function stopOrphan(folder: DataFolder, binaries: Binaries): Promise<void> {
+async function stopOrphan(folder: DataFolder, binaries: Binaries, stopping?: AbortSignal): Promise<void> {
   const pidFile = join(folder.dataDirectory, 'postmaster.pid');
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   // If another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
   if (!isServer(pid, folder.dataDirectory)) return rmSync(pidFile, { force: true });
-  await run(binaries.pg_ctl, folder, ['stop', '-D', folder.dataDirectory, '-m', 'fast', '-w']).catch(() => {
+  const args = ['stop', '-D', folder.dataDirectory, '-m', 'fast', '-w'];
+  await run(binaries.pg_ctl, folder, args, stopping).catch(() => {
     // It has ended meanwhile; if not, the next server reports it.
+    stopping?.throwIfAborted();
   });
 }
 

@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../process/operator-error.js';
@@ -51,11 +60,13 @@ export class DataFolder {
   /** The password of the server's only user; created once, readable only by its owner. */
   password(): string {
     const file = join(this.path, 'password');
-    if (!existsSync(file)) {
-      writeFileSync(file, randomBytes(24).toString('hex'));
-      chmodSync(file, 0o600);
-    }
-    return readFileSync(file, 'utf8');
+    const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    if (known) return known;
+    const password = randomBytes(24).toString('hex');
+    // Complete or not there, also if the process is killed meanwhile.
+    writeFileSync(`${file}.new`, password, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+    return password;
   }
 
   /** The operator's message when the folder cannot be used. */

