@@ -58,7 +58,7 @@ export class Config {
   @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.http) STAGING_URL?: string;
   /** Address of the message interface. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) API_URL?: string;
-  /** Sign-ups and failed log-ins per minute, for each address and each account; 0 is off. */
+  /** Sign-ups, changes of the email and failed log-ins per minute, for each address and each account; 0 is off. */
   @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
   /** Who may sign up: anyone, nobody, or whoever has an invitation. */
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';

@@ -235,6 +235,40 @@ describe('DELETE /accounts/current', () => {
     const next = await Customer.of(service);
     await eventually(async () => (await next.petStatus(petId)) === 'available');
   });
+
+  test.each(['all', 'api', 'worker'])(
+    'cancels that too if both are killed right after, in a process with ROLE=%s',
+    async (ROLE) => {
+      const one = await startService();
+      const { databaseUrl } = one;
+      const DATABASE_URL = databaseUrl;
+      const late = await startService({ DATABASE_URL });
+      let status;
+      // Until one comes in the moment in which the other instance still knows its key.
+      while (status !== 201) {
+        const account = await createAccount(one);
+        const customer = await Customer.of(late, account);
+        const petId = await customer.addPet('available');
+        const over = new AbortController();
+        const closed = call(one, 'DELETE', CURRENT, { account }).finally(() => over.abort());
+        while (!over.signal.aborted) await list(customer.key, late);
+        ({ status } = await customer.place(petId));
+        expect((await closed).status).toBe(204);
+      }
+      for (const { process } of [one, late]) {
+        process.kill('SIGKILL');
+        await once(process, 'exit');
+      }
+      const next = await startService({ DATABASE_URL, ROLE });
+      const pending = 'SELECT id FROM pets WHERE status = $1';
+      await eventually(async () => (await query(databaseUrl, pending, ['pending'])).length === 0);
+      const actions = `SELECT actor, action FROM audit_log WHERE action LIKE 'order.%' ORDER BY action`;
+      const left = await query<{ action: string }>(databaseUrl, actions);
+      const count = (action: string) => left.filter((one) => one.action === action).length;
+      expect(count('order.cancelled')).toBe(count('order.placed'));
+      await next.stop();
+    },
+  );
 });
 
 describe('npm run admin -- accounts export', () => {
@@ -260,6 +294,43 @@ describe('npm run admin -- accounts export', () => {
     expect(rowsOf('api_keys')).toMatchObject([{ name: 'test' }]);
     expect(new Set(lines.flatMap(({ row }) => row.account_id ?? []))).toEqual(new Set([account.id]));
     expect(stdout).not.toMatch(/hash|argon2/);
+  });
+
+  test('prints each row once, of tables with partitions or heirs, and nothing of views', async () => {
+    const account = await createAccount(service);
+    await query(
+      service.databaseUrl,
+      `CREATE TABLE visits (account_id bigint, day date) PARTITION BY RANGE (day);
+       CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
+       CREATE TABLE visits_new PARTITION OF visits DEFAULT PARTITION BY HASH (day);
+       CREATE TABLE "Visits of today" PARTITION OF visits_new FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+       CREATE TABLE notes (account_id bigint, text text, secret bytea, dropped text);
+       ALTER TABLE notes DROP COLUMN dropped;
+       CREATE TABLE "Long notes" (more text) INHERITS (notes);
+       CREATE TABLE longer_notes () INHERITS ("Long notes", notes);
+       CREATE VIEW visits_seen AS SELECT * FROM visits;
+       CREATE MATERIALIZED VIEW notes_seen AS SELECT account_id, text FROM notes;
+       INSERT INTO visits VALUES (${account.id}, '2025-05-05'), (${account.id}, '2026-06-06'), (0, '2026-06-06');
+       INSERT INTO notes VALUES (${account.id}, 'a', '\\x00'), (0, 'other', NULL);
+       INSERT INTO "Long notes" VALUES (${account.id}, 'b', NULL, 'more');
+       INSERT INTO longer_notes VALUES (${account.id}, 'c', NULL, 'still more');
+       REFRESH MATERIALIZED VIEW notes_seen`,
+    );
+    const { code, stdout } = await admin('accounts', 'export', account.email);
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const account_id = account.id;
+    expect(lines.filter(({ table }) => /visit|note/i.test(table))).toEqual([
+      { table: 'notes', row: { account_id, text: 'a' } },
+      { table: 'notes', row: { account_id, text: 'b', more: 'more' } },
+      { table: 'notes', row: { account_id, text: 'c', more: 'still more' } },
+      { table: 'visits', row: { account_id, day: '2025-05-05' } },
+      { table: 'visits', row: { account_id, day: '2026-06-06' } },
+    ]);
+    await query(service.databaseUrl, 'DROP TABLE visits, notes CASCADE');
   });
 });
 

@@ -119,6 +119,47 @@ describe('Sign-ups and log-ins', () => {
     expect((await signUp(service, '203.0.113.9', 'wanted@example.com')).status).toBe(201);
   });
 
+  describe('cannot be got round by changing the email of an account, which', () => {
+    const change = (account: Credentials, body: object, ip: string) =>
+      call(service, 'PATCH', '/v1/accounts/current', { account, body, ...from(ip) });
+
+    test('is counted per address with the sign-ups, and says for how long to wait', async () => {
+      const [taken, account] = [await newAccount(), await newAccount()];
+      const ip = '203.0.113.20';
+      expect((await signUp(service, ip)).status).toBe(201);
+      const tries = await times(2, () => change(account, { email: taken.email }, ip));
+      expect(statuses(tries)).toEqual([409, 409]);
+      expectLimited(await change(account, { email: taken.email.toUpperCase() }, ip), '"auth";q=3;w=60');
+      expectLimited(await change(account, { email: newEmail() }, ip), '"auth";q=3;w=60');
+      expectLimited(await signUp(service, ip), '"auth";q=3;w=60');
+    });
+
+    test('is counted per account, from whatever address: that which is changed, and that which is asked for', async () => {
+      const [account, taken] = [await newAccount(), await newAccount()];
+      const others = await times(4, newAccount);
+      const tried = [];
+      for (const [i, { email }] of others.entries())
+        tried.push(await change(account, { email }, `203.0.113.${21 + i}`));
+      expect(statuses(tried)).toEqual([409, 409, 409, 429]);
+      const asked = [];
+      for (const [i, other] of others.entries())
+        asked.push(await change(other, { email: taken.email }, `203.0.113.${31 + i}`));
+      // The account that has this email has signed up with it in this minute.
+      expect(statuses(asked)).toEqual([409, 409, 429, 429]);
+    });
+
+    test('is not counted if it changes only its case or something else, nor if it is refused before', async () => {
+      const account = await newAccount();
+      const ip = '203.0.113.40';
+      const password = { password: PASSWORD };
+      const harmless = [password, { email: account.email.toUpperCase(), ...password }, { revokeKeys: true }];
+      for (const body of [...harmless, ...harmless])
+        expect((await change(account, body, ip)).status).toBe(200);
+      expect((await change(account, { email: 'none' }, ip)).status).toBe(400);
+      expect(statuses(await times(3, () => signUp(service, ip)))).toEqual([201, 201, 201]);
+    });
+  });
+
   test('can come in a burst if they succeed, but not if they fail', async () => {
     const account = await newAccount();
     const burst = (one: Credentials) =>

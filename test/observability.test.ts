@@ -376,17 +376,53 @@ describe('Readiness of the database', () => {
   });
 });
 
-test('The backlog of messages is counted up to a bound, and told with its oldest', async () => {
-  const other = await startService();
-  await query(
-    other.databaseUrl,
-    `INSERT INTO pgboss.job (name, created_on)
-     SELECT 'messages', now() - i * interval '1 second' FROM generate_series(1, 12000) AS i`,
-  );
-  const metrics = await readMetrics(other);
-  await other.stop();
-  expect(valueOf(metrics, 'petstore_messages_queued')).toBe(10_000);
-  expect(Math.round(valueOf(metrics, 'petstore_messages_oldest_seconds') / 100)).toBe(120);
+describe('The backlog of messages', () => {
+  /** Puts so many into an empty queue, beside as many that are done and wait in no queue. */
+  async function waiting(count: number): Promise<{ figures: () => Promise<number[]>; other: Service }> {
+    const other = await startService();
+    await query(
+      other.databaseUrl,
+      `INSERT INTO pgboss.job (name, created_on, state, completed_on)
+       SELECT 'messages', now() - i * interval '1 second', state::pgboss.job_state, now()
+       FROM generate_series(1, $1::int) AS i, unnest(ARRAY['created', 'completed']) AS state`,
+      [count],
+    );
+    const names = ['petstore_messages_queued', 'petstore_jobs_waiting', 'petstore_messages_oldest_seconds'];
+    const figures = async () => {
+      const metrics = await readMetrics(other);
+      return names.map((name) => valueOf(metrics, name, /jobs/.test(name) ? { queue: 'messages' } : {}));
+    };
+    return { figures, other };
+  }
+
+  test('is counted, and told with its oldest', async () => {
+    const { figures, other } = await waiting(12_345);
+    const [queued, jobs, oldest] = await figures();
+    await other.stop();
+    expect([queued, jobs]).toEqual([12_345, 12_345]);
+    expect(Math.round(oldest! / 100)).toBe(123);
+  });
+
+  test('is estimated to some percent if it is large, and is seen to drain', async () => {
+    let left = 240_000;
+    const { figures, other } = await waiting(left);
+    const seen = [];
+    for (; left >= 90_000; left -= 50_000) {
+      await eventually(async () => {
+        const [queued] = await figures();
+        return Math.abs(queued! - left) < 0.1 * left;
+      });
+      seen.push((await figures())[0]!);
+      await query(
+        other.databaseUrl,
+        `UPDATE pgboss.job SET state = 'completed' WHERE id IN
+         (SELECT id FROM pgboss.job WHERE state = 'created' ORDER BY created_on LIMIT 50000)`,
+      );
+    }
+    await eventually(async () => (await figures())[0] === left);
+    await other.stop();
+    expect(seen).toEqual(seen.toSorted((a, b) => b - a));
+  });
 });
 
 describe('The dashboard and the alerts', () => {

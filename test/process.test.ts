@@ -6,7 +6,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { createKey } from './support/client.js';
+import { call, createKey } from './support/client.js';
+import { Receiver } from './support/receiver.js';
 import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from './support/npm.js';
 import { postgresOn, removeFolders, ROOT, Run, signalPostgresOn, type Told } from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
@@ -292,6 +293,43 @@ describe('a start that is told to stop', () => {
     await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
     expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
     expect(run.stderr).toBe('');
+  });
+});
+
+describe('every number of the configuration', () => {
+  /** The least and the most that each may be; a process more would be tested with `WORKERS`. */
+  const BOUNDS = {
+    DATABASE_POOL_SIZE: [1, 1_000],
+    AUTH_LIMIT_PER_MINUTE: [0, 1_000_000],
+    AUDIT_RETENTION_DAYS: [1, 36_500],
+    KEY_LIMIT_PER_MINUTE: [0, 100_000_000],
+    TRUST_PROXY: [0, 10],
+    MESSAGES_RETRY_MAX_SECONDS: [1, 86_400],
+    MESSAGES_CONCURRENCY: [1, 10_000],
+    MESSAGES_RETENTION_DAYS: [1, 36_500],
+    SHUTDOWN_GRACE_MS: [0, 600_000],
+  };
+  const all = (which: 0 | 1, more = 0) =>
+    Object.fromEntries(Object.entries(BOUNDS).map(([name, bounds]) => [name, String(bounds[which]! + more)]));
+
+  test.each<[string, 0 | 1]>([
+    ['least', 0],
+    ['most', 1],
+  ])('works at the %s that it may be, without a warning', async (_what, which) => {
+    const receiver = await Receiver.start();
+    const service = await startService({ ...receiver.env, ...all(which), LOG_LEVEL: 'warn' });
+    const key = await createKey(service);
+    const { body } = await call(service, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
+    await eventually(() => receiver.callsFor(body.id).length === 1);
+    expect(await service.stop()).toBe(0);
+    receiver.stop();
+    expect(service.output()).toMatch(/^\n {2}Pet store is running\n\n(?: {2}.*\n)+\n?$/);
+  });
+
+  test('is refused beyond, by its name and its bound', async () => {
+    const said = await nodeStart(all(1, 1)).failure();
+    for (const [name, [, most]] of Object.entries(BOUNDS))
+      expect(said).toContain(`${name} must not be greater than ${most}`);
   });
 });
 

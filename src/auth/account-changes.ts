@@ -1,9 +1,10 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Caller } from '../platform/api/caller.js';
 import { AuditLog } from '../platform/access/audit/audit-log.js';
 import { AccountClosing } from '../platform/access/closing/account-closing.js';
 import { Transactions } from '../platform/data/transactions.js';
-import { ThrottledWarning } from '../platform/telemetry/throttled-warning.js';
+import { HandlesJob } from '../platform/jobs/handles-job.decorator.js';
+import { Jobs } from '../platform/jobs/jobs.js';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
@@ -13,23 +14,23 @@ import type { Stored } from './granted.js';
 import { KeyOwners } from './key-owners.js';
 import { hashPassword } from './password.js';
 
-/** Milliseconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
-const SETTLED_MS = 5_000;
+/** Seconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
+const SETTLED_SECONDS = 5;
+
+/** Jobs that clear what closed accounts have left. */
+const CLEAR = 'clear-closed-account';
 
 /** What becomes of an account and of its keys. */
 @Injectable()
 export class AccountChanges {
   private readonly underWay = new Map<string, Promise<void>>();
-  private readonly troubles = new ThrottledWarning(
-    new Logger(AccountChanges.name),
-    'What closed accounts have left could not be cleared',
-  );
 
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
     private readonly owners: KeyOwners,
     private readonly closing: AccountClosing,
+    private readonly jobs: Jobs,
     private readonly transactions: Transactions,
     private readonly audit: AuditLog,
   ) {}
@@ -83,13 +84,14 @@ export class AccountChanges {
       const email = `closed account ${accountId}`;
       await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });
       await this.audit.add({ by, action: 'account.closed' });
+      await this.jobs.add(CLEAR, by, { startAfter: SETTLED_SECONDS });
     });
-    // What its keys have still added elsewhere, within the second in which that may be.
-    setTimeout(() => this.clear(by), SETTLED_MS).unref();
   }
 
-  private clear(by: Caller): void {
-    this.closing.run(by).catch((error: Error) => this.troubles.add(error.message));
+  /** Ends what keys of a closed account have still added elsewhere, within the second in which that may be. */
+  @HandlesJob(CLEAR, { isForAll: true, idlePollMs: 5_000 })
+  clear(by: Caller): Promise<void> {
+    return this.closing.run(by);
   }
 
   private async changing(by: Caller, work: () => Promise<void>): Promise<void> {

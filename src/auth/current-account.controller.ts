@@ -1,12 +1,14 @@
-import { Body, Controller, Delete, Get, Patch, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Body, Controller, Delete, Get, Patch, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { AccountId, By, type Caller } from '../platform/api/caller.js';
+import { AuthLimiter } from '../platform/access/limits/limiters.js';
 import { Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
 import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto.js';
 import { AccountChanges } from './account-changes.js';
 import { AccountsService } from './accounts.service.js';
+import { normalEmail } from './email.js';
 import { withPermissions } from './granted.js';
-import { requesterOf } from './limit-subjects.js';
+import { limitSubjects, requesterOf } from './limit-subjects.js';
 
 @Tag(...ACCOUNTS_TAG)
 @PasswordAccess()
@@ -15,6 +17,7 @@ export class CurrentAccountController {
   constructor(
     private readonly accounts: AccountsService,
     private readonly changes: AccountChanges,
+    private readonly limiter: AuthLimiter,
   ) {}
 
   @Get()
@@ -40,7 +43,9 @@ export class CurrentAccountController {
     @By() by: Caller,
     @Body() body: AccountChangeDto,
     @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<CurrentAccountDto> {
+    await this.limitEmails(by, body, request, response);
     return withPermissions(await this.changes.change(by, body, requesterOf(request)));
   }
 
@@ -54,5 +59,19 @@ export class CurrentAccountController {
   })
   close(@By() by: Caller): Promise<void> {
     return this.changes.close(by);
+  }
+
+  /** Another email is counted as a sign-up with it: the answer tells as much about who has an account. */
+  private async limitEmails(
+    { accountId }: Caller,
+    { email }: AccountChangeDto,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
+    if (email === undefined) return;
+    const present = await this.accounts.get(accountId);
+    if (normalEmail(email) === normalEmail(present.email)) return;
+    const [address, ...account] = limitSubjects('sign-up', request, email);
+    await this.limiter.take([address, `sign-up by ${accountId}`, ...account], response);
   }
 }

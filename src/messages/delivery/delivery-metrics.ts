@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Backlogs, COUNTED } from '../../platform/jobs/backlogs.js';
+import { Backlogs } from '../../platform/jobs/backlogs.js';
 import { JobCounts } from '../../platform/jobs/job-counts.js';
 import { Metrics } from '../../platform/telemetry/metrics.js';
 import { QUEUE } from '../queue.js';
@@ -12,7 +12,7 @@ export class DeliveryMetrics {
     const one = { aggregator: 'max' } as const;
     const queued = async () => (await backlogs.of(QUEUE)).waiting;
     const oldest = async () => (await backlogs.of(QUEUE)).oldestSeconds;
-    const help = `Messages waiting to be delivered; ${COUNTED} stands for that many or more.`;
+    const help = 'Messages waiting to be delivered; more than 100,000 are estimated.';
     metrics.gauge('petstore_messages_queued', help, queued, one);
     metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, one);
     const count = (result: 'done' | 'failed') => () => counts.of(QUEUE, result);

@@ -70,6 +70,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
 
 /** The lowest UUID v7 of a millisecond (RFC 9562, 5.7): in the order of the primary key, older ids come before it. */
 function firstIdOf(time: number): string {
-  const hex = time.toString(16).padStart(12, '0');
+  // No message is from before 1970, whatever the days that messages are kept.
+  const hex = Math.max(0, time).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }

@@ -3,7 +3,9 @@ import type { Job, JobQueue } from './job.js';
 const HANDLES_JOB = Symbol('handles job');
 
 /** What may be said of a handler's queue; everything has a default. */
-type Options = Partial<Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron'>>;
+type Options = Partial<
+  Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron' | 'idlePollMs' | 'isForAll'>
+>;
 
 const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
 

@@ -21,7 +21,7 @@ const START_RETRY_MS = 1_000;
 /** Milliseconds allowed at a stop for handing unfinished jobs back. */
 const HAND_BACK_MS = 2_000;
 
-/** Works on the jobs of all queues while the service runs, if that is its role. */
+/** Works on the jobs of the queues while the service runs: on all if that is its role, else on those that are for all. */
 @Injectable()
 export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(JobWorkers.name);
@@ -42,8 +42,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
-    if (this.config.ROLE !== 'api' && this.queues.all.some(({ handle }) => handle))
-      this.started = this.start(this.stopping.signal);
+    const queues = this.queues.all.filter(
+      ({ handle, isForAll }) => handle && (isForAll || this.config.ROLE !== 'api'),
+    );
+    if (queues.length > 0) this.started = this.start(queues, this.stopping.signal);
   }
 
   /** Takes no more jobs; those under way continue while the HTTP server finishes its requests. */
@@ -57,10 +59,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     await this.stopped;
   }
 
-  private async start(stopping: AbortSignal): Promise<void> {
-    const { all } = this.queues;
+  private async start(queues: JobQueue[], stopping: AbortSignal): Promise<void> {
     const database = (this.database = new JobsDatabase(this.config));
-    const hasSchedules = all.some(({ cron }) => cron);
+    const hasSchedules = queues.some(({ cron }) => cron);
     const boss = (this.boss = createBoss(database, hasSchedules));
     boss.on('error', (error) => this.failures.add(error.message));
     boss.on('warning', ({ message }) => this.logger.warn(message));
@@ -75,14 +76,14 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       endings: this.endings,
       failed: (error: Error) => this.failures.add(error.message),
     };
-    this.workers = all.filter(({ handle }) => handle).map((queue) => new QueueWorker(queue, around));
+    this.workers = queues.map((queue) => new QueueWorker(queue, around));
   }
 
   /** Starts pg-boss; false if it failed. */
   private async begin(boss: PgBoss): Promise<boolean> {
     try {
       await boss.start();
-      await keepSchedules(boss, this.queues.all);
+      if (this.config.ROLE !== 'api') await keepSchedules(boss, this.queues.all);
       return true;
     } catch (error) {
       this.failures.add((error as Error).message);

@@ -41,6 +41,10 @@ export interface JobQueue<Payload = any> {
   record?: (endings: readonly Ending[]) => Promise<unknown>;
   /** When a job is made by itself: five fields of cron, in UTC. */
   cron?: string;
+  /** Longest time between two looks at a queue that is empty, in milliseconds; 250 when left out. */
+  idlePollMs?: number;
+  /** Whether every process works on it, whatever its `ROLE`: for what a service promises that has no other process. */
+  isForAll?: boolean;
 }
 
 interface Verdict {

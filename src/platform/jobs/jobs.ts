@@ -16,8 +16,8 @@ interface NewJob {
   id?: string;
   /** What its handler gets: an object of JSON, of at most 8,192 characters, without secrets. */
   payload?: object;
-  /** Not before this time. */
-  startAfter?: Date;
+  /** Not before this time, or so many seconds later, by the clock of the database. */
+  startAfter?: Date | number;
 }
 
 /** Puts jobs into the open transaction: either they are there and what else it writes, or neither. */

@@ -11,8 +11,10 @@ import type { JobEndings } from './job-endings.js';
 import type { JobCounts } from './job-counts.js';
 import { Wake } from './wake.js';
 
-/** Milliseconds between two looks at the queue: the first after it had jobs, and twice as long each time it has none. */
-const POLL_MS = { first: 25, last: 250 };
+/** Milliseconds before the next look at a queue that had few jobs; twice as long each time that it has none. */
+const FIRST_POLL_MS = 25;
+/** Longest time between two looks at an empty queue that says nothing else, and at what is under way, in milliseconds. */
+const CHECK_MS = 250;
 
 /** What a worker needs of the others. */
 interface Surroundings {
@@ -34,8 +36,8 @@ export class QueueWorker {
   private readonly circuit: Circuit;
   private readonly chunk: number;
   private readonly running: Promise<void>;
-  private isStopping = false;
-  private pauseMs = POLL_MS.first;
+  private readonly stopping = new AbortController();
+  private pauseMs = FIRST_POLL_MS;
   private readonly changed = new Wake();
 
   constructor(
@@ -56,10 +58,10 @@ export class QueueWorker {
 
   /** Takes no more jobs; resolves when those under way have ended. */
   async drain(): Promise<void> {
-    this.isStopping = true;
+    this.stopping.abort();
     this.changed.call();
     await this.running;
-    while (this.held.size > 0) await this.changed.wait(POLL_MS.last);
+    while (this.held.size > 0) await this.changed.wait(CHECK_MS);
   }
 
   /** Returns what is still under way to the queue, for another worker to take at once. */
@@ -70,17 +72,19 @@ export class QueueWorker {
   }
 
   private async run(): Promise<void> {
-    while (!this.isStopping) {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
       const limit = this.circuit.limit(this.queue.concurrency);
       const size = Math.min(this.chunk, limit);
       if (limit === 0 || this.held.size + size > limit) {
-        await this.changed.wait(POLL_MS.last);
+        await this.changed.wait(CHECK_MS);
         continue;
       }
       const jobs = await this.fetch(size);
       for (const job of jobs) void this.take(new HeldJob(job));
-      this.pauseMs = jobs.length > 0 ? POLL_MS.first : Math.min(2 * this.pauseMs, POLL_MS.last);
-      if (jobs.length < size) await sleep(this.pauseMs);
+      this.pauseMs =
+        jobs.length > 0 ? FIRST_POLL_MS : Math.min(2 * this.pauseMs, this.queue.idlePollMs ?? CHECK_MS);
+      if (jobs.length < size) await sleep(this.pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 

@@ -1,6 +1,6 @@
 import { Limiter } from './limiter.js';
 
-/** Sign-ups and failed log-ins, per address and per account. */
+/** Sign-ups, changes of the email and failed log-ins, per address and per account. */
 export class AuthLimiter extends Limiter {}
 
 /** Requests per API key. */

@@ -8,6 +8,7 @@ import { DatabaseModule } from '../../database/database.module.js';
 import { AuditModule } from '../../access/audit/audit.module.js';
 import { ClosingModule } from '../../access/closing/closing.module.js';
 import { LimitsModule } from '../../access/limits/limits.module.js';
+import { JobsModule } from '../../jobs/jobs.module.js';
 
 /** The part of the service that is needed to manage accounts and keys. */
 @Module({
@@ -17,6 +18,7 @@ import { LimitsModule } from '../../access/limits/limits.module.js';
     AuditModule,
     ClosingModule,
     LimitsModule,
+    JobsModule,
     AuthModule,
   ],
 })
