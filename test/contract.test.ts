@@ -285,6 +285,91 @@ describe('A failing database', () => {
     expect(other.output()).toContain(line);
   });
 
+  test.each([
+    [
+      'whose columns get another type, there and back,',
+      ['pets', 'orders', 'messages', 'idempotency_keys', 'categories', 'api_keys'].flatMap((table) => {
+        const column = {
+          messages: 'message',
+          idempotency_keys: 'body',
+          categories: 'name',
+          api_keys: 'name',
+        }[table];
+        const alter = (type: string) => `ALTER TABLE ${table} ALTER ${column ?? 'status'} TYPE ${type}`;
+        return [alter('varchar(9999)'), alter('text')];
+      }),
+      [],
+    ],
+    [
+      'whose sessions forget their prepared statements',
+      [
+        `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN EXECUTE 'DEALLOCATE ALL'; RETURN NULL; END $$`,
+        'CREATE TRIGGER forget AFTER INSERT ON pets EXECUTE FUNCTION forget()',
+        'CREATE TRIGGER forget AFTER INSERT ON idempotency_keys EXECUTE FUNCTION forget()',
+      ],
+      ['DROP TRIGGER forget ON pets', 'DROP TRIGGER forget ON idempotency_keys'],
+    ],
+  ])(
+    '%s answers reads all the time, writes again within three seconds, and none with 500',
+    async (_what, changes, ends) => {
+      const other = await startService();
+      const own = await createKey(other);
+      const ask = (method: string, path: string, body?: object, headers = {}) =>
+        call(other, method, path, { key: own, body, headers });
+      const keyed = () => ({ 'Idempotency-Key': randomUUID() });
+      const pet = { name: 'Luna', categoryId: 1, status: 'available' };
+      const first = (await ask('POST', '/v1/pets', pet)).body.id as number;
+      const reads = [
+        () => ask('GET', '/v1/pets?status=available'),
+        () => ask('GET', `/v1/pets/${first}`),
+        () => ask('GET', '/v1/store/orders'),
+        () => ask('GET', '/v1/categories'),
+      ];
+      const writes = [
+        () => ask('POST', '/v1/pets', pet),
+        () => ask('POST', '/v1/pets', pet, keyed()),
+        () => ask('POST', '/v1/messages', { message: 'Hello' }, keyed()),
+        async () => {
+          const added = await ask('POST', '/v1/pets', pet);
+          if (added.status !== 201) return added;
+          const order = await ask('POST', '/v1/store/orders', { petId: added.body.id }, keyed());
+          if (order.status !== 201) return order;
+          return ask('PATCH', `/v1/store/orders/${order.body.id}`, { status: 'approved' }, keyed());
+        },
+      ];
+      const failed = { reads: new Set<number>(), writes: new Set<number>() };
+      let lastFailure = 0;
+      const end = new AbortController();
+      const run = async (kind: 'reads' | 'writes', send: () => Promise<Answer>) => {
+        while (!end.signal.aborted) {
+          const { status } = await send();
+          if (status < 300) continue;
+          failed[kind].add(status);
+          lastFailure = performance.now();
+        }
+      };
+      // Twice, so that each has been sent over most of the connections.
+      const load = [...reads, ...reads].map((send) => run('reads', send));
+      load.push(...[...writes, ...writes].map((send) => run('writes', send)));
+      await sleep(500);
+      for (const sql of changes) {
+        await query(other.databaseUrl, sql);
+        await sleep(100);
+      }
+      const changed = performance.now();
+      await sleep(4_000);
+      end.abort();
+      await Promise.all(load);
+      for (const sql of ends) await query(other.databaseUrl, sql);
+      expect([...failed.reads]).toEqual([]);
+      expect([...failed.writes].filter((status) => status !== 503)).toEqual([]);
+      expect(lastFailure - changed).toBeLessThan(3_000);
+      expect(other.output()).toContain('Prepared statements are lost');
+      await other.stop();
+    },
+  );
+
   test('that lacks a table makes every operation answer 500, disclosing nothing', async () => {
     const databaseUrl = await createDatabase();
     const other = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug' });

@@ -95,3 +95,39 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
     });
   },
 );
+
+(major > 0 ? test : test.skip).each([
+  ['keeps no prepared statements', {}],
+  ['discards what sessions hold after every transaction', { server_reset_query_always: '1' }],
+])('A pooler that %s costs 503s at first, and no 500', async (_what, settings) => {
+  const databaseUrl = await createDatabase();
+  const max_prepared_statements = keepsStatements ? '0' : undefined;
+  const pooler = await PgBouncer.start(databaseUrl, {
+    default_pool_size: SESSIONS,
+    max_prepared_statements,
+    ...settings,
+  });
+  const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl };
+  const service = await startService({ ...env, DATABASE_PREPARED_STATEMENTS: 'on' });
+  let key = '';
+  await eventually(async () => Boolean((key = await createKey(service))));
+  const ask = (method: string, path: string, body?: unknown) =>
+    call(service, method, path, { key, body, headers: { 'Idempotency-Key': randomUUID() } });
+  const round = async () => {
+    const answers = await times(30, (i) =>
+      Promise.all([
+        ask('POST', '/v1/pets', { name: `Pet ${i}`, categoryId: 1 }),
+        ask('POST', '/v1/messages', { message: 'Hello' }),
+        ask('GET', '/v1/pets?limit=10'),
+        ask('GET', '/v1/categories/1'),
+      ]),
+    );
+    const statuses = answers.flat().map(({ status }) => status);
+    expect(statuses.filter((status) => status >= 300 && status !== 503)).toEqual([]);
+    return statuses.every((status) => status < 300);
+  };
+  await eventually(round);
+  expect(service.output()).toContain('Prepared statements are lost');
+  await service.stop();
+  await pooler.stop();
+});

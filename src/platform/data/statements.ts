@@ -1,10 +1,9 @@
+import { hash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
 import { Connections } from '../database/connections.js';
 import type { Statement } from '../database/prepared-query.js';
 import type { Shape } from './shape.js';
-
-let count = 0;
 
 /**
  * The prepared statements of one table, each written once: building the text on every call, as TypeORM does, costs this
@@ -22,9 +21,11 @@ export class Statements {
   once(name: string, write: () => string): Statement {
     let statement = this.all.get(name);
     if (!statement) {
-      // PostgreSQL cuts names after 63 bytes.
-      const prefix = this.shape.entity.tableName.slice(0, 15);
-      this.all.set(name, (statement = { name: `${prefix}_${++count}`, text: write() }));
+      const text = write();
+      // PostgreSQL cuts names after 63 bytes. Behind a pooler, two processes can share a session: what has the same name
+      // must be the same statement.
+      const own = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
+      this.all.set(name, (statement = { name: own, text }));
     }
     return statement;
   }

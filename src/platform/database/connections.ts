@@ -5,8 +5,9 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
 import type { FairPool } from './fair-pool.js';
 import { Hosts } from './hosts/hosts.js';
-import { runPrepared, type Statement } from './prepared-query.js';
+import { PreparedStatements, type Statement } from './prepared-query.js';
 import { Replicas } from './replicas/replicas.js';
+import { isLostStatement } from './unavailable.js';
 
 /** TypeORM's options, and those that it does not have. */
 export type ConnectionOptions = PostgresDataSourceOptions & {
@@ -29,15 +30,15 @@ export class Connections {
   readonly primary: FairPool;
   /** Where the primary may be, if the URL names several hosts. */
   readonly hosts?: Hosts;
-  /** Whether they keep the statements that they have parsed. */
-  readonly prepares: boolean;
+  /** The statements that they keep. */
+  readonly prepared: PreparedStatements;
   private readonly replicas?: Replicas;
 
   private constructor({ driver, options }: DataSource) {
     const { url, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
     this.primary = (driver as PostgresDriver).master as FairPool;
     this.hosts = Hosts.of(url);
-    this.prepares = preparesStatements;
+    this.prepared = new PreparedStatements(preparesStatements);
     if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);
   }
 
@@ -57,7 +58,7 @@ export class Connections {
   run(connection: Pool | PoolClient, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
     return connection instanceof Pool
       ? this.runOnAny(connection, statement, values)
-      : this.send(connection, statement, values);
+      : this.prepared.run(connection, statement, values);
   }
 
   /** Closes those to replicas; TypeORM closes its own. */
@@ -69,7 +70,7 @@ export class Connections {
   private async runOnAny(pool: Pool, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
     const client = await pool.connect();
     try {
-      const rows = await this.send(client, statement, values);
+      const rows = await this.sendAlone(client, statement, values);
       client.release();
       return rows;
     } catch (error) {
@@ -78,10 +79,18 @@ export class Connections {
     }
   }
 
-  private send(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<unknown[][]> {
-    if (this.prepares) return runPrepared(client, statement, values);
-    const query = { text: statement.text, values: values as unknown[], rowMode: 'array' as const };
-    return client.query<unknown[]>(query).then(({ rows }) => rows);
+  /** What the connection has lost was not begun, and no transaction is undone by that: it is sent again, without a name. */
+  private async sendAlone(
+    client: PoolClient,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<unknown[][]> {
+    try {
+      return await this.prepared.run(client, statement, values);
+    } catch (error) {
+      if (!isLostStatement(error)) throw error;
+      return this.prepared.runNameless(client, statement, values);
+    }
   }
 }
 

@@ -38,8 +38,18 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;
+  if (isLostStatement(error)) return true;
   // The missing socket file of a server that is not running; a file missing elsewhere is a bug.
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
+}
+
+/**
+ * Whether PostgreSQL has refused to run a prepared statement that it no longer has as it was: its table was changed so that
+ * the result has other types, or the session forgot it (`DISCARD ALL`, a pooler), or has one of that name already.
+ */
+export function isLostStatement(error: unknown): boolean {
+  const { code, routine } = error as { code?: unknown; routine?: unknown };
+  return code === '26000' || code === '42P05' || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 
 /** The code of an error, or of the one that TypeORM's has inside: a SQLSTATE, or one of Node's such as ECONNREFUSED. */

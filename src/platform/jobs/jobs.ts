@@ -59,11 +59,11 @@ export class Jobs {
 
   /** The open transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
   private get transaction(): Db {
-    const { prepares } = Connections.of(this.database);
+    const { prepared } = Connections.of(this.database);
     return {
       executeSql: async (text: string, values?: unknown[]) => {
         const client = (await this.transactions.manager.queryRunner!.connect()) as PoolClient;
-        return client.query({ name: prepares ? this.nameOf(text) : undefined, text, values });
+        return prepared.query(client, { name: this.nameOf(text), text }, values);
       },
     };
   }
