@@ -10,11 +10,15 @@ import {
   ParseIntPipe,
   Patch,
   Post,
+  Put,
+  Res,
+  StreamableFile,
   UseInterceptors,
 } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { map, type Observable } from 'rxjs';
+import type { Response } from 'express';
+import { from, map, type Observable } from 'rxjs';
 import { Idempotent } from '../src/platform/access/idempotency/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { declareErrors, type ErrorCode } from '../src/platform/api/error-codes.js';
@@ -55,6 +59,28 @@ class Notes {
     const sql = 'INSERT INTO notes (text) VALUES ($1) RETURNING id, text';
     const [row] = await this.transactions.manager.query<{ id: string; text: string }[]>(sql, [text]);
     return { ...row!, secret: 'secret' };
+  }
+}
+
+const seen: unknown[] = [];
+
+class Watching implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map((value) => (seen.push(value), value)));
+  }
+}
+
+/** Counts the answers that it has changed. */
+class Numbering implements NestInterceptor {
+  static count = 0;
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      map((value: Note) => {
+        context.switchToHttp().getResponse<Response>().setHeader('X-Number', ++Numbering.count);
+        return { ...value, text: `${value.text} ${Numbering.count}` };
+      }),
+    );
   }
 }
 
@@ -131,20 +157,53 @@ class NotesController {
     await this.notes.write(text);
   }
 
+  /** Creates or replaces: the status says which. */
+  @Put('put/:id')
+  @UseInterceptors(Watching)
+  @Operation({ id: 'putNote', summary: 'Creates or replaces', returns: NoteDto })
+  @Idempotent()
+  async put(
+    @Param('id') id: string,
+    @Body() { text }: NewNoteDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Note> {
+    if (id.startsWith('new')) {
+      response.status(id === 'new-202' ? 202 : 201);
+      response.set({ Location: `/v1/notes/${id}`, Link: '</v1/notes>; rel="collection"', ETag: '"one"' });
+      response.append('X-Note', ['a', 'b']);
+    }
+    return this.notes.write(text);
+  }
+
+  @Post('numbered')
+  @UseInterceptors(Numbering)
+  @Operation({ id: 'numbered', summary: 'What an interceptor changes', returns: NoteDto, status: 201 })
+  @Idempotent()
+  numbered(@Body() { text }: NewNoteDto): Promise<Note> {
+    return this.notes.write(text);
+  }
+
+  @Post('observed')
+  @Operation({ id: 'observed', summary: 'An Observable', returns: NoteDto })
+  @Idempotent()
+  observed(@Body() { text }: NewNoteDto): Observable<Note> {
+    return from(this.notes.write(text));
+  }
+
+  @Post('file')
+  @Operation({ id: 'file', summary: 'A file' })
+  @Idempotent()
+  async file(@Body() { text }: NewNoteDto): Promise<StreamableFile> {
+    await this.notes.write(text);
+    return new StreamableFile(Buffer.from(text));
+  }
+
   @Idempotent()
   @Post('undeclared')
   @Operation({ id: 'undeclared', summary: 'Returns what it has not declared' })
   async undeclared(@Body() { text }: NewNoteDto): Promise<{ said: string }> {
     await this.notes.write(text);
     return { said: text };
-  }
-}
-
-const seen: unknown[] = [];
-
-class Watching implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(map((value) => (seen.push(value), value)));
   }
 }
 
@@ -285,8 +344,73 @@ describe('An idempotent operation', () => {
   });
 });
 
+describe('The answer of an idempotent operation', () => {
+  test.each([
+    ['new-201', 201],
+    ['new-202', 202],
+    ['old', 200],
+  ])('keeps the status and the headers that the method gives it: %s', async (id, status) => {
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const put = () => send('PUT', `/v1/notes/put/${id}`, { text: 'put' }, keyed);
+    const [first, again] = [await put(), await put()];
+    expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
+    for (const name of ['location', 'link', 'etag', 'x-note', 'content-type', 'content-length'])
+      expect([name, again.headers.get(name)]).toEqual([name, first.headers.get(name)]);
+    expect(again.headers.get('x-note')).toBe(id === 'old' ? null : 'a, b');
+  });
+
+  test('is seen by interceptors as without the header, and when it is given again as JSON', async () => {
+    const put = (headers?: Record<string, string>) =>
+      send('PUT', '/v1/notes/put/old', { text: 'x' }, headers);
+    seen.length = 0;
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    for (const headers of [undefined, keyed, keyed]) expect((await put(headers)).status).toBe(200);
+    const note = { id: expect.any(String), text: 'x', secret: 'secret' };
+    expect(seen).toEqual([note, note, { id: expect.any(Number), text: 'x' }]);
+  });
+
+  test('is given again as an interceptor has made it', async () => {
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const post = () => send('POST', '/v1/notes/numbered', { text: 'number' }, keyed);
+    const [first, again, third] = [await post(), await post(), await post()];
+    expect(JSON.parse(first.text).text).toBe('number 1');
+    for (const one of [again, third]) expect([one.status, one.text]).toEqual([201, first.text]);
+    expect([again, third].map(({ headers }) => headers.get('x-number'))).toEqual(['1', '1']);
+  });
+
+  test('may be an Observable, and is refused with its write if it is no JSON', async () => {
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const post = () => send('POST', '/v1/notes/observed', { text: 'observed' }, keyed);
+    const [first, again] = [await post(), await post()];
+    expect([first.status, first.text]).toEqual([200, expect.stringMatching(NOTE('observed'))]);
+    expect(again.text).toBe(first.text);
+    expect((await send('POST', '/v1/notes/file', { text: 'file' })).text).toBe('file');
+    const refused = await send('POST', '/v1/notes/file', { text: 'no file' }, { 'Idempotency-Key': 'file' });
+    expect([refused.status, await rows('no file')]).toEqual([500, 0]);
+  });
+
+  test('goes on working if release 1.0.0 has stored it, also in place of another', async () => {
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const put = (id: string) => send('PUT', `/v1/notes/put/${id}`, { text: 'old' }, keyed);
+    const stored = (changes: string) =>
+      query(service.databaseUrl, `UPDATE idempotency_keys SET ${changes} WHERE key = $1`, [
+        keyed['Idempotency-Key'],
+      ]);
+    expect((await put('new-201')).status).toBe(201);
+    // Its own answer in place of one that had expired: what it does not know stays.
+    await stored(`body = '{"id":1,"text":"1.0.0"}', location = '/v1/notes/1', created_at = now()`);
+    for (const changes of ['head = head', 'head = NULL']) {
+      await stored(changes);
+      const again = await put('new-201');
+      expect([again.status, again.text]).toEqual([200, '{"id":1,"text":"1.0.0"}']);
+      expect([again.headers.get('location'), again.headers.get('link')]).toEqual(['/v1/notes/1', null]);
+    }
+  });
+});
+
 describe('A controller method', () => {
   test('gives interceptors and other callers the plain value, and its client what is declared', async () => {
+    seen.length = 0;
     const { text } = await send('GET', '/v1/things');
     expect(text).toBe('{"id":9007199254740993,"text":"plain"}');
     const plain = { id: '9007199254740993', text: 'plain', secret: 'secret' };

@@ -288,8 +288,9 @@ async function record(): Promise<Sent[]> {
   await closing.run({ accountId: '5' });
   const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
   await idempotency.once(once, async () => ({
+    status: 200,
+    headers: {},
     body: '{}',
-    location: null,
   }));
   return sent.filter(isOfTables);
 }

@@ -9,6 +9,8 @@ export interface RoutedRequest extends Request {
   operation: OperationFacts;
   /** Whether its body was waited for, so that what it was let in for may be true no more. */
   hasWaited?: boolean;
+  /** What is sent instead of what the controller and its interceptors have come to, if anything is to be. */
+  settle?: (body: unknown) => Promise<unknown>;
 }
 
 /** A request past the guard, with its account. */

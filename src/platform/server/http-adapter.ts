@@ -68,7 +68,13 @@ export class HttpAdapter extends ExpressAdapter {
    * Writes what a controller returns as its operation declares it; Express's `json` would serialize, hash and negotiate
    * it again. What declares nothing, and the failures of a filter, are Express's.
    */
-  override reply(response: Response, body: unknown, status = response.statusCode): unknown {
+  override reply(response: Response, body: unknown, status?: number): unknown {
+    const { settle } = response.req as Partial<RoutedRequest>;
+    if (!settle || response.writableEnded) return this.write(response, body, status);
+    return settle(body).then((settled) => this.write(response, settled, status));
+  }
+
+  private write(response: Response, body: unknown, status = response.statusCode): unknown {
     // It was answered when its time was over.
     if (response.writableEnded) return response;
     const { operation } = response.req as Partial<RoutedRequest>;

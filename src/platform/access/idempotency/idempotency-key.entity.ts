@@ -1,5 +1,14 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
+/** What is stored of an answer beside its body. */
+export interface AnswerHead {
+  status: number;
+  /** What the method has set. */
+  headers: Record<string, number | string | string[]>;
+  /** That of the row: release 1.0.0, which knows no heads, leaves the old one where it stores another answer. */
+  createdAt: string;
+}
+
 /** The answer to a write that came with an `Idempotency-Key`, stored in the transaction of that write. */
 @Entity('idempotency_keys')
 @Index('idempotency_keys_created_at_idx', ['createdAt'])
@@ -16,13 +25,17 @@ export class IdempotencyKey {
   @Column({ type: 'bytea', name: 'request_hash' })
   requestHash!: Buffer;
 
-  /** The `Location` of the answer. */
+  /** The `Location` of the answer, for release 1.0.0. */
   @Column('text', { nullable: true })
   location!: string | null;
 
   /** The body of the answer, byte for byte. */
   @Column('text')
   body!: string;
+
+  /** None in rows of release 1.0.0: the status was then that of the operation. */
+  @Column('jsonb', { nullable: true })
+  head!: AnswerHead | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;

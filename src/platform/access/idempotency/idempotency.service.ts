@@ -7,16 +7,23 @@ import { AccountClosing } from '../closing/account-closing.js';
 import { Sweeps } from '../../data/sweeps.js';
 import { settled, Transactions } from '../../data/transactions.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
-import type { GivenAnswer, StoredAnswer } from './stored-answer.js';
+import { answerIn, columnsOf, type StoredAnswer } from './stored-answer.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
 
 /** A write that must happen once: whose it is, under which key, and the hash of the request. */
-interface KeyedRequest {
+export interface KeyedRequest {
   accountId: string;
   key: string;
   requestHash: Buffer;
+}
+
+/** An answer, and when it was stored; whether that was before, or just now. */
+export interface GivenAnswer {
+  answer: StoredAnswer;
+  createdAt: Date;
+  isReplayed: boolean;
 }
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
@@ -47,7 +54,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     const stored = answerOf((await this.rows.add(request)).get(name), request);
-    if (stored) return { answer: stored, isReplayed: true };
+    if (stored) return replayOf(stored);
     // Another retry may have begun while the query was out.
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
     this.running.add(name);
@@ -56,6 +63,11 @@ export class IdempotencyService implements OnApplicationBootstrap {
     } finally {
       this.running.delete(name);
     }
+  }
+
+  /** Stores what interceptors have made of an answer that was stored just now. */
+  async replace({ accountId, key }: KeyedRequest, createdAt: Date, answer: StoredAnswer): Promise<void> {
+    await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
   }
 
   private async findAll(requests: KeyedRequest[]): Promise<Map<string, IdempotencyKey>> {
@@ -73,20 +85,25 @@ export class IdempotencyService implements OnApplicationBootstrap {
       const locked = this.transactions.tryLock(key, accountId);
       const [isFirst, found] = await settled([locked, this.keys.findRow({ accountId, key })]);
       const stored = answerOf(found, request);
-      if (stored) return { answer: stored, isReplayed: true };
+      if (stored) return replayOf(stored);
       if (!isFirst) throw new ApiError('idempotency_key_in_use');
       // It has expired, and may be swept meanwhile.
       if (found) await this.transactions.manager.delete(IdempotencyKey, { accountId, key });
       const answer = await write();
-      const values = { requestHash, ...answer, createdAt: new Date() };
+      const createdAt = new Date();
+      const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
       await this.transactions.atCommit(() => this.keys.addRow({ accountId, key, ...values }));
-      return { answer, isReplayed: false };
+      return { answer, createdAt, isReplayed: false };
     });
   }
 
   onApplicationBootstrap(): void {
     this.sweeps.start(IdempotencyKey, () => ({ before: { createdAt: expiry() } }));
   }
+}
+
+function replayOf(row: IdempotencyKey): GivenAnswer {
+  return { answer: answerIn(row), createdAt: row.createdAt, isReplayed: true };
 }
 
 function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {

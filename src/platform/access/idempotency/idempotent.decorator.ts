@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   applyDecorators,
   type CanActivate,
@@ -10,20 +11,20 @@ import {
 } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { isObservable, lastValueFrom } from 'rxjs';
 import type { AuthenticatedRequest } from '../../api/caller.js';
 import { ApiError } from '../../api/api-error.js';
 import { Declare } from '../../api/operation-facts.js';
-import { JsonText } from '../../api/serializer.js';
 import { isLaterVersion, withoutVersion } from '../../api/versions.js';
-import { IdempotencyService, LIFETIME_HOURS } from './idempotency.service.js';
-import { answerToStore, give } from './stored-answer.js';
+import { IdempotencyService, type KeyedRequest, LIFETIME_HOURS } from './idempotency.service.js';
+import { answerToStore, restore } from './stored-answer.js';
 
 const HEADER = 'Idempotency-Key';
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Method = () => unknown;
-/** Carries out the write of a request with the header once, and resolves to its answer as it is sent. */
-type Once = (method: Method) => Promise<JsonText | undefined>;
+/** Carries out the write of a request with the header once, and resolves to what interceptors see. */
+type Once = (method: Method) => Promise<unknown>;
 type IdempotentRequest = RawBodyRequest<AuthenticatedRequest> & { runOnce?: Once };
 
 /** Reads the header. */
@@ -40,14 +41,35 @@ class IdempotencyGuard implements CanActivate {
     if (others.length > 0 || !VISIBLE.test(key)) {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
     }
-    const { accountId, operation } = request;
+    const { accountId } = request;
     const keyed = { accountId, key, requestHash: hash(request) };
-    request.runOnce = async (method) =>
-      give(
-        await this.idempotency.once(keyed, async () => answerToStore(operation, await method(), response)),
-        response,
-      );
+    request.runOnce = (method) => this.run(keyed, method, request, response);
     return true;
+  }
+
+  /** What is sent is decided when interceptors are done: `response` may have changed, and is stored as it is then. */
+  private async run(
+    keyed: KeyedRequest,
+    method: Method,
+    request: IdempotentRequest,
+    response: Response,
+  ): Promise<unknown> {
+    const { operation } = request;
+    const before = response.getHeaders();
+    let value: unknown;
+    const { answer, createdAt, isReplayed } = await this.idempotency.once(keyed, async () => {
+      const returned = await method();
+      value = isObservable(returned) ? await lastValueFrom(returned, { defaultValue: undefined }) : returned;
+      return answerToStore(operation, value, response, before);
+    });
+    request.settle = async (body) => {
+      if (isReplayed) return restore(answer, response);
+      const final = answerToStore(operation, body, response, before);
+      if (!isDeepStrictEqual(final, answer)) await this.idempotency.replace(keyed, createdAt, final);
+      return body;
+    };
+    if (!isReplayed) return value;
+    return answer.body === '' ? undefined : JSON.parse(answer.body);
   }
 }
 
@@ -93,8 +115,9 @@ function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
 /**
  * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
  * within `LIFETIME_HOURS`, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
- * whatever its method and its status. It may stand anywhere among the decorators. With the header, interceptors see the
- * answer as it is stored.
+ * whatever its method and its status. It may stand anywhere among the decorators. Interceptors see what the method has
+ * returned, and what they make of that is sent and stored; when an answer is given again, they see it as JSON has it, and
+ * change nothing.
  */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(

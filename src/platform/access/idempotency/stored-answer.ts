@@ -1,33 +1,61 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
 import type { OperationFacts } from '../../api/operation-facts.js';
 import { JsonText } from '../../api/serializer.js';
-import type { IdempotencyKey } from './idempotency-key.entity.js';
+import type { AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
 /** An answer as it is stored; its body is empty if it has none. */
-export type StoredAnswer = Pick<IdempotencyKey, 'location' | 'body'>;
-
-/** An answer as it is given: for the first time, or again. */
-export interface GivenAnswer {
-  answer: StoredAnswer;
-  isReplayed: boolean;
+export interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
+  /** None of an answer of release 1.0.0. */
+  status?: number;
+  body: string;
 }
 
-/** What a method has returned, and the `Location` that it has set. */
-export function answerToStore(operation: OperationFacts, value: unknown, response: Response): StoredAnswer {
-  return { location: response.get('Location') ?? null, body: textOf(operation, value) };
+/** What a method has answered: its value, the status, and the headers that were not there `before` it. */
+export function answerToStore(
+  operation: OperationFacts,
+  value: unknown,
+  response: Response,
+  before: OutgoingHttpHeaders,
+): StoredAnswer {
+  const set = Object.entries(response.getHeaders()).filter(
+    ([name, content]) => content !== undefined && !isDeepStrictEqual(content, before[name]),
+  );
+  const headers = Object.fromEntries(set) as AnswerHead['headers'];
+  return { status: response.statusCode, headers, body: textOf(operation, value) };
 }
 
-/** Sets the headers of an answer, and returns its body as it is sent. */
-export function give({ answer, isReplayed }: GivenAnswer, response: Response): JsonText | undefined {
-  if (answer.location !== null) response.setHeader('Location', answer.location);
-  if (isReplayed) response.setHeader('Idempotency-Replayed', 'true');
-  return answer.body === '' ? undefined : new JsonText(answer.body);
+/** The columns of an answer that is stored at some time. */
+export function columnsOf({ status, headers, body }: StoredAnswer, createdAt: Date) {
+  const head = status === undefined ? null : { status, headers, createdAt: createdAt.toISOString() };
+  return { location: (headers.location as string | undefined) ?? null, body, head };
+}
+
+/** The answer that a row holds. */
+export function answerIn({ head, location, body, createdAt }: IdempotencyKey): StoredAnswer {
+  const isItsOwn = head?.createdAt === createdAt.toISOString();
+  if (isItsOwn) return { status: head.status, headers: head.headers, body };
+  return { headers: location === null ? {} : { location }, body };
+}
+
+/** Gives an answer the status and the headers of a stored one, and returns its body as it is sent. */
+export function restore({ status, headers, body }: StoredAnswer, response: Response): JsonText | undefined {
+  if (status !== undefined) response.statusCode = status;
+  for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
+  response.setHeader('Idempotency-Replayed', 'true');
+  return body === '' ? undefined : new JsonText(body);
 }
 
 /** @throws Error for what is not sent as JSON, and so could not be given again as it was */
 function textOf({ id, serialize }: OperationFacts, value: unknown): string {
   if (value === undefined || value === null) return '';
-  if (serialize) return serialize(value).text;
-  if (typeof value === 'object') return JSON.stringify(value);
-  throw new Error(`${id} is idempotent, and returns a ${typeof value} instead of an object`);
+  if (value instanceof JsonText) return value.text;
+  const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
+  if (typeof value !== 'object' || isBinary) {
+    const kind = isBinary ? value.constructor.name : typeof value;
+    throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
+  }
+  return serialize ? serialize(value).text : JSON.stringify(value);
 }
