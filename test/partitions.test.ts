@@ -1,16 +1,35 @@
-import { readFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { call, createKey, expectError } from './support/client.js';
-import { ROOT } from './support/npm.js';
+import { eventually, ROOT } from './support/npm.js';
 import { walk } from './support/paging.js';
-import { query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
 
-/** The steps of a script that psql runs one after another. */
-const stepsOf = (name: string) =>
-  readFileSync(join(ROOT, 'deploy/postgres', name), 'utf8')
-    .split(/^(?=-- Step )/m)
-    .slice(1);
+const FOLDER = join(ROOT, 'deploy/postgres');
+const SCRIPTS = ['partition-pets.sql', 'unpartition-pets.sql'];
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+const hasPsql = spawnSync('psql', ['--version']).status === 0;
+if (!hasPsql) console.warn('The scripts of deploy/postgres are not tested: no psql is installed.');
+
+/**
+ * Runs SQL by psql, as the operator does: it goes on after an error unless the script says otherwise.
+ * @param script the name of a file of deploy/postgres, or SQL, which psql reads from its input
+ */
+function psql(url: string, script: string, env: Record<string, string> = {}) {
+  const isFile = SCRIPTS.includes(script);
+  const args = ['--quiet', '--no-psqlrc', ...(isFile ? [`--file=${join(FOLDER, script)}`] : []), url];
+  // A thousand ids a partition, so that some are used.
+  const all = { PATH: process.env.PATH, PGOPTIONS: '-c petstore.partition_size=1000', ...env };
+  return new Promise<{ code: number; stderr: string }>((resolve) => {
+    const child = execFile('psql', args, { env: all }, (error, _stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? 1) : 0, stderr }),
+    );
+    child.stdin!.end(isFile ? '' : script);
+  });
+}
 
 /** What a script may make the service wait for is a lock, which it gives up after two seconds. */
 const LONGEST_MS = 3_000;
@@ -30,8 +49,6 @@ afterAll(() => service.stop());
 
 /** Runs a script while clients write and read; returns what they have made, and the longest wait in milliseconds. */
 async function underLoad(script: string): Promise<{ made: number[]; longest: number }> {
-  const client = new Client({ connectionString: service.databaseUrl });
-  await client.connect();
   const made: number[] = [];
   let longest = 0;
   const over = new AbortController();
@@ -51,26 +68,14 @@ async function underLoad(script: string): Promise<{ made: number[]; longest: num
     }
   };
   const loads = Array.from({ length: 4 }, load);
-  // A thousand ids a partition, so that some are used.
-  await client.query('SET petstore.partition_size = 1000');
-  for (const step of stepsOf(script)) await client.query(step);
+  const ended = await psql(service.databaseUrl, script);
   over.abort();
   await Promise.all(loads);
-  await client.end();
+  expect(ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('ERROR') });
   return { made, longest };
 }
 
-/** The table and what belongs to it, without its partitions. */
-const schema = async () =>
-  query(
-    service.databaseUrl,
-    `SELECT pg_get_indexdef(indexrelid) AS is FROM pg_index WHERE indrelid = 'pets'::regclass
-     UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
-       WHERE (conrelid = 'pets'::regclass OR confrelid = 'pets'::regclass) AND conparentid = 0
-     UNION ALL SELECT attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || attidentity::text
-       FROM pg_attribute WHERE attrelid = 'pets'::regclass AND attnum > 0
-     UNION ALL SELECT sequencename || ' ' || max_value FROM pg_sequences WHERE sequencename LIKE 'pets%' ORDER BY 1`,
-  );
+const schema = () => schemaOf(service.databaseUrl);
 const partitions = async () =>
   query<{ name: string; rows: number }>(
     service.databaseUrl,
@@ -79,7 +84,7 @@ const partitions = async () =>
      FROM pg_inherits WHERE inhparent = 'pets'::regclass ORDER BY inhrelid`,
   );
 
-describe('The scripts of deploy/postgres', () => {
+(hasPsql ? describe : describe.skip)('The scripts of deploy/postgres', () => {
   let whole: unknown;
 
   test('partition pets while it is written and read, with no failure and no long wait', async () => {
@@ -155,3 +160,245 @@ describe('The scripts of deploy/postgres', () => {
     expect(body.id).toBeGreaterThan(made.at(-1)!);
   });
 });
+
+(hasPsql ? describe : describe.skip)('A script of deploy/postgres', () => {
+  const PETS = 20_000;
+  /** A database as each of the scripts finds it. */
+  const templates = new Map<string, string>();
+  const nameOf = (url: string) => new URL(url).pathname.slice(1);
+  const copyFor = (script: string, options = '') =>
+    createDatabase(`TEMPLATE ${nameOf(templates.get(script)!)} ${options}`);
+
+  beforeAll(async () => {
+    const whole = await createDatabase('TEMPLATE migrated');
+    await query(
+      whole,
+      `INSERT INTO pets (name, category_id, status) SELECT 'Luna ' || i, i % 10 + 1, 'sold' FROM generate_series(1, ${PETS}) i`,
+    );
+    await query(
+      whole,
+      `WITH account AS (INSERT INTO accounts (email, password_hash) VALUES ('grace@example.com', '') RETURNING id)
+       INSERT INTO orders (account_id, pet_id, status) SELECT account.id, i, 'delivered' FROM account, generate_series(1, 200) i`,
+    );
+    templates.set('partition-pets.sql', whole);
+    const partitioned = await createDatabase(`TEMPLATE ${nameOf(whole)}`);
+    await psql(partitioned, 'partition-pets.sql');
+    await query(
+      partitioned,
+      `INSERT INTO pets (name, category_id) SELECT 'Bella', 1 FROM generate_series(1, 5000)`,
+    );
+    templates.set('unpartition-pets.sql', partitioned);
+  });
+
+  /** Every animal and order of a database, each of which still has its animal. */
+  const rows = (url: string) =>
+    query(
+      url,
+      `SELECT count(*)::int AS orders, count(pets.id)::int AS "withPets",
+         (SELECT count(*) || ' ' || sum(hashtextextended(all_pets::text, 0)) FROM pets AS all_pets) AS pets
+       FROM orders LEFT JOIN pets ON pets.id = pet_id`,
+    );
+  /** What is left of a run that has not come to its end. */
+  const remains = (url: string) =>
+    query(
+      url,
+      `SELECT relname FROM pg_class WHERE relname ~ '^pets_(whole|parts)' UNION ALL SELECT proname FROM pg_proc WHERE proname = 'copy_pet'
+       UNION ALL SELECT conname FROM pg_constraint WHERE conname = 'pets_first_ids' OR NOT convalidated`,
+    );
+  const kindOf = async (url: string) =>
+    (await query<{ relkind: string }>(url, `SELECT relkind FROM pg_class WHERE relname = 'pets'`))[0]!
+      .relkind;
+  /** Runs a script on a database that has it half done or done, and expects all rows, and nothing left over. */
+  const complete = async (url: string, script: string, before: unknown) => {
+    expect(await psql(url, script)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('ERROR') });
+    expect(await rows(url)).toEqual(before);
+    expect(await kindOf(url)).toBe(script === 'partition-pets.sql' ? 'p' : 'r');
+    expect(await remains(url)).toEqual([]);
+    await query(url, `INSERT INTO pets (name, category_id) SELECT 'Rex', 1 FROM generate_series(1, 5000)`);
+  };
+
+  const cuts = SCRIPTS.flatMap((script) =>
+    read(script)
+      .split(/^(?=-- Step )/m)
+      .map((_, step, steps) => [script, step, steps.slice(0, step + 1).join('')] as const),
+  );
+  test.each(cuts)(
+    '%s that is cut off after step %i is completed by another run',
+    async (script, _, begun) => {
+      const url = await copyFor(script);
+      const before = await rows(url);
+      expect(await psql(url, begun)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('ERROR') });
+      expect(await rows(url)).toEqual(before);
+      await query(url, `INSERT INTO pets (name, category_id) VALUES ('Milo', 1)`);
+      await query(url, `DELETE FROM pets WHERE name = 'Milo'`);
+      await complete(url, script, before);
+      await complete(url, script, await rows(url));
+    },
+  );
+
+  const locks = [
+    ['partition-pets.sql', 'LOCK TABLE pets IN ROW SHARE MODE'],
+    ['partition-pets.sql', 'LOCK TABLE pets IN ROW SHARE MODE'],
+    ['partition-pets.sql', 'LOCK TABLE orders IN ROW SHARE MODE'],
+    ['unpartition-pets.sql', 'LOCK TABLE pets IN ROW EXCLUSIVE MODE'],
+    ['unpartition-pets.sql', 'SELECT FROM pets WHERE id = 12345 FOR UPDATE'],
+    ['unpartition-pets.sql', 'SELECT FROM pets WHERE id = 12345 FOR UPDATE'],
+    ['unpartition-pets.sql', 'LOCK TABLE pets IN ACCESS SHARE MODE'],
+    ['unpartition-pets.sql', 'LOCK TABLE orders IN ROW SHARE MODE'],
+  ] as const;
+  const waiting = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'psql'`;
+  test.each(locks.map((lock, i) => [...lock, i % 2 === 0 ? 'waits too long' : 'is killed'] as const))(
+    '%s that meets "%s" and %s stops there, and loses nothing',
+    async (script, lock, end) => {
+      const url = await copyFor(script);
+      const before = await rows(url);
+      const holder = new Client({ connectionString: url });
+      await holder.connect();
+      await holder.query(`BEGIN; ${lock}`);
+      const run = psql(url, script);
+      if (end === 'is killed') await eventually(async () => (await query(url, waiting)).length > 0);
+      const { code, stderr } = await run;
+      await holder.end();
+      expect(code).not.toBe(0);
+      expect(stderr).toMatch(end === 'is killed' ? /terminating connection/ : /due to lock timeout/);
+      expect(await rows(url)).toEqual(before);
+      await complete(url, script, before);
+    },
+  );
+
+  test.each(SCRIPTS)('%s is not ended by a time-out of the role', async (script) => {
+    const url = await copyFor(script);
+    const before = await rows(url);
+    const PGOPTIONS = '-c petstore.partition_size=1000 -c statement_timeout=20ms -c lock_timeout=1ms';
+    expect(await psql(url, script, { PGOPTIONS })).toMatchObject({
+      code: 0,
+      stderr: expect.not.stringContaining('ERROR'),
+    });
+    await complete(url, script, before);
+  });
+
+  const disk = mountSmallDisk();
+  if (!disk) console.warn('Scripts without room are not tested: a small file system cannot be mounted here.');
+  afterAll(async () => {
+    if (!disk) return;
+    await query(process.env.TEST_DATABASE_URL!, 'DROP TABLESPACE small');
+    spawnSync('umount', [disk]);
+    rmSync(disk, { recursive: true });
+  });
+  (disk ? test : test.skip)('unpartition-pets.sql without room loses nothing', async () => {
+    await query(process.env.TEST_DATABASE_URL!, `CREATE TABLESPACE small LOCATION '${disk}'`);
+    const url = await copyFor('unpartition-pets.sql', 'TABLESPACE small');
+    const before = await rows(url);
+    await query(url, 'CHECKPOINT');
+    const { bavail, bsize } = statfsSync(disk!);
+    writeFileSync(join(disk!, 'ballast'), Buffer.alloc(bavail * bsize - 2_000_000));
+    const { code, stderr } = await psql(url, 'unpartition-pets.sql');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('No space left on device');
+    expect(await rows(url)).toEqual(before);
+    rmSync(join(disk!, 'ballast'));
+    await complete(url, 'unpartition-pets.sql', before);
+    await query(process.env.TEST_DATABASE_URL!, `DROP DATABASE ${nameOf(url)} WITH (FORCE)`);
+  });
+
+  test('unpartition-pets.sql keeps the partitions if the copy is not the same', async () => {
+    const url = await copyFor('unpartition-pets.sql');
+    const before = await rows(url);
+    const [begun] = read('unpartition-pets.sql').split(/^(?=-- Step 3)/m);
+    await psql(url, begun!);
+    await query(url, 'DELETE FROM pets_whole WHERE id = 12345');
+    const { code, stderr } = await psql(
+      url,
+      read('unpartition-pets.sql').replace(/^-- Step 2[^]*(?=^-- Step 3)/m, ''),
+    );
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: expect.stringContaining('1 rows of pets_whole are not'),
+    });
+    expect(await rows(url)).toEqual(before);
+    const [giveUp] = /DROP FUNCTION .*;/.exec(read('unpartition-pets.sql'))!;
+    await query(url, giveUp);
+    expect(await remains(url)).toEqual([]);
+    await complete(url, 'unpartition-pets.sql', before);
+  });
+
+  test.each(SCRIPTS)('%s refuses a table with what would be lost, and names it', async (script) => {
+    const url = await copyFor(script);
+    await query(
+      url,
+      `CREATE PUBLICATION of_one FOR TABLE pets; CREATE PUBLICATION of_all FOR ALL TABLES;
+       CREATE POLICY mine ON pets USING (true); ALTER TABLE pets ENABLE ROW LEVEL SECURITY;
+       CREATE VIEW names AS SELECT name FROM pets; CREATE STATISTICS both_of (dependencies) ON category_id, status FROM pets;
+       ALTER TABLE pets REPLICA IDENTITY FULL;
+       CREATE FUNCTION first_of(pets) RETURNS text LANGUAGE sql AS $$ SELECT $1.name $$;
+       CREATE FUNCTION hear() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER heard AFTER INSERT ON pets FOR EACH ROW EXECUTE FUNCTION hear()`,
+    );
+    const before = await schemaOf(url);
+    const { code, stderr } = await psql(url, script);
+    expect(code).toBe(3);
+    const [, named] = /pets has what would be lost: (.+)\n/.exec(stderr)!;
+    expect(named).toBe(
+      'function first_of(pets), policy mine on table pets, publication of_all, publication of_one, ' +
+        'row level security of pets, rule _RETURN on view names, statistics object both_of, ' +
+        'the replica identity of pets, trigger heard',
+    );
+    expect(await schemaOf(url)).toEqual(before);
+    expect(await remains(url)).toEqual([]);
+  });
+
+  test('carries over owner, rights, comments, indexes, foreign keys and settings, whoever runs it', async () => {
+    const url = await copyFor('partition-pets.sql');
+    const names = ['owner', 'reader', 'writer'].map((name) => `${name}_${nameOf(url)}`);
+    const [owner, reader, writer] = names;
+    for (const name of names) await query(url, `CREATE ROLE ${name}`);
+    await query(
+      url,
+      `GRANT CREATE, USAGE ON SCHEMA public TO ${owner};
+       ALTER TABLE pets OWNER TO ${owner}; ALTER TABLE orders OWNER TO ${owner}; ALTER TABLE categories OWNER TO ${owner};
+       ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} GRANT DELETE ON TABLES TO PUBLIC;
+       GRANT SELECT ON pets TO ${reader} WITH GRANT OPTION; GRANT UPDATE (name, status) ON pets TO ${writer};
+       GRANT INSERT ON pets TO PUBLIC; GRANT USAGE ON SEQUENCE pets_id_seq TO ${writer};
+       ALTER SEQUENCE pets_id_seq CACHE 7; COMMENT ON TABLE pets IS 'Animals'; COMMENT ON COLUMN pets.name IS 'Called so';
+       COMMENT ON INDEX pets_status_id_idx IS 'Pages'; ALTER TABLE pets ALTER status SET STATISTICS 500;
+       ALTER TABLE pets ALTER name SET (n_distinct_inherited = -0.5); CREATE INDEX "By name" ON pets (lower(name)) WHERE status IS NULL;
+       CREATE TABLE visits (id int, pet bigint REFERENCES pets)`,
+    );
+    const before = await schemaOf(url);
+    const rowsBefore = await rows(url);
+    await complete(url, 'partition-pets.sql', rowsBefore);
+    const partitioned = await schemaOf(url);
+    expect(partitioned).toEqual(before.map((line) => line.replace(' r ', ' p ')));
+    await complete(url, 'unpartition-pets.sql', await rows(url));
+    expect(await schemaOf(url)).toEqual(before);
+  });
+});
+
+/** All that belongs to the table, line by line, without its partitions. */
+async function schemaOf(url: string): Promise<string[]> {
+  const lines = await query<{ line: string }>(
+    url,
+    `SELECT concat_ws(' ', 'index', replace(pg_get_indexdef(indexrelid), ' ONLY ', ' '), obj_description(indexrelid, 'pg_class')) AS line
+       FROM pg_index WHERE indrelid = 'pets'::regclass
+     UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+       WHERE (conrelid = 'pets'::regclass OR confrelid = 'pets'::regclass) AND conparentid = 0
+     UNION ALL SELECT concat_ws(' ', attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attstattarget, attoptions,
+         (SELECT array_agg(acl ORDER BY acl::text) FROM unnest(attacl) AS acl), col_description(attrelid, attnum))
+       FROM pg_attribute WHERE attrelid = 'pets'::regclass AND attnum > 0
+     UNION ALL SELECT concat_ws(' ', 'relation', relname, relkind, relowner::regrole,
+         (SELECT array_agg(acl ORDER BY acl::text) FROM unnest(coalesce(relacl, acldefault((CASE relkind WHEN 'S' THEN 's' ELSE 'r' END)::"char", relowner))) AS acl), obj_description(oid, 'pg_class'), seqmax, seqcache)
+       FROM pg_class LEFT JOIN pg_sequence ON seqrelid = oid WHERE relname IN ('pets', 'pets_id_seq')
+     ORDER BY 1`,
+  );
+  return lines.map(({ line }) => line);
+}
+
+/** A file system of 48 MB that PostgreSQL may write to, if this process may mount one. */
+function mountSmallDisk(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-disk-'));
+  const options = ['-t', 'tmpfs', '-o', 'size=48m,uid=65534,mode=700', 'none', folder];
+  if (process.getuid?.() === 0 && spawnSync('mount', options).status === 0) return folder;
+  rmSync(folder, { recursive: true });
+  return undefined;
+}
