@@ -1,18 +1,23 @@
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { createKey } from './support/client.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { call, createAccount, createKey } from './support/client.js';
 import { ClientPackage, readPackage } from './support/client-package.js';
 import { operations } from './support/contract.js';
 import { runHttpFile } from './support/http-file.js';
-import { endRuns, newFolder, removeFolders, ROOT } from './support/npm.js';
+import { endRuns, eventually, newFolder, removeFolders, ROOT } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
-import { type Fault, Unsteady } from './support/unsteady.js';
+import { type Fault, refusal, Unsteady } from './support/unsteady.js';
 
 const run = promisify(execFile);
 const node = (...args: string[]) => run(process.execPath, args, { cwd: ROOT });
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const html = { 'Content-Type': 'text/html' };
+const json = { 'Content-Type': 'application/json' };
 
 let service: Service;
 let key: string;
@@ -40,18 +45,25 @@ describe('The TypeScript client', () => {
 
   const store = () => createClient({ baseUrl: `${service.url}/v1`, key });
   /** A client whose requests meet these faults, one each. */
-  const storeWith = (faults: Fault[], options: { key?: undefined; tries?: number } = {}) => {
+  const storeWith = (
+    faults: Fault[],
+    options: { key?: string | undefined; tries?: number; timeoutMs?: number } = {},
+  ) => {
     unsteady.faults = faults;
     unsteady.seen.length = 0;
     return createClient({ baseUrl: `${unsteady.url}/v1`, key, ...options });
   };
-  const busy = { status: 503, code: 'service_unavailable', retryAfter: 1 };
+  const busy = refusal(503, 'service_unavailable', 1);
   const pet = { name: 'Luna', categoryId: 2 };
+  type Store = ReturnType<typeof createClient>;
+  const list = (on: Store): Promise<unknown> => on.GET('/pets');
+  const add = (on: Store): Promise<unknown> => on.POST('/pets', { body: pet });
 
-  test('has the types generated from the document: `npm run openapi` writes them', async () => {
-    const file = join(newFolder(), 'schema.d.ts');
-    await node('clients/typescript/generate.ts', file);
-    expect(read('clients/typescript/src/schema.d.ts')).toBe(readFileSync(file, 'utf8'));
+  test('has what is generated from the document: `npm run openapi` writes it', async () => {
+    const folder = newFolder();
+    await node('clients/typescript/generate.ts', join(folder, 'schema.d.ts'));
+    for (const name of ['schema.d.ts', 'operations.ts'])
+      expect(read(`clients/typescript/src/${name}`)).toBe(readFileSync(join(folder, name), 'utf8'));
   });
 
   test('has the version of the service, and depends on what it is tested with alone', () => {
@@ -122,7 +134,7 @@ describe('The TypeScript client', () => {
   });
 
   test('adds an animal once, whatever happens to its tries, with one key and not before Retry-After', async () => {
-    const inUse = { status: 409, code: 'idempotency_key_in_use' };
+    const inUse = refusal(409, 'idempotency_key_in_use');
     const { data, response } = await storeWith([busy, 'lost', 'cut', inUse]).POST('/pets', {
       body: { ...pet, name: 'Once' },
     });
@@ -155,23 +167,205 @@ describe('The TypeScript client', () => {
   });
 
   test('repeats what cannot have a key only if nothing was done', async () => {
-    const limited = { status: 429, code: 'rate_limited' };
+    const limited = refusal(429, 'rate_limited');
     const body = { email: 'visitor@example.com', password: 'correct horse battery' };
     const signingUp = storeWith([limited, busy], { key: undefined }).POST('/accounts', { body });
     await expect(signingUp).rejects.toMatchObject({ code: 'service_unavailable', status: 503 });
     expect(unsteady.seen).toHaveLength(2);
   });
 
+  test('sends nothing again that keeps no key, even if it is given one', async () => {
+    const account = await createAccount(service);
+    const headers = { Authorization: `Basic ${btoa(`${account.email}:${account.password}`)}` };
+    const header = { 'Idempotency-Key': 'mine' };
+    const making = storeWith(['lost']).POST('/api-keys', {
+      body: { name: 'One' },
+      headers,
+      params: { header },
+    } as object as { body: { name: string } });
+    await expect(making).rejects.toMatchObject({ name: 'TypeError' });
+    expect(unsteady.seen).toHaveLength(1);
+    expect((await call(service, 'GET', '/v1/api-keys', { account })).body).toHaveLength(1);
+  });
+
+  test('does not try to revoke its key again, which would be refused though it is revoked', async () => {
+    const revoked = await createKey(service);
+    const revoking = storeWith(['lost'], { key: revoked }).DELETE('/api-keys/current');
+    await expect(revoking).rejects.toMatchObject({ name: 'TypeError' });
+    expect(unsteady.seen).toHaveLength(1);
+    expect(unsteady.seen[0]!.headers).not.toHaveProperty('idempotency-key');
+    await expect(storeWith([], { key: revoked }).GET('/pets')).rejects.toMatchObject({ status: 401 });
+  });
+
+  test.each([301, 302, 303, 307, 308])('follows no redirect, and says where to: %i', async (status) => {
+    const headers = { Location: `${service.url}/v1/pets` };
+    const message = expect.stringMatching(/redirect.*\/v1\/pets/);
+    for (const ask of [list, add]) {
+      const asked = ask(storeWith([{ status, headers }]));
+      await expect(asked).rejects.toMatchObject({ name: 'PetstoreError', code: 'unknown', status, message });
+      expect(unsteady.seen).toHaveLength(1);
+    }
+  });
+
+  test('follows no redirect in a browser either, which does not tell where to, nor one that its fetch has followed', async () => {
+    const seenBy = (answer: object) => {
+      const response = Object.defineProperties(Response.json([]), Object.getOwnPropertyDescriptors(answer));
+      return createClient({ baseUrl: service.url, fetch: () => Promise.resolve(response) }).GET('/pets');
+    };
+    const message = expect.stringContaining('redirect');
+    const opaque = seenBy({ type: 'opaqueredirect', status: 0, ok: false });
+    await expect(opaque).rejects.toMatchObject({ name: 'PetstoreError', status: 0, message });
+    const followed = seenBy({ redirected: true, url: 'http://elsewhere/pets' });
+    await expect(followed).rejects.toMatchObject({ name: 'PetstoreError', status: 200, message });
+  });
+
+  test.each<[string, Fault, RegExp]>([
+    [
+      'a page',
+      { status: 200, headers: html, body: '<!doctype html>\n<p>Log in' },
+      /html.*<!doctype html> <p>Log/,
+    ],
+    ['a text', { status: 200, headers: { 'Content-Type': 'text/plain' }, body: '[]' }, /text\/plain/],
+    ['nothing', { status: 204 }, /204/],
+    [
+      'a page of a failure',
+      { status: 502, headers: html, body: '<h1>No way' },
+      /502 Bad Gateway.*<h1>No way/,
+    ],
+    ['another failure', { status: 500, headers: json, body: '{"code":7,"message":{}}' }, /500.*"code":7/],
+    ['no object', { status: 400, headers: json, body: 'null' }, /400 Bad Request.*null/],
+  ])('says what came in the place of an answer: %s', async (_name, fault, said) => {
+    for (const ask of [list, add]) {
+      const asked = ask(storeWith([fault], { tries: 1 }));
+      const error = { name: 'PetstoreError', code: 'unknown', message: expect.stringMatching(said) };
+      await expect(asked).rejects.toMatchObject({ ...error, status: (fault as { status: number }).status });
+    }
+  });
+
+  test('takes only 204 for the success of what has no answer', async () => {
+    for (const body of ['{}', '<p>Log in']) {
+      const headers = body === '{}' ? json : html;
+      const revoking = storeWith([{ status: 200, headers, body }]).DELETE('/api-keys/current');
+      await expect(revoking).rejects.toMatchObject({ name: 'PetstoreError', status: 200 });
+    }
+    expect(await storeWith([]).GET('/pets')).toMatchObject({ data: expect.any(Array) });
+  });
+
+  test('takes JSON that ends too early for a lost answer, and does not repeat a page', async () => {
+    const half = { status: 200, headers: json, body: '[{"id":1,' };
+    expect((await storeWith([half]).GET('/pets')).data).toEqual(expect.any(Array));
+    expect(unsteady.seen).toHaveLength(2);
+    await expect(storeWith([half, half], { tries: 2 }).GET('/pets')).rejects.toMatchObject({
+      name: 'PetstoreError',
+      status: 200,
+    });
+    const page = { status: 200, headers: html, body: '<p>Log in' };
+    await expect(storeWith([page]).GET('/pets')).rejects.toMatchObject({ name: 'PetstoreError' });
+    expect(unsteady.seen).toHaveLength(1);
+  });
+
+  test('waits for an answer no longer than its time-out, and tries again', async () => {
+    const name = 'Slow';
+    const { response } = await storeWith(['silent', 'halted'], { timeoutMs: 1000 }).POST('/pets', {
+      body: { ...pet, name },
+    });
+    expect(response.headers.get('Idempotency-Replayed')).toBe('true');
+    const keys = unsteady.seen.map(({ headers }) => headers['idempotency-key']);
+    expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
+    expect(await query(service.databaseUrl, `SELECT id FROM pets WHERE name = '${name}'`)).toHaveLength(1);
+    const impatient = { tries: 2, timeoutMs: 100 };
+    await expect(storeWith(['silent', 'silent'], impatient).GET('/pets')).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    expect(unsteady.seen).toHaveLength(2);
+    const body = { email: 'late@example.com', password: 'correct horse battery' };
+    await expect(storeWith(['silent'], impatient).POST('/accounts', { body })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    expect(unsteady.seen).toHaveLength(1);
+  });
+
+  test('is ended by its time-out and its signal, whatever was collected as garbage meanwhile', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const collecting = setInterval(collect, 50).unref();
+    for (const fault of ['silent', 'halted'] as const) {
+      const late = storeWith([fault], { tries: 1, timeoutMs: 500 }).GET('/pets');
+      await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(new Error('Enough.')), 500);
+      const ended = storeWith([fault]).GET('/pets', { signal: controller.signal });
+      await expect(ended).rejects.toThrow('Enough.');
+      expect(unsteady.seen).toHaveLength(1);
+      await eventually(() => unsteady.waiting === 0, 5_000);
+    }
+    clearInterval(collecting);
+  });
+
+  test('has a time-out unless it is given one, also one beyond what a timer can count', async () => {
+    const slow = async ({ signal }: Request) => {
+      await sleep(50);
+      signal.throwIfAborted();
+      return Response.json([]);
+    };
+    for (const timeoutMs of [Infinity, 2 ** 31, 2 ** 53]) {
+      const patient = createClient({ baseUrl: service.url, fetch: slow, timeoutMs, tries: 1 });
+      expect((await patient.GET('/pets')).data).toEqual([]);
+    }
+    await expect(storeWith(['silent'], { tries: 1 }).GET('/pets')).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+  }, 30_000);
+
   test('gives up after its tries, before a pause of more than a minute, and when it is told to', async () => {
     await expect(storeWith([busy, busy], { tries: 2 }).GET('/pets')).rejects.toMatchObject({ status: 503 });
     expect(unsteady.seen).toHaveLength(2);
-    await expect(storeWith([{ ...busy, retryAfter: 61 }]).GET('/pets')).rejects.toMatchObject({
-      status: 503,
-    });
-    expect(unsteady.seen).toHaveLength(1);
-    const ended = storeWith([{ ...busy, retryAfter: 50 }]).GET('/pets', { signal: AbortSignal.timeout(500) });
+    for (const late of [61, '9'.repeat(30), new Date(Date.now() + 90_000).toUTCString()]) {
+      const asked = storeWith([refusal(503, 'service_unavailable', late)]).GET('/pets');
+      await expect(asked).rejects.toMatchObject({ status: 503 });
+      expect(unsteady.seen).toHaveLength(1);
+    }
+    const signal = AbortSignal.timeout(500);
+    const ended = storeWith([refusal(503, 'service_unavailable', 50)]).GET('/pets', { signal });
     await expect(ended).rejects.toMatchObject({ name: 'TimeoutError' });
+    expect(unsteady.seen).toHaveLength(1);
   }, 30_000);
+
+  test('waits for the date of a Retry-After by the clock of the service, and for none that has passed or is none', async () => {
+    const between = async (retryAfter: string, Date?: string) => {
+      const { headers, ...rest } = refusal(503, 'service_unavailable', retryAfter);
+      const answer = { ...rest, headers: { ...headers!, ...(Date && { Date }) } };
+      await storeWith([answer]).GET('/pets');
+      return unsteady.seen[1]!.at - unsteady.seen[0]!.at;
+    };
+    const at = (seconds: number) => new Date(Date.UTC(2020, 1, 1, 0, 0, seconds)).toUTCString();
+    expect(await between(at(2), at(0))).toBeGreaterThanOrEqual(1990);
+    expect(await between(new Date(Date.now() + 3000).toUTCString())).toBeGreaterThan(990);
+    for (const none of [at(0), '-5', '-1', 'soon', '', '1e3', '0x10'])
+      expect(await between(none)).toBeLessThan(990);
+  }, 30_000);
+
+  test('keeps its program running in a pause', async () => {
+    unsteady.faults = [busy];
+    const program = `
+      import { createClient } from 'petstore-client';
+      const { data } = await createClient({ baseUrl: '${unsteady.url}/v1', key: '${key}' }).GET('/pets');
+      console.log(Array.isArray(data));`;
+    expect(await client.run(program, {})).toBe('true\n');
+  });
+
+  test('ends at a list whose next page has been there before', async () => {
+    const page = (cursor: number): Fault => ({
+      status: 200,
+      headers: { ...json, Link: `<http://x/v1/pets?cursor=${cursor}>; rel="next"` },
+      body: '[]',
+    });
+    for (const cursors of [Array(9).fill(1), [1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5]]) {
+      const walking = Array.fromAsync(storeWith(cursors.map(page)).pages('/pets'));
+      await expect(walking).rejects.toThrow(/cursor=\d.*again/);
+      expect(unsteady.faults.length).toBeGreaterThan(0);
+    }
+  });
 
   test('reads and writes integers of 64 bits exactly', async () => {
     const [beyond, largest] = [9007199254740993n, 9223372036854775807n];
@@ -190,6 +384,16 @@ describe('The TypeScript client', () => {
     expect(found).toEqual([made, { id: largest, name, categoryId: 1 }]);
     const ofCategory = { query: { categoryId: beyond } };
     expect((await store().GET('/pets', { params: ofCategory })).data).toEqual([made]);
+    const sent: string[] = [];
+    const fetch = async (request: Request) => {
+      sent.push(await request.text());
+      return Response.json({}, { status: 201 });
+    };
+    const text = '\0' + beyond;
+    await createClient({ baseUrl: service.url, fetch }).POST('/pets', {
+      body: { name: text, categoryId: beyond },
+    });
+    expect(sent).toEqual([`{"name":${JSON.stringify(text)},"categoryId":${beyond}}`]);
   });
 });
 
@@ -198,6 +402,13 @@ describe('The examples', () => {
     const { stdout } = await run('bash', ['examples/curl/quickstart.sh', `${service.url}/v1`], { cwd: ROOT });
     expect(stdout).toMatch(/"name":"Luna","categoryId":2,"status":"available"\}\n\n/);
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
+  });
+
+  test('with curl do not take a redirect for a success', async () => {
+    const elsewhere = await Unsteady.before(service.url);
+    elsewhere.faults = [{ status: 302, headers: { Location: `${service.url}/health/live` } }];
+    const started = run('bash', ['examples/curl/quickstart.sh', `${elsewhere.url}/v1`], { cwd: ROOT });
+    await expect(started.finally(() => elsewhere.stop())).rejects.toMatchObject({ stdout: 'An account\n' });
   });
 
   /** Those of the product, and those of each module that was added. */

@@ -2,14 +2,32 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What happens to a request: its answer is lost, or cut off in the middle; or it is refused, and not handed on. */
-export type Fault = 'lost' | 'cut' | { status: number; code: string; retryAfter?: number };
+/** An answer that the service has not given; without a length, so that nobody can tell whether it is whole. */
+interface Answer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/**
+ * What happens to a request: its answer is lost, cut off in the middle, or comes to a halt there; there is none at all
+ * (`silent`); or something else is answered, and the request not handed on.
+ */
+export type Fault = 'lost' | 'cut' | 'halted' | 'silent' | Answer;
+
+/** A refusal as the service has them. */
+export function refusal(status: number, code: string, retryAfter?: number | string): Answer {
+  const headers = { 'Content-Type': 'application/json', 'Retry-After': String(retryAfter ?? '') };
+  return { status, headers, body: JSON.stringify({ code, message: 'Not now.', status }) };
+}
 
 /** Stands between a client and the service. Each fault is for one request; those after the last one pass. */
 export class Unsteady {
-  /** The headers of the requests so far, and when they came, in milliseconds. */
-  readonly seen: { headers: IncomingMessage['headers']; at: number }[] = [];
+  /** The requests so far, and when they came, in milliseconds. */
+  readonly seen: { method: string; url: string; headers: IncomingMessage['headers']; at: number }[] = [];
   faults: Fault[] = [];
+  /** How many requests have no whole answer yet, and a client that waits for one. */
+  waiting = 0;
   private readonly server = createServer((inbound, outbound) => void this.answer(inbound, outbound));
 
   private constructor(private readonly target: string) {}
@@ -30,23 +48,22 @@ export class Unsteady {
   }
 
   private async answer(inbound: IncomingMessage, outbound: ServerResponse): Promise<void> {
-    this.seen.push({ headers: inbound.headers, at: Date.now() });
+    const { url, method, headers } = inbound as { url: string; method: string } & IncomingMessage;
+    this.seen.push({ method, url, headers, at: Date.now() });
+    this.waiting += 1;
+    outbound.once('close', () => (this.waiting -= 1));
     const fault = this.faults.shift();
-    if (typeof fault === 'object') return refuse(inbound, outbound, fault);
-    const { url, method, headers } = inbound;
+    if (typeof fault === 'object' || fault === 'silent') {
+      inbound.resume();
+      if (fault !== 'silent') outbound.writeHead(fault.status, fault.headers).end(fault.body);
+      return;
+    }
     const forward = inbound.pipe(request(this.target + url, { method, headers }));
     const [answer] = (await once(forward, 'response')) as [IncomingMessage];
     const body = Buffer.concat(await answer.toArray());
     if (fault === 'lost') return void outbound.destroy();
     outbound.writeHead(answer.statusCode!, answer.headers);
-    if (fault === 'cut') outbound.write(body.subarray(0, body.length / 2), () => outbound.destroy());
-    else outbound.end(body);
+    if (!fault) return void outbound.end(body);
+    outbound.write(body.subarray(0, body.length / 2), () => fault === 'cut' && outbound.destroy());
   }
-}
-
-function refuse(inbound: IncomingMessage, outbound: ServerResponse, fault: Exclude<Fault, string>): void {
-  const { status, code, retryAfter } = fault;
-  inbound.resume();
-  const headers = { 'Content-Type': 'application/json', 'Retry-After': String(retryAfter ?? '') };
-  outbound.writeHead(status, headers).end(JSON.stringify({ code, message: 'Not now.', status }));
 }

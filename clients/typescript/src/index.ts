@@ -1,7 +1,8 @@
 import createFetchClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
-import { parse, stringify } from './int64.ts';
+import { stringify } from './int64.ts';
+import { OPERATIONS } from './operations.ts';
 import type { components, paths } from './schema.d.ts';
-import { send } from './send.ts';
+import { send, type Sending, type Success } from './send.ts';
 
 export { PetstoreError } from './petstore-error.ts';
 export type { Int64 } from './int64.ts';
@@ -17,8 +18,13 @@ export interface Options {
   key?: string | undefined;
   /** How often a request is sent at most, 5 times if not given. */
   tries?: number;
+  /**
+   * How many milliseconds a try may take until its answer has arrived as a whole, 15,000 if not given; Infinity for no end.
+   * The service has 3 seconds itself.
+   */
+  timeoutMs?: number;
   /** Instead of the `fetch` that is there. */
-  fetch?: (request: Request) => Promise<Response>;
+  fetch?: Sending['fetch'];
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -42,8 +48,8 @@ export type Answer<P extends keyof paths, M extends Method> = Extract<
 >;
 
 /**
- * Calls by method and path, with the types of the document. An answer that is no success is thrown as a `PetstoreError`;
- * where there is none, what `fetch` says is thrown.
+ * Calls by method and path, with the types of the document. An answer that is no success, or not the service's, is thrown as
+ * a `PetstoreError`; where there is none, what `fetch` says is thrown, and a `TimeoutError` where there is none in time.
  */
 export type PetstoreClient = { readonly [M in Method as Uppercase<M>]: Call<M> } & {
   /** The pages of a list, each fetched when it is asked for. */
@@ -52,37 +58,46 @@ export type PetstoreClient = { readonly [M in Method as Uppercase<M>]: Call<M> }
 
 /**
  * A client that sends again what may pass, such as 503, 429 and a lost answer. A write has one `Idempotency-Key` in all
- * tries, so that it happens once. The `signal` of a call ends them. Every `Int64` is exact.
+ * tries, so that it happens once; where the service keeps none, it is not sent again. The `signal` of a call ends them.
+ * Every `Int64` is exact.
  */
-export function createClient({ baseUrl, key, tries = 5, fetch = globalThis.fetch }: Options): PetstoreClient {
+export function createClient(options: Options): PetstoreClient {
+  const { baseUrl, key, tries = 5, timeoutMs = 15_000, fetch: ownFetch = globalThis.fetch } = options;
   const { request } = createFetchClient<paths>({
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
     bodySerializer: stringify,
     // `ids=1,2`, as the document has it.
     querySerializer: { array: { style: 'form', explode: false } },
-    fetch: (outgoing) => send(outgoing, fetch, tries),
-  }) as unknown as { request: (...args: unknown[]) => Promise<{ data?: string; response: Response }> };
-  const call = async (method: Method, path: string, init?: object) => {
-    const { data, response } = await request(method, path, { ...init, parseAs: 'text' });
-    return { data: data && parse(data), response };
+  }) as unknown as { request: (...args: unknown[]) => Promise<unknown> };
+  const call = async (method: Method, path: string, init?: Partial<Sending>): Promise<Success> => {
+    const sending = { tries, timeoutMs, fetch: init?.fetch ?? ownFetch };
+    const facts = OPERATIONS[`${method.toUpperCase()} ${path}`] ?? {};
+    let success!: Success;
+    const fetch = async (outgoing: Request) => (success = await send(outgoing, facts, sending)).response;
+    await request(method, path, { ...init, parseAs: 'text', fetch });
+    return success;
   };
   const methods = METHODS.map((method) => [method.toUpperCase(), call.bind(undefined, method)]);
   return { ...Object.fromEntries(methods), pages: pagesBy(call.bind(undefined, 'get')) };
 }
 
-function pagesBy(get: (path: string, init?: object) => Promise<{ data: unknown; response: Response }>) {
+function pagesBy(get: (path: string, init?: object) => Promise<Success>) {
   return async function* pages(path: string, init?: object): AsyncGenerator<unknown, void> {
-    for (let next: object | undefined = {}; next;) {
-      const { data, response } = await get(path, { ...init, ...next });
+    let earlier: string | undefined;
+    let query: string | undefined;
+    for (let page = 1; page === 1 || query !== undefined; page++) {
+      const { data, response } = await get(path, { ...init, ...(query && { querySerializer: () => query }) });
       yield data;
-      next = nextPage(response);
+      query = nextQuery(response);
+      if (query !== undefined && query === earlier) throw new Error(`The page ${query} comes again.`);
+      // One page is compared with those after it, further and further on (Brent), so that a circle of any length is found.
+      if (Number.isInteger(Math.log2(page))) earlier = query;
     }
   };
 }
 
 /** The query of the next page as the service has it, for the client's own address: no other one gets the key. */
-function nextPage({ headers }: Response): { querySerializer: () => string } | undefined {
-  const query = /<[^>?]*(\?[^>]+)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
-  return query === undefined ? undefined : { querySerializer: () => query };
+function nextQuery({ headers }: Response): string | undefined {
+  return /<[^>?]*(\?[^>]+)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
 }
