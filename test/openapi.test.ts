@@ -204,6 +204,19 @@ describe('The OpenAPI document', () => {
     expect(headers.get('content-length')).toBe(one.headers.get('content-length'));
   });
 
+  test('says what every field is that a request leaves out', () => {
+    const { ApiKeyRoll, AccountChange } = document.components.schemas;
+    expect(ApiKeyRoll.properties.overlapSeconds).toMatchObject({ default: 0 });
+    expect(AccountChange.properties.revokeKeys).toMatchObject({ default: false });
+    const defaults = operations.flatMap(({ operation: { operationId, parameters = [] } }) =>
+      parameters.flatMap(({ name, schema }) =>
+        'default' in schema ? [`${operationId} ${name} ${String(schema.default)}`] : [],
+      ),
+    );
+    const lists = ['listApiKeys', 'listPets', 'listCategories', 'listOrders'].map((id) => `${id} limit 20`);
+    expect(defaults.toSorted()).toEqual([...lists, 'listPets order asc'].toSorted());
+  });
+
   test('links what was created to what can be done with its id', () => {
     const linksOf = (id: string, status: string) =>
       Object.keys((operation(id).responses[status] as { links?: object }).links ?? {});

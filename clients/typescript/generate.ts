@@ -7,7 +7,7 @@ import ts from 'typescript';
 // beside them, in operations.ts, what has to be known of the operations while they are called.
 const document = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8');
 const inject = "import type { Int64 } from './int64.ts';\n";
-const types = await openapiTS(document, { inject, transform, silent: true });
+const types = await openapiTS(document, { inject, transform, silent: true, defaultNonNullable: false });
 writeFileSync(process.argv[2]!, COMMENT_HEADER + astToString(types));
 writeFileSync(join(dirname(process.argv[2]!), 'operations.ts'), operationsOf(JSON.parse(document)));
 

@@ -38,7 +38,7 @@ export class AccountChanges {
   /** @throws ApiError `account_exists` */
   async change(
     by: Caller,
-    { email, password, revokeKeys = false }: AccountChangeDto,
+    { email, password, revokeKeys }: AccountChangeDto,
     requester?: Requester,
   ): Promise<Account> {
     const { accountId } = by;

@@ -64,6 +64,6 @@ export class AccountChangeDto {
   @TextField({ ...PASSWORD, optional: true })
   password?: string;
 
-  @BooleanField({ description: 'Whether to revoke all API keys; false when left out.', optional: true })
-  revokeKeys?: boolean;
+  @BooleanField({ description: 'Whether to revoke all API keys.', optional: true })
+  revokeKeys = false;
 }

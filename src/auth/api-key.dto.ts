@@ -63,7 +63,7 @@ export class ApiKeyChangeDto {
 @ApiSchema({ name: 'ApiKeyRoll' })
 export class ApiKeyRollDto {
   @IntegerField({
-    description: 'For how many seconds more the old key is valid, unless it expires before; 0 when left out.',
+    description: 'For how many seconds more the old key is valid, unless it expires before.',
     example: 3_600,
     min: 0,
     max: LONGEST_OVERLAP,

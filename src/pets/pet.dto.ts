@@ -70,6 +70,6 @@ export class ListPetsQuery extends PageQuery {
   })
   ids?: string[];
 
-  @OrderField({ by: 'id', default: 'asc' })
+  @OrderField({ by: 'id' })
   order: Direction = 'asc';
 }

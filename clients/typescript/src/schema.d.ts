@@ -504,7 +504,8 @@ export interface components {
         };
         ApiKeyRoll: {
             /**
-             * @description For how many seconds more the old key is valid, unless it expires before; 0 when left out.
+             * @description For how many seconds more the old key is valid, unless it expires before.
+             * @default 0
              * @example 3600
              */
             overlapSeconds?: number;
@@ -550,7 +551,10 @@ export interface components {
              * @example correct horse battery
              */
             password?: string;
-            /** @description Whether to revoke all API keys; false when left out. */
+            /**
+             * @description Whether to revoke all API keys.
+             * @default false
+             */
             revokeKeys?: boolean;
         };
         /** @enum {string} */

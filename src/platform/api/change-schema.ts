@@ -20,8 +20,8 @@ export function requireChange(type: Type<object>, read: DtoReader | undefined): 
   if (!read || !Reflect.hasMetadata(CHANGE, type)) return read;
   const names = fieldsIn(type).map(({ name }) => name);
   return (sent) => {
-    const dto = read(sent) as Record<string, unknown>;
-    if (names.some((name) => dto[name] !== undefined)) return dto;
+    const dto = read(sent);
+    if (names.some((name) => Object.hasOwn(sent, name))) return dto;
     throw new ApiError('validation_failed', `At least one of ${names.join(', ')} is required.`);
   };
 }

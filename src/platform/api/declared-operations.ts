@@ -10,16 +10,22 @@ export function defaultId(controller: string, method: string): string {
   return `${controller}_${method}`;
 }
 
+/** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
+export interface DeclaredOperation extends OperationFacts {
+  readonly takes: readonly Type<object>[];
+}
+
 /** What the decorators of all controllers declare, by operationId. */
-export function declaredOperations(modules: ModulesContainer): Map<string, OperationFacts> {
+export function declaredOperations(modules: ModulesContainer): Map<string, DeclaredOperation> {
   const scanner = new MetadataScanner();
-  const declared = new Map<string, OperationFacts>();
+  const declared = new Map<string, DeclaredOperation>();
   for (const { metatype } of new DiscoveryService(modules).getControllers()) {
     const { name, prototype } = metatype as Type<{ [method: string]: object }>;
     for (const method of scanner.getAllMethodNames(prototype)) {
       if (!Reflect.hasMetadata(PATH_METADATA, prototype[method])) continue;
       const facts = operationOf(prototype[method], metatype as Type);
-      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, facts);
+      const takes = (Reflect.getMetadata('design:paramtypes', prototype, method) ?? []) as Type<object>[];
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, takes });
     }
   }
   return declared;

@@ -3,7 +3,8 @@ import { ApiExtraModels, ApiProperty, type ApiPropertyOptions } from '@nestjs/sw
 import { getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator';
 
 /**
- * Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null. A
+ * Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null: it is
+ * then what the property is initialised to, which the document names as its default. A
  * `nullable` one may be null, which in a change means to clear it; an answer leaves it out then.
  */
 export interface FieldOptions {

@@ -84,18 +84,14 @@ export function UuidField(options: FieldOptions) {
 
 /**
  * One value of a string enumeration, which the OpenAPI document names and describes value by value.
- * @param options `default` is for the document: the property's initial value is what counts
  */
-export function EnumField(
-  options: FieldOptions & { name: string; values: Record<string, string>; default?: string },
-) {
+export function EnumField(options: FieldOptions & { name: string; values: Record<string, string> }) {
   const values = Object.keys(options.values);
   return field(options, {
     schema: {
       enum: values,
       enumName: options.name,
       enumSchema: { 'x-enumDescriptions': options.values },
-      'x-default': options.default,
     } as ApiPropertyOptions,
     must: `one of ${values.join(', ')}`,
     accepts: (value) => typeof value === 'string' && values.includes(value),

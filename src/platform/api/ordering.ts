@@ -11,12 +11,11 @@ const DIRECTIONS: Record<Direction, string> = {
 /**
  * The parameter `order`, by which a client chooses the direction of a list. The initial value of its property is the
  * direction without it.
- * @param options `by` is what the list is in the order of
+ * @param by what the list is in the order of
  */
-export function OrderField(options: { by: string; default: Direction }): PropertyDecorator {
-  const { by, default: initial } = options;
+export function OrderField({ by }: { by: string }): PropertyDecorator {
   const description = `Direction of the list, which is in the order of ${by}.`;
-  return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true, default: initial });
+  return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
 }
 
 /**
@@ -24,7 +23,7 @@ export function OrderField(options: { by: string; default: Direction }): Propert
  * what it is without it.
  * @param options `name` is the enumeration's in the document; `values` are properties of the rows, each with its meaning
  */
-export function SortField(options: { name: string; values: Record<string, string>; default: string }) {
+export function SortField(options: { name: string; values: Record<string, string> }) {
   const description = 'What the list is in the order of; of equal ones, the lower `id` is before the higher.';
   return EnumField({ description, optional: true, ...options });
 }

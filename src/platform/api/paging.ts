@@ -8,7 +8,6 @@ export class PageQuery {
     description: 'Maximum number of items to return, 1 to 100.',
     min: 1,
     max: 100,
-    default: 20,
   })
   limit = 20;
 

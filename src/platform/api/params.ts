@@ -41,12 +41,12 @@ export function BooleanParam(options: FieldOptions) {
 }
 
 /** A small integer in a query: plain decimal digits, `min` to `max`. */
-export function IntegerParam(options: FieldOptions & { min: number; max: number; default: number }) {
+export function IntegerParam(options: FieldOptions & { min: number; max: number }) {
   const { min, max } = options;
   return field(
     { ...options, optional: true },
     {
-      schema: { type: 'integer', minimum: min, maximum: max, default: options.default },
+      schema: { type: 'integer', minimum: min, maximum: max },
       must: `an integer from ${min} to ${max} in plain decimal digits`,
       accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
       read: (value) => (isInt64Text(value) ? Number(value) : UNREADABLE),

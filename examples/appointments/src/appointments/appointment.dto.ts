@@ -93,6 +93,6 @@ export class ListAppointmentsQuery extends PageQuery {
   @TimestampField({ description: 'Only appointments before this time.', optional: true })
   to?: Date;
 
-  @OrderField({ by: 'startsAt', default: 'asc' })
+  @OrderField({ by: 'startsAt' })
   order: Direction = 'asc';
 }

@@ -65,7 +65,7 @@ function setPassword(email: string, options: Options): Promise<void> {
   return withServices(async (services) => {
     const operator = await operatorOf(services, email);
     const { password } = await newAccount(email, options);
-    await services.changes.change(operator, { password });
+    await services.changes.change(operator, { password, revokeKeys: false });
     write({ email: JSON.stringify(email), ...generated({ password }, options) }, options.json);
   });
 }

@@ -1,10 +1,10 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ModulesContainer } from '@nestjs/core';
-import { declaredOperations, defaultId } from '../../api/declared-operations.js';
+import { type DeclaredOperation, declaredOperations, defaultId } from '../../api/declared-operations.js';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import type { OperationFacts, Tag } from '../../api/operation-facts.js';
+import type { Tag } from '../../api/operation-facts.js';
 import { errorComponents } from './errors.js';
 import { addLinks } from './links.js';
 import { finishOperation } from './operations.js';
@@ -74,7 +74,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
 
 /** Completes every operation, and returns their tags. */
 function finishOperations(
-  declared: Map<string, OperationFacts>,
+  declared: Map<string, DeclaredOperation>,
   document: OpenAPIObject,
   config: Config,
 ): Tag[] {

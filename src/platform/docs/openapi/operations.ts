@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import type { DeclaredOperation } from '../../api/declared-operations.js';
 import { isTagged } from '../../api/entity-tag.js';
 import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import type { Config } from '../../../config.js';
@@ -6,7 +7,7 @@ import { codeSamples } from './code-samples.js';
 import { errorResponses } from './errors.js';
 import { type HEADERS, headerReferences } from './headers.js';
 import type { Operation, Placed } from './placed.js';
-import { exampleFor, namePage, type Schema } from './schemas.js';
+import { exampleFor, nameDefaults, namePage, type Schema } from './schemas.js';
 
 interface Media {
   schema: Schema;
@@ -41,7 +42,7 @@ function describe({ description }: Operation, { permissions }: OperationFacts): 
 /** Completes an operation with what its decorators and its own shape say. */
 export function finishOperation(
   placed: Placed,
-  facts: OperationFacts,
+  facts: DeclaredOperation,
   document: OpenAPIObject,
   config: Config,
 ): void {
@@ -50,6 +51,7 @@ export function finishOperation(
   operation.security = securityOf(facts);
   operation.description = describe(operation, facts);
   (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
+  for (const type of facts.takes) nameDefaults(document, operation, type);
   giveExample(document, operation.requestBody);
   if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
   finishSuccess(document, operation, facts);
@@ -69,8 +71,7 @@ function finishParameter(parameter: Parameter): void {
   if (!schema) return;
   if (schema.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
   for (const name of Object.keys(parameter).filter((one): one is `x-${string}` => one.startsWith('x-'))) {
-    // Swagger knows no default beside a reference.
-    Object.assign(schema, { [name === 'x-default' ? 'default' : name]: parameter[name] });
+    Object.assign(schema, { [name]: parameter[name] });
     delete parameter[name];
   }
 }

@@ -1,4 +1,6 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Type } from '@nestjs/common';
+import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import { fieldsIn } from '../../api/field.js';
 import type { Operation } from './placed.js';
 
 /** The part of a schema that is used here. */
@@ -11,6 +13,7 @@ export interface Schema {
   items?: Schema;
   properties?: Record<string, Schema>;
   example?: unknown;
+  default?: unknown;
 }
 
 /** Writes the properties of all schemas as OpenAPI 3.1 has them. */
@@ -23,6 +26,27 @@ export function finishSchemas(document: OpenAPIObject): void {
     }
   }
 }
+
+/**
+ * What a field is when a request leaves it out: the initial value of its property, which stands in its schema, that of a
+ * class in a body or of a parameter.
+ */
+export function nameDefaults(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
+  const fields = fieldsIn(type);
+  if (fields.length === 0) return;
+  const initial = new type() as Record<string, unknown>;
+  const ofBody = document.components!.schemas![nameOf(getSchemaPath(type))] as Schema | undefined;
+  const parameters = (operation.parameters ?? []) as { name: string; schema: Schema }[];
+  for (const { name, declared } of fields) {
+    for (const model of declared.rule.models ?? []) nameDefaults(document, operation, model);
+    const value = initial[name];
+    if (value === undefined) continue;
+    const schema = ofBody?.properties?.[name] ?? parameters.find((one) => one.name === name)?.schema;
+    if (schema) schema.default = value === null ? null : JSON.parse(declared.write(value));
+  }
+}
+
+const nameOf = (reference: string): string => reference.split('/').at(-1)!;
 
 /** A described reference has its description beside it, and is not wrapped in `allOf`. */
 function unwrapReference(property: Schema): void {
@@ -60,8 +84,7 @@ export function namePage(
 
 /** An example of a schema, assembled from those of its properties. */
 export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
-  if (schema.$ref)
-    return exampleFor(document, document.components!.schemas![schema.$ref.split('/').pop()!] as Schema);
+  if (schema.$ref) return exampleFor(document, document.components!.schemas![nameOf(schema.$ref)] as Schema);
   if (schema.items) return [exampleFor(document, schema.items)];
   const shown = Object.entries(schema.properties ?? {}).filter(
     ([, property]) => property.example !== undefined,
