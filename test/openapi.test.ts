@@ -177,7 +177,7 @@ describe('The OpenAPI document', () => {
       const { status, text } = await send(service, head, { path });
       expect(status).toBe(200);
       expect(text.length).toBeLessThan(usual.text.length + 4 * host.length);
-      const { info, paths } = read(text) as typeof document;
+      const { info, paths }: typeof document = read(text);
       expect(info).toMatchObject({ contact: { url: `http://${host}` } });
       expect(paths['/messages']!.post).toMatchObject({ servers: [{ url: `http://${host}/v1` }] });
       expect(text).not.toContain('here.invalid');

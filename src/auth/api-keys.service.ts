@@ -34,10 +34,10 @@ export class ApiKeysService {
     private readonly audit: AuditLog,
   ) {}
 
-  async list(accountId: string, query: PageQuery): Promise<Page<Shown>> {
+  async list(accountId: string, { ...asked }: PageQuery): Promise<Page<Shown>> {
     const [account, page] = await Promise.all([
       this.accounts.get(accountId),
-      this.apiKeys.page({ accountId }, { ...query, releasedFilters: ['accountId'] }),
+      this.apiKeys.page({ accountId }, { ...asked, releasedFilters: ['accountId'] }),
     ]);
     for (const key of page.items) withPermissions(key, account.permissions);
     return page as Page<Shown>;

@@ -10,7 +10,7 @@ import { Category } from './category.entity.js';
 export class CategoriesService {
   constructor(@InjectFastRepository(Category) private readonly categories: FastRepository<Category>) {}
 
-  list(page: PageQuery): Promise<Page<Category>> {
+  list({ ...page }: PageQuery): Promise<Page<Category>> {
     return this.categories.page({}, { ...page, releasedFilters: [] });
   }
 

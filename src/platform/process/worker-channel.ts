@@ -57,19 +57,19 @@ export function answerWorkers(answers: Answers): void {
  * @param withinMs how long to wait for those that do not answer, such as one that is stopped, or has yet to start
  * @returns every worker that is there in the end, with its answer if there is one
  */
-export async function askWorkers<Value>(
+export async function askWorkers(
   about: string,
   withinMs: number,
-): Promise<{ worker: Worker; value?: Value }[]> {
+): Promise<{ worker: Worker; value?: unknown }[]> {
   const id = randomUUID();
-  const values = new Map<Worker, Value | undefined>();
+  const values = new Map<Worker, unknown>();
   const asked = present();
   const messages = on(cluster, 'message', { signal: AbortSignal.timeout(withinMs) });
   for (const worker of asked) tell(worker, { type: 'question', id, about });
   try {
     for await (const [worker, message] of messages as AsyncIterable<[Worker, Message | null]>) {
       if (message?.type !== 'answer' || message.id !== id) continue;
-      values.set(worker, message.value as Value | undefined);
+      values.set(worker, message.value);
       if (asked.every((one) => values.has(one) || one.isDead())) break;
     }
   } catch (error) {

@@ -14,8 +14,10 @@ export function collectMetrics(): () => Promise<string> {
 }
 
 async function collect(): Promise<string> {
-  const all = await askWorkers<object[]>('metrics', WAIT_MS.worker);
-  const registry = AggregatorRegistry.aggregate(all.flatMap(({ value }) => (value ? [value] : [])));
+  const all = await askWorkers('metrics', WAIT_MS.worker);
+  const registry = AggregatorRegistry.aggregate(
+    all.flatMap(({ value }) => (value ? [value as object[]] : [])),
+  );
   const answered = new Gauge({
     name: 'petstore_worker_answered',
     help: 'Whether the figures of a worker are in this scrape, by its process id.',

@@ -35,7 +35,8 @@ export function nameDefaults(document: OpenAPIObject, operation: Operation, type
   const fields = fieldsIn(type);
   if (fields.length === 0) return;
   const initial = new type() as Record<string, unknown>;
-  const ofBody = document.components!.schemas![nameOf(getSchemaPath(type))] as Schema | undefined;
+  const schemas = document.components!.schemas as Record<string, Schema | undefined>;
+  const ofBody = schemas[nameOf(getSchemaPath(type))];
   const parameters = (operation.parameters ?? []) as { name: string; schema: Schema }[];
   for (const { name, declared } of fields) {
     for (const model of declared.rule.models ?? []) nameDefaults(document, operation, model);
