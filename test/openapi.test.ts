@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { load } from 'js-yaml';
 import { type Answer, call, send } from './support/client.js';
 import { document, operations } from './support/contract.js';
+import { newFolder, removeFolders, runNode } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
@@ -25,6 +27,22 @@ describe('The OpenAPI document', () => {
     const { text } = await call(service, 'GET', '/openapi.json');
     const served = JSON.parse(text.replaceAll(service.url, 'http://127.0.0.1:3000'));
     expect(served).toEqual(JSON.parse(readFileSync(inRepository('openapi.json'), 'utf8')));
+  });
+
+  test('is written by its program alone: no database, no port, and nothing that goes on', async () => {
+    const cwd = newFolder();
+    // Whatever connects or listens fails.
+    const nothing = `data:text/javascript,import{Socket,Server}from'node:net';Socket.prototype.connect=Server.prototype.listen=()=>{throw(Error('net'))}`;
+    const program = inRepository('dist/src/platform/commands/openapi.js');
+    expect(await runNode([`--import=${nothing}`, program], { cwd })).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+    expect(readFileSync(join(cwd, 'openapi.json'), 'utf8')).toBe(
+      readFileSync(inRepository('openapi.json'), 'utf8'),
+    );
+    await removeFolders();
   });
 
   test('is served as YAML too', async () => {
