@@ -12,6 +12,7 @@ import { Transactions } from '../src/platform/data/transactions.js';
 import { call, createAccount, createKey } from './support/client.js';
 import { connect, type Sent } from './support/database.js';
 import * as kinds from './support/kinds.js';
+import { runNode } from './support/npm.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
 /** Whatever a team writes in TypeORM's terms means what TypeORM documents, also 50 times at once. */
@@ -65,6 +66,10 @@ const KINDS: Kind[] = [
   { entity: kinds.SoftDeleted },
   { entity: kinds.Transformed },
   {
+    entity: kinds.Instances,
+    values: (i) => ({ price: new kinds.Money(i), labels: i % 2 ? new Map([['a', `${i}`]]) : null }),
+  },
+  {
     entity: kinds.Clashing,
     values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
   },
@@ -94,7 +99,7 @@ beforeAll(async () => {
   databaseUrl = await createDatabase();
   await query(databaseUrl, 'CREATE SCHEMA other');
   // A table of that name on the search path must not be written instead.
-  const entities = Object.values(kinds).filter((one) => one !== kinds.Audit);
+  const entities = Object.values(kinds).filter((one) => one !== kinds.Audit && one !== kinds.Money);
   ({ database, sent } = await connect(databaseUrl, {
     entities,
     subscribers: [kinds.Audit],
@@ -206,6 +211,26 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
     const [updated] = await fast.updateRows({ ...keyOf(row) }, { label: 'updated' });
     expect(updated!.label).toBe('updated');
     expect((await byTypeOrm(row))!.label).toBe('updated');
+  });
+
+  test('has what is stored where a change sets undefined, or nothing', async () => {
+    const row = await fast.addRow(make(`${name} undefined`)(1));
+    const unset = Object.fromEntries(Object.keys(row).map((property) => [property, undefined]));
+    const { label, ...others } = unset;
+    const [updated] = await fast.updateRows({ ...keyOf(row) }, { ...others, label: 'set' } as object);
+    expect(await seen(updated!)).toEqual(await seen(await byTypeOrm(row)));
+    expect(updated!.label).toBe('set');
+    const [same] = await fast.updateRows({ ...keyOf(row) }, { ...others, label } as object);
+    expect(await seen(same!)).toEqual(await seen(await byTypeOrm(row)));
+    const { id: _id, left: _left, right: _right, ...loose } = unset;
+    for (const changes of [{ ...loose, label: 'changed' }, loose]) {
+      const changed = await fast.changeRow(keyOf(row), 'pet_not_found', (found) => {
+        for (const property of Object.keys(loose)) delete (found as ObjectLiteral)[property];
+        Object.assign(found, changes);
+      });
+      expect(await seen(changed)).toEqual(await seen(await byTypeOrm(row)));
+      expect(changed.label).toBe('changed');
+    }
   });
 
   (pages ? test.each(WAYS) : test.skip.each(WAYS))(
@@ -390,6 +415,31 @@ describe('What one caller does', () => {
     expect(second).toStrictEqual(stored);
   });
 
+  test('to an instance that a transformer has made is seen by no other, and is saved', async () => {
+    const rows = new FastRepository(kinds.Instances, database.manager);
+    const plain = database.getRepository(kinds.Instances);
+    const { id } = await rows.addRow({
+      label: 'instances',
+      price: new kinds.Money(5),
+      labels: new Map([['a', '1']]),
+    });
+    const [one, other] = await Promise.all([rows.findRow({ id }), rows.findRow({ id })]);
+    one!.labels!.set('a', 'mine');
+    expect([other!.price.cents, other!.labels!.get('a')]).toEqual([5, '1']);
+    await rows.changeRow({ id }, 'pet_not_found', (row) => {
+      row.price = new kinds.Money(7);
+      row.labels!.set('b', '2');
+    });
+    const stored = await plain.findOneByOrFail({ id });
+    expect([stored.price.cents, [...stored.labels!]]).toEqual([
+      7,
+      [
+        ['a', '1'],
+        ['b', '2'],
+      ],
+    ]);
+  });
+
   test('to a value of the row that it changes is saved', async () => {
     const { id } = await add();
     await types().changeRow({ id }, 'pet_not_found', (row) => {
@@ -439,6 +489,25 @@ describe('What one caller does', () => {
     expect([...seen]).toEqual([undefined]);
   });
 });
+
+test.each(['UTC', 'Asia/Kolkata', 'America/St_Johns'])(
+  'Times are stored and read as TypeORM does where the time zone is %s',
+  async (TZ) => {
+    const script = fileURLToPath(new URL('./support/times-in-zone.js', import.meta.url));
+    const { stdout, stderr } = await runNode([script], { env: { TZ, DATABASE_URL: await createDatabase() } });
+    expect(stderr).toBe('');
+    const all = JSON.parse(stdout) as { time: string; stored: string[]; read: string[]; isExact: boolean }[];
+    expect(all.length).toBeGreaterThan(5);
+    for (const { time, stored, read, isExact } of all) {
+      const [plain, ...ours] = stored;
+      expect([time, isExact, new Set(ours).size, new Set(read).size]).toEqual([time, true, 1, 1]);
+      // `pg` by itself cuts off the seconds that offsets had before 1900.
+      const isOdd = TZ !== 'UTC' && /^(?:18|00|-0)/.test(time);
+      const localOf = (text: string) => (isOdd ? JSON.parse(text)[0].local : text);
+      expect(localOf(ours[0]!)).toBe(localOf(plain!));
+    }
+  },
+);
 
 test('Rows that are not there are looked for together, too', async () => {
   sent.length = 0;

@@ -175,6 +175,44 @@ export class Transformed {
   label!: string;
 }
 
+/** A value with a prototype and something that nobody else sees. */
+export class Money {
+  readonly #cents: number;
+
+  constructor(cents: number) {
+    this.#cents = cents;
+  }
+
+  get cents(): number {
+    return this.#cents;
+  }
+}
+
+/** One whose transformers make instances of a class, also of one that holds a function, which nothing can copy. */
+@Entity()
+export class Instances {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+
+  @Column('text')
+  label!: string;
+
+  @Column('integer', {
+    transformer: { to: (money: Money) => money.cents, from: (cents: number) => new Money(cents) },
+  })
+  price!: Money;
+
+  @Column('jsonb', {
+    nullable: true,
+    transformer: {
+      to: (labels: Map<string, string> | null) => labels && Object.fromEntries(labels),
+      from: (stored: Record<string, string> | null) =>
+        stored && Object.assign(new Map(Object.entries(stored)), { told: () => true }),
+    },
+  })
+  labels!: Map<string, string> | null;
+}
+
 /** Properties that a statement could confuse with names of its own. */
 @Entity('order')
 export class Clashing {

@@ -86,10 +86,18 @@ export class PreparedRows implements Rows {
     const found = await this.selectOne(manager, where, true);
     if (!found) return null;
     const [before, row] = [this.shape.hydrate(found), this.shape.hydrate(found)];
+    const { columns } = this.shape;
+    // Before `work`: an instance may be the same for both.
+    const writtenBefore = columns.map((column) => convert(column, before[column.property]));
     await work(row);
-    const changed = this.shape.columns.filter(
-      ({ property }) => row[property] !== undefined && !isDeepStrictEqual(row[property], before[property]),
-    );
+    const changed: ShapeColumn[] = [];
+    for (const [i, column] of columns.entries()) {
+      const { property } = column;
+      // Undefined is no value to set: the row has what is stored.
+      if (row[property] === undefined) {
+        if (before[property] !== undefined) row[property] = before[property];
+      } else if (isChanged(column, row[property], before[property], writtenBefore[i])) changed.push(column);
+    }
     if (changed.length === 0) return row;
     const key = Object.fromEntries(this.shape.keys.map(({ property }) => [property, before[property]]));
     const values = Object.fromEntries(changed.map(({ property }) => [property, row[property]]));
@@ -131,6 +139,12 @@ export class PreparedRows implements Rows {
 function valueOf({ property, isArray }: ShapeColumn, which: ObjectLiteral): unknown {
   const value: unknown = which[property];
   return !isArray && Array.isArray(value) && value.length === 1 ? value[0] : value;
+}
+
+/** Two objects are compared as they are written: an instance may hide what it holds, or be changed in its place. */
+function isChanged(column: ShapeColumn, now: unknown, before: unknown, writtenBefore: unknown): boolean {
+  if (typeof now !== 'object' || now === null) return !Object.is(now, before);
+  return !isDeepStrictEqual(convert(column, now), writtenBefore);
 }
 
 function convert({ write }: ShapeColumn, value: unknown): unknown {

@@ -88,7 +88,8 @@ export class Shape {
     const { selected } = this;
     for (let i = 0; i < selected.length; i++) {
       const { property, read } = selected[i]!;
-      item[property] = own(read ? read(row[i]) : row[i]);
+      const value = own(row[i]);
+      item[property] = read ? read(value) : value;
     }
     return item;
   }

@@ -16,6 +16,7 @@ import type { Slice } from '../api/paging.js';
 import { sortText } from './keys.js';
 import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
+import { withoutUndefined } from './values.js';
 
 /** The rows of an entity by TypeORM's own methods, for entities that are more than the columns of a table. */
 export class TypeOrmRows implements Rows {
@@ -52,8 +53,9 @@ export class TypeOrmRows implements Rows {
     return inTransaction(manager, async (transaction) => {
       const where = Object.fromEntries(sought);
       const rows = await transaction.find(target, { where, lock: this.lock });
-      for (const row of rows) Object.assign(row, values);
-      return transaction.save(rows);
+      for (const row of rows) Object.assign(row, withoutUndefined(values));
+      await transaction.save(rows);
+      return Promise.all(rows.map((row) => this.stored(transaction, row)));
     });
   }
 
@@ -65,7 +67,8 @@ export class TypeOrmRows implements Rows {
     const row = await manager.findOne(this.entity.target, { where, lock: this.lock });
     if (!row) return null;
     await work(row);
-    return manager.save(row);
+    await manager.save(row);
+    return this.stored(manager, row);
   }
 
   async page(manager: EntityManager, list: Listing, { limit, after }: Place): Promise<Slice> {
@@ -80,6 +83,12 @@ export class TypeOrmRows implements Rows {
 
   read(row: unknown): ObjectLiteral {
     return row as ObjectLiteral;
+  }
+
+  /** A row that was saved, as it is stored: TypeORM leaves undefined what it does not set. A removed one as it was saved. */
+  private async stored(manager: EntityManager, row: ObjectLiteral): Promise<ObjectLiteral> {
+    const { target } = this.entity;
+    return (await manager.findOneBy(target, this.entity.getEntityIdMap(row)!)) ?? row;
   }
 
   /** Of the row itself: PostgreSQL cannot lock those that an eager relation joins. */

@@ -1,10 +1,22 @@
 import type { ObjectLiteral } from 'typeorm';
 
-/** A value that no other entity has: a row may be shared by several, and whoever has an entity may change it. */
+/**
+ * A value as `pg` has read it, for one entity alone: a row may be shared by several, and whoever has an entity may change
+ * it. An instance of a class that only its parser knows is nobody's to copy, and is the same for all.
+ */
 export function own(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (value instanceof Date) return new Date(value);
-  return Buffer.isBuffer(value) ? Buffer.from(value) : structuredClone(value);
+  if (Array.isArray(value)) return value.map(own);
+  switch (Object.getPrototypeOf(value)) {
+    case Date.prototype:
+      return new Date(value as Date);
+    case Buffer.prototype:
+      return Buffer.from(value as Buffer);
+    case Object.prototype:
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, own(one)]));
+    default:
+      return value;
+  }
 }
 
 /** The properties that have values. */

@@ -1,10 +1,8 @@
 import type { Socket } from 'node:net';
-import { type ClientConfig, defaults } from 'pg';
+import { type ClientConfig } from 'pg';
 import { HostClient } from './hosts/host-client.js';
+import { withExactTimes } from './exact-times.js';
 import { TIMEOUTS } from './timeouts.js';
-
-// Otherwise `pg` writes a Date in the time zone of this process, without the odd seconds of zones before 1900.
-defaults.parseInputDatesAsUTC = true;
 
 /** What is missing from the types of `pg`'s client. */
 interface Internals {
@@ -71,7 +69,7 @@ export class DeadlineClient extends HostClient {
 
   private send(args: [string]): unknown {
     this.gather();
-    const answer = super.query(...args);
+    const answer = super.query(...withExactTimes(args));
     this.tellSent?.();
     this.tellSent = undefined;
     return answer;
