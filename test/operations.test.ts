@@ -1,10 +1,14 @@
 import {
+  BadGatewayException,
+  BadRequestException,
   Body,
   ConflictException,
   Controller,
   Delete,
   Get,
+  HttpException,
   Injectable,
+  InternalServerErrorException,
   NotFoundException,
   Param,
   ParseIntPipe,
@@ -243,6 +247,26 @@ class UsualController {
     throw new NotFoundException('There is no such thing.');
   }
 
+  @Get('thrown/:status')
+  thrown(@Param('status') status: string): never {
+    throw new HttpException('The other one is away.', Number(status));
+  }
+
+  @Get('gateway')
+  gateway(): never {
+    throw new BadGatewayException('The other one is away.', { cause: new Error('secret') });
+  }
+
+  @Get('secret')
+  secret(): never {
+    throw new InternalServerErrorException('secret');
+  }
+
+  @Get('several')
+  several(): never {
+    throw new BadRequestException(['name is too long', 'age is missing']);
+  }
+
   @Get('number/:id')
   number(@Param('id', ParseIntPipe) id: number): { id: number } {
     return { id };
@@ -465,9 +489,22 @@ describe("What a team writes as Nest's documentation has it", () => {
     ['conflict', 409, 'conflict', 'There is one already.'],
     ['none/1', 404, 'not_found', 'There is no such thing.'],
     ['number/x', 400, 'bad_request', 'Validation failed (numeric string is expected)'],
+    ['several', 400, 'bad_request', 'name is too long; age is missing'],
+    ['thrown/402', 402, 'payment_required', 'The other one is away.'],
+    ['thrown/406', 406, 'not_acceptable', 'The other one is away.'],
+    ['gateway', 502, 'service_unavailable', 'The other one is away.'],
+    ['thrown/503', 503, 'service_unavailable', 'The other one is away.'],
+    ['thrown/504', 504, 'service_unavailable', 'The other one is away.'],
+    ['thrown/501', 501, 'internal_error', 'The other one is away.'],
+    ['thrown/507', 507, 'internal_error', 'The other one is away.'],
+    ['secret', 500, 'internal_error', 'Something went wrong on our side.'],
+    ['thrown/99', 500, 'internal_error', 'Something went wrong on our side.'],
+    ['thrown/1000', 500, 'internal_error', 'Something went wrong on our side.'],
+    ['thrown/x', 500, 'internal_error', 'Something went wrong on our side.'],
   ])('is answered by its own status in the Error shape: %s', async (path, status, code, message) => {
     const answer = await send('GET', `/v1/usual/${path}`);
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, { code, message, status }]);
+    expect(answer.headers.get('retry-after')).toBe(status === 503 ? '1' : null);
   });
 
   test('may return nothing', async () => {

@@ -82,13 +82,35 @@ function toApiError(exception: unknown): ApiError {
   return new ApiError(code, undefined, { cause: exception });
 }
 
-/** An exception of Nest's, which a team may throw as Nest documents: its code is what HTTP calls its status. */
+/** Statuses from 500 on that say "later", or that of another server: the client is told to come back. */
+const LATER = new Set([502, 503, 504]);
+
+/**
+ * An exception of Nest's, which a team may throw as Nest documents: its status and its message are for the client. Up to
+ * 499, its code is what HTTP calls its status. A 500 says nothing outside, nor does what is no status of an error.
+ */
 function fromNest(exception: HttpException): ApiError {
-  const status = exception.getStatus();
-  if (status >= 500) return new ApiError('internal_error', undefined, { cause: exception });
+  const status: unknown = exception.getStatus();
+  const { cause = exception } = exception;
+  if (!isErrorStatus(status) || status === 500) return new ApiError('internal_error', undefined, { cause });
+  const message = messageOf(exception);
+  if (status > 500) {
+    const code = LATER.has(status) ? 'service_unavailable' : 'internal_error';
+    return new ApiError(code, message, { status, cause });
+  }
   const phrase = STATUS_CODES[status] ?? 'Bad Request';
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
-  return new ApiError(code, exception.message, { status, cause: exception });
+  return new ApiError(code, message, { status, cause });
+}
+
+function isErrorStatus(status: unknown): status is number {
+  return Number.isInteger(status) && Number(status) >= 300 && Number(status) < 600;
+}
+
+/** Nest's own message, or the list of them that its ValidationPipe gives. */
+function messageOf(exception: HttpException): string {
+  const { message } = Object(exception.getResponse()) as { message?: unknown };
+  return Array.isArray(message) ? message.join('; ') : exception.message;
 }
 
 /** Whether no handler took the request because its path is known only with other methods; it is then answered. */
