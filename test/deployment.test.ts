@@ -105,6 +105,19 @@ describe('The manifests for Kubernetes', () => {
     }
   });
 
+  test('let pods reach no port of whatever machine', () => {
+    const rules = ofKind('NetworkPolicy').flatMap(({ spec }) => spec.egress ?? []);
+    expect(rules).not.toEqual([]);
+    for (const { to, ports } of rules) {
+      expect(ports.length).toBeGreaterThan(0);
+      expect(to.length).toBeGreaterThan(0);
+      for (const { namespaceSelector, podSelector, ipBlock } of to) {
+        const labels = { ...namespaceSelector?.matchLabels, ...podSelector?.matchLabels };
+        expect(Object.keys(labels).length + (ipBlock?.except.length ?? 0)).toBeGreaterThan(0);
+      }
+    }
+  });
+
   test('give a pod the time that a stop may take', () => {
     for (const one of deployments) {
       const pause = container(one).lifecycle?.preStop.sleep.seconds ?? 0;
@@ -154,7 +167,7 @@ describe('What is deployed', () => {
   });
 
   test('is answered by the proxy with the bytes of the service', () => {
-    for (const status of [400, 408, 503]) {
+    for (const status of [400, 408, 413, 431, 503]) {
       const [head, body] = read(`deploy/compose/errors/${status}.http`).split('\r\n\r\n');
       const error = JSON.parse(body!);
       expect(error).toEqual(new ApiError(error.code).toJSON());
