@@ -196,3 +196,27 @@ test.each(['1', '2'])(
     expect([...statuses]).toEqual([undefined]);
   },
 );
+
+test.each<[string, (file: string) => void]>([
+  ['is empty', (file) => fs.truncateSync(file)],
+  ['holds zeros', (file) => fs.writeFileSync(file, Buffer.alloc(48))],
+  ['is gone', (file) => fs.rmSync(file)],
+])(
+  'A data folder whose password %s after a crash is served with a new one, and all its data',
+  async (_state, lose) => {
+    const DATA_DIR = newFolder();
+    const run = nodeStart({ DATA_DIR });
+    await (await run.ready()).createPet('Luna');
+    await run.stop();
+    lose(join(DATA_DIR, 'password'));
+    fs.writeFileSync(join(DATA_DIR, 'password.new'), 'half');
+    const next = nodeStart({ DATA_DIR });
+    expect((await (await next.ready()).listPets()).names).toEqual(['Luna']);
+    expect(await query(urlOf(DATA_DIR), 'SELECT name FROM pets')).toEqual([{ name: 'Luna' }]);
+    expect(fs.statSync(join(DATA_DIR, 'password')).mode & 0o777).toBe(0o600);
+    expect(fs.readFileSync(join(DATA_DIR, 'postgres.log'), 'utf8')).not.toContain(
+      fs.readFileSync(join(DATA_DIR, 'password'), 'utf8'),
+    );
+    await next.stop();
+  },
+);

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { OperatorError } from '../../process/operator-error.js';
 import type { DataFolder } from './data-folder.js';
 import { unprivileged } from './run-as.js';
@@ -46,30 +46,32 @@ export function start(
   program: string,
   folder: DataFolder,
   programArgs: string[],
-): ChildProcessByStdio<null, Readable, Readable> {
+): ChildProcessByStdio<Writable, Readable, Readable> {
   const { file, args, options } = unprivileged(program, programArgs, folder.dataDirectory);
   folder.log.begin();
-  const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(file, args, { ...options, detached: true, stdio: 'pipe' });
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => folder.log.write(chunk));
   return child;
 }
 
 /**
- * Runs one to its end; it does not outlive this process.
+ * Runs one to its end, with an input; it does not outlive this process.
  * @throws OperatorError with its last output if it fails; the reason of the signal if that ends it
  */
 export async function run(
   program: string,
   folder: DataFolder,
   programArgs: string[],
-  stopping?: AbortSignal,
+  { input = '', stopping }: { input?: string; stopping?: AbortSignal } = {},
 ): Promise<void> {
   stopping?.throwIfAborted();
   const child = start(program, folder, programArgs);
   const end = () => void child.kill('SIGTERM');
   stopping?.addEventListener('abort', end);
   process.on('exit', end);
+  // A program may end without reading its input.
+  child.stdin.on('error', () => {}).end(input);
   const [code] = await once(child, 'close').finally(() => {
     stopping?.removeEventListener('abort', end);
     process.off('exit', end);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   chownSync,
   existsSync,
@@ -9,9 +10,11 @@ import {
   rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Logger } from '@nestjs/common';
 import { type Binaries, run } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
 import { NOBODY } from './run-as.js';
+import { settingsFor } from './settings.js';
 import { requireOwnVersion } from './version.js';
 
 /** The only user of an embedded server. */
@@ -24,23 +27,50 @@ const UNFINISHED = 'postgres.new-';
  * Makes the data directory of a folder ready to be served: creates it if there is none, and stops a server that a killed
  * service may have left running on it.
  * @param stopping aborts it
+ * @returns the password of its only user, a new one if none is known
  * @throws OperatorError if PostgreSQL cannot create one, or there is one of another major version
  */
 export async function prepareDataDirectory(
   folder: DataFolder,
   binaries: Binaries,
   stopping?: AbortSignal,
-): Promise<void> {
-  if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) return initialise(folder, binaries, stopping);
+): Promise<string> {
+  const known = folder.password();
+  const password = known ?? randomBytes(24).toString('hex');
+  if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) {
+    if (known === undefined) folder.keepPassword(password);
+    await initialise(folder, binaries, stopping);
+    return password;
+  }
   await requireOwnVersion(folder, binaries);
   await stopOrphan(folder, binaries, stopping);
+  if (known === undefined) {
+    await setPassword(folder, binaries, password, stopping);
+    folder.keepPassword(password);
+  }
+  return password;
+}
+
+/** By the server's single-user mode, which asks for none and lets nobody else in. */
+async function setPassword(
+  folder: DataFolder,
+  binaries: Binaries,
+  password: string,
+  stopping?: AbortSignal,
+): Promise<void> {
+  new Logger('Database').warn(`The password in ${folder.path} is lost: the server gets a new one`);
+  const args = ['--single', '-D', folder.dataDirectory, ...settingsFor(0), 'postgres'];
+  await run(binaries.postgres, folder, args, {
+    input: `ALTER ROLE ${USER} PASSWORD '${password}'\n`,
+    stopping,
+  });
 }
 
 async function initialise(folder: DataFolder, binaries: Binaries, stopping?: AbortSignal): Promise<void> {
   const remains = readdirSync(folder.path).filter((name) => name.startsWith(UNFINISHED));
   for (const name of remains) remove(join(folder.path, name));
   const unfinished = mkdtempSync(join(folder.path, UNFINISHED));
-  const passwordFile = join(folder.path, 'password');
+  const { passwordFile } = folder;
   if (process.getuid?.() === 0) {
     for (const path of [unfinished, passwordFile]) chownSync(path, NOBODY.uid, NOBODY.gid);
   }
@@ -55,7 +85,7 @@ async function initialise(folder: DataFolder, binaries: Binaries, stopping?: Abo
     '--locale=C',
   ];
   try {
-    await run(binaries.initdb, folder, args, stopping);
+    await run(binaries.initdb, folder, args, { stopping });
     renameSync(unfinished, folder.dataDirectory);
   } finally {
     remove(unfinished);
@@ -74,7 +104,7 @@ async function stopOrphan(folder: DataFolder, binaries: Binaries, stopping?: Abo
   // If another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
   if (!isServer(pid, folder.dataDirectory)) return rmSync(pidFile, { force: true });
   const args = ['stop', '-D', folder.dataDirectory, '-m', 'fast', '-w'];
-  await run(binaries.pg_ctl, folder, args, stopping).catch(() => {
+  await run(binaries.pg_ctl, folder, args, { stopping }).catch(() => {
     // It has ended meanwhile; if not, the next server reports it.
     stopping?.throwIfAborted();
   });

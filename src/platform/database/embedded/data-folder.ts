@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -6,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -26,6 +26,7 @@ export class DataFolder {
   readonly path: string;
   /** PostgreSQL's own data directory. */
   readonly dataDirectory: string;
+  readonly passwordFile: string;
   /** What PostgreSQL says; the last lines show why it did not start. */
   readonly log: ServerLog;
   private lock?: DatabaseSync;
@@ -33,6 +34,7 @@ export class DataFolder {
   constructor(path: string) {
     this.path = resolve(path);
     this.dataDirectory = join(this.path, 'postgres');
+    this.passwordFile = join(this.path, 'password');
     this.log = new ServerLog(join(this.path, 'postgres.log'));
   }
 
@@ -57,16 +59,19 @@ export class DataFolder {
     this.lock = undefined;
   }
 
-  /** The password of the server's only user; created once, readable only by its owner. */
-  password(): string {
-    const file = join(this.path, 'password');
-    const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    if (known) return known;
-    const password = randomBytes(24).toString('hex');
-    // Complete or not there, also if the process is killed meanwhile.
-    writeFileSync(`${file}.new`, password, { mode: 0o600 });
-    renameSync(`${file}.new`, file);
-    return password;
+  /** The password of the server's only user; none if there is no file of it, or a crash has left one without content. */
+  password(): string | undefined {
+    const file = this.passwordFile;
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return /^[\0\s]*$/.test(text) ? undefined : text;
+  }
+
+  /** Keeps a new password, readable only by its owner: all of it, or what was there before, whatever crashes. */
+  keepPassword(password: string): void {
+    const unfinished = `${this.passwordFile}.new`;
+    rmSync(unfinished, { force: true });
+    writeFileSync(unfinished, password, { mode: 0o600, flush: true });
+    renameSync(unfinished, this.passwordFile);
   }
 
   /** The operator's message when the folder cannot be used. */

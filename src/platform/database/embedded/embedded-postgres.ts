@@ -112,8 +112,7 @@ export class EmbeddedPostgres {
   }
 
   private async open(stopping?: AbortSignal): Promise<string> {
-    const password = this.folder.password();
-    await prepareDataDirectory(this.folder, this.binaries, stopping);
+    const password = await prepareDataDirectory(this.folder, this.binaries, stopping);
     // However this process ends, its server ends too, as long as handlers still run.
     process.on('exit', this.kill);
     return this.launch(async () => databaseUrl(password, await claimPort(0, '127.0.0.1')));
@@ -151,7 +150,7 @@ async function createDatabase(server: PostgresServer, url: string): Promise<void
 export function runningUrl(folder: DataFolder): string {
   // The port is the fourth line of the file.
   const [, , , port] = readFileSync(join(folder.dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
-  return databaseUrl(folder.password(), Number(port));
+  return databaseUrl(folder.password() ?? '', Number(port));
 }
 
 function databaseUrl(password: string, port: number): string {
