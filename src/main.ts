@@ -66,9 +66,9 @@ function announce(service: RunningService, config: Config): void {
 }
 
 /**
- * Hands the demo key to the page: no proxy and no log on the way sees the fragment of an address. Not where the document
+ * Gets the demo key to the page: no proxy and no log on the way sees the fragment of an address. Not where the document
  * names other addresses, as the page would send the key there.
  */
-function fragmentFor({ demoKey }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
-  return demoKey && !BASE_URL && !STAGING_URL && !API_URL ? `#key=${demoKey}` : '';
+function fragmentFor({ startCode }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
+  return startCode && !BASE_URL && !STAGING_URL && !API_URL ? `#start=${startCode}` : '';
 }

@@ -72,10 +72,10 @@ let first: Visit;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'petstore-browser-'));
     [service, hosted] = await Promise.all([
-      startService({ DATABASE_URL: '', DATA_DIR: folder }),
+      startService({ DATABASE_URL: '', DATA_DIR: join(folder, 'data') }),
       startService(),
     ]);
-    demoKey = /Demo key +(\S+)/.exec(service.output())![1]!;
+    demoKey = demoKeyOf(service);
     browser = await chromium.launch({ executablePath, args: ARGS.map((name) => `--${name}`) });
     first = await visit();
   }, SLOW);
@@ -257,40 +257,115 @@ let first: Visit;
   );
 
   test(
-    'takes a key from its address, keeps it in its tab alone, and leaves no trace of it',
+    'has the demo key by the link that the start prints, once, in its tab alone, and nowhere in the history',
     async () => {
-      const { page, troubles } = await visit();
-      const seen = () => page.evaluate<string>('location.href + JSON.stringify(history.state)');
-      expect(await seen()).not.toContain(demoKey);
-      expect(page.url()).toBe(`${service.url}/docs`);
-      await page.reload();
-      await page.locator('.next-step.ready').waitFor();
-      expect(await page.evaluate('JSON.stringify(sessionStorage)')).toContain(demoKey);
-      expect(await page.evaluate('JSON.stringify(localStorage) + document.cookie')).not.toContain(demoKey);
-      await page.waitForLoadState('networkidle');
-      await page.goto('about:blank');
-      await page.goBack();
-      await page.locator('.next-step.ready').waitFor();
-      expect(await seen()).not.toContain(demoKey);
-      expect(troubles).toEqual([]);
-      const other = await page.context().newPage();
-      await other.goto(`${service.url}/docs`);
-      await other.getByRole('button', { name: 'Get a key' }).waitFor();
-      await other.evaluate(`location.hash = '#key=${demoKey}'`);
-      await other.locator('.next-step.ready').waitFor();
-      expect(other.url()).toBe(`${service.url}/docs`);
+      const started = await startService({ DATABASE_URL: '', DATA_DIR: join(folder, 'other') });
+      try {
+        const [, link] = / Swagger UI +(\S+)\n/.exec(started.output())!;
+        const key = demoKeyOf(started);
+        const { page, troubles } = await visit({ on: started, at: link! });
+        await page.locator('.next-step.ready').waitFor();
+        expect(await nextStep(page).textContent()).toBe(
+          'The key of your link is filled in. Next: Add an animal',
+        );
+        await expectNoFault(page);
+        expect(page.url()).toBe(`${started.url}/docs`);
+        const left = () => page.evaluate<string>('location.href + JSON.stringify(history.state)');
+        expect(await left()).not.toMatch(/petstore_/);
+        // What the browser keeps of the address as it was opened.
+        expect(await historyOf(page)).toContain(link!.split('#')[1]!);
+        expect(await historyOf(page)).not.toContain(key);
+        await page.reload();
+        await page.locator('.next-step.ready').waitFor();
+        expect(await page.evaluate('JSON.stringify(sessionStorage)')).toContain(key);
+        expect(await page.evaluate('JSON.stringify(localStorage) + document.cookie')).not.toContain(key);
+        await page.waitForLoadState('networkidle');
+        await page.goto('about:blank');
+        await page.goBack();
+        await page.locator('.next-step.ready').waitFor();
+        expect(await left()).not.toMatch(/petstore_/);
+        expect(troubles).toEqual([]);
+        const { page: second } = await visit({ on: started, at: link! });
+        await second.getByText('This link has been used').waitFor();
+        expect(second.url()).toBe(`${started.url}/docs`);
+        await expectNoFault(second);
+        await second.getByRole('button', { name: 'Get a key' }).click();
+        await second.locator('.next-step.ready').waitFor();
+        expect(await second.locator('.next-step').textContent()).toBe(
+          'Your API key is filled in. Next: Add an animal',
+        );
+      } finally {
+        await started.stop();
+      }
     },
     SLOW,
   );
 
   test(
-    'drops a key of a link that is none, and says so',
+    'offers the key of a link to a tab that has another one, and keeps that unless told otherwise',
+    async () => {
+      const started = await startService({ DATABASE_URL: '', DATA_DIR: join(folder, 'other') });
+      try {
+        const [, link] = / Swagger UI +(\S+)\n/.exec(started.output())!;
+        const { page, troubles } = await visit({ on: started });
+        await page.getByRole('button', { name: 'Get a key' }).click();
+        await page.locator('.next-step.ready').waitFor();
+        const own = await keyInUse(page);
+        await page.evaluate(`location.hash = ${JSON.stringify(new URL(link!).hash)}`);
+        const take = page.getByRole('button', { name: 'Use the demo key' });
+        await take.waitFor();
+        await expectNoFault(page);
+        expect(page.url()).toBe(`${started.url}/docs`);
+        expect(await keyInUse(page)).toBe(own);
+        await take.click();
+        await nextStep(page).getByText('The key of your link is filled in.').waitFor();
+        expect(await keyInUse(page)).toBe(demoKeyOf(started));
+        expect(await take.count()).toBe(0);
+        expect(troubles).toEqual([]);
+      } finally {
+        await started.stop();
+      }
+    },
+    SLOW,
+  );
+
+  test(
+    'takes no key from an address, wherever it comes from, and says so',
+    async () => {
+      const { page, troubles } = await visit({ on: hosted, at: `${hosted.url}/docs#key=${demoKey}` });
+      await nextStep(page).getByText('this page did not take').waitFor();
+      expect(page.url()).toBe(`${hosted.url}/docs`);
+      expect(await keyInUse(page)).toBeUndefined();
+      await expectNoFault(page);
+      await page.getByRole('button', { name: 'Get a key' }).click();
+      await page.locator('.next-step.ready').waitFor();
+      const own = await keyInUse(page);
+      for (const hash of [
+        `key=${demoKey}`,
+        'key=<b>x</b>',
+        'key=',
+        `start=${demoKey}`,
+        'start=',
+        'start=<b>x</b>\\n',
+      ]) {
+        await page.evaluate(`location.hash = '#${hash}'`);
+        await eventually(() => page.url() === `${hosted.url}/docs`);
+        await nextStep(page)
+          .getByText(hash.startsWith('key') ? 'did not take' : 'has been used')
+          .waitFor();
+        expect(await keyInUse(page)).toBe(own);
+      }
+      expect(await execute(page, 'listPets')).toMatchObject({ status: 200 });
+      expect(troubles.filter((trouble) => !trouble.includes('401'))).toEqual([]);
+    },
+    SLOW,
+  );
+
+  test(
+    'says so when the service refuses a key',
     async () => {
       const { page } = await visit({ on: hosted });
-      await page.evaluate("location.hash = '#key=<b>x</b>'");
-      await eventually(() => page.url() === `${hosted.url}/docs`);
-      expect(await nextStep(page).textContent()).toBe('You need an API key.');
-      await page.evaluate("location.hash = '#key=nonsense'");
+      await authorize(page, 'nonsense');
       await page.locator('.next-step.ready').waitFor();
       expect(await execute(page, 'listPets')).toMatchObject({ status: 401 });
       expect(await nextStep(page).textContent()).toMatch(
@@ -924,12 +999,17 @@ interface Fault {
   nodes: { html: string }[];
 }
 
-/** Opens the page as a new visitor, and keeps watch over it. */
+/** Opens the page as a new visitor, one who has opened the start's link if it is that of `service`, and keeps watch over it. */
 async function visit({
   on = service,
+  at = `${on.url}/docs`,
   ...options
-}: BrowserContextOptions & { on?: Service } = {}): Promise<Visit> {
+}: BrowserContextOptions & { on?: Service; at?: string } = {}): Promise<Visit> {
   const context = await browser.newContext(options);
+  const credentials = JSON.stringify({ key: demoKey, source: 'link' });
+  // The link itself is good once.
+  const enter = `sessionStorage.credentials ??= ${JSON.stringify(credentials)}`;
+  if (on === service) await context.addInitScript(enter);
   const page = await context.newPage();
   page.setDefaultTimeout(SLOW / 3);
   const troubles: string[] = [];
@@ -945,7 +1025,7 @@ async function visit({
     if (['error', 'warning'].includes(line.type())) troubles.push(`console: ${line.text()}`);
   });
   page.on('pageerror', (error) => troubles.push(`thrown: ${error.message}`));
-  await page.goto(`${on.url}/docs${on === service ? `#key=${demoKey}` : ''}`);
+  await page.goto(at);
   await page
     .locator('.opblock')
     .nth(operations.length - 1)
@@ -953,6 +1033,21 @@ async function visit({
   // With a key, only when that is in use.
   if (on === service) await page.locator('.next-step.ready').waitFor();
   return { page, troubles };
+}
+
+function demoKeyOf(started: Service): string {
+  return /Demo key +(\S+)/.exec(started.output())![1]!;
+}
+
+/** What the browser's history of a page has, the addresses that were opened among them. */
+async function historyOf(page: Page): Promise<string> {
+  const session = await page.context().newCDPSession(page);
+  return JSON.stringify(await session.send('Page.getNavigationHistory'));
+}
+
+/** The key that the page sends. */
+async function keyInUse(page: Page): Promise<string | undefined> {
+  return page.evaluate("JSON.parse(sessionStorage.credentials ?? '{}').key");
 }
 
 function panelOf(page: Page, operationId: string): Locator {

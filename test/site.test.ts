@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { call, expectError } from './support/client.js';
 import { type Service, startService } from './support/service.js';
+import { newSecret, STARTS } from '../src/auth/secret.js';
 
 const run = promisify(execFile);
 
@@ -35,7 +36,71 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/** What every page has, value by value: its own files run there alone, and no other page may read, frame or open it. */
+const PAGE_HEADERS = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'content-type': 'text/html; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+};
+/** What belongs to one answer, or to the connection. */
+const OF_ITS_OWN = [
+  'connection',
+  'content-length',
+  'date',
+  'etag',
+  'keep-alive',
+  'link',
+  'vary',
+  'x-request-id',
+];
+
 describe('The pages', () => {
+  test.each<[string, number]>([
+    ['/', 200],
+    ['/docs', 200],
+    ['/guides', 200],
+    ['/guides/errors', 200],
+    ['/nowhere', 404],
+    ['/docs/nothing', 404],
+    ['/guides/nothing', 404],
+  ])('%s has these headers and no others', async (path, status) => {
+    for (const method of ['GET', 'HEAD']) {
+      if (method === 'HEAD' && status === 404) continue;
+      for (const service of [hosted, embedded]) {
+        const answer = await fetchRaw(service, method, path, { accept: 'text/html' });
+        const { headers } = answer;
+        for (const name of OF_ITS_OWN) delete headers[name];
+        expect([answer.status, headers]).toEqual([status, PAGE_HEADERS]);
+      }
+    }
+  });
+
+  test('have the same headers where the browser has them already', async () => {
+    for (const path of ['/', '/docs', '/guides', '/guides/errors']) {
+      const { headers } = await fetchRaw(hosted, 'GET', path, {});
+      const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': headers.etag! });
+      const { 'content-type': _type, ...others } = PAGE_HEADERS;
+      expect(known).toMatchObject({ status: 304, headers: others });
+    }
+  });
+
+  test('have files that no other site can load, in every state', async () => {
+    const version = await versionOfAssets();
+    for (const name of ['docs.js', 'palette.css', 'favicon.svg']) {
+      const path = `/assets/${version}/${name}`;
+      const { headers } = await fetchRaw(hosted, 'GET', path, {});
+      const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': headers.etag! });
+      for (const answer of [headers, known.headers]) {
+        expect(answer['cross-origin-resource-policy']).toBe('same-origin');
+        expect(answer['x-content-type-options']).toBe('nosniff');
+      }
+    }
+  });
+
   test.each(['/', '/docs', '/guides', '/guides/errors'])(
     '%s runs and shows nothing but its own files',
     async (path) => {
@@ -307,9 +372,28 @@ describe('The front door', () => {
 describe('The demo key', () => {
   const printed = () => /Demo key +(\S+)/.exec(embedded.output())![1]!;
 
-  test('comes with the link that the start prints, in the part of it that reaches no server', async () => {
-    expect(embedded.output()).toContain(`  Swagger UI  ${embedded.url}/docs#key=${printed()}\n`);
+  test('comes by the code of the link that the start prints, in the part of it that reaches no server, once', async () => {
+    const [, code] = / {2}Swagger UI {2}\S+\/docs#start=(petstore_start_[\da-f]{48})\n/.exec(
+      embedded.output(),
+    )!;
+    expect(embedded.output()).not.toContain(`#key=`);
+    const redeem = (key?: string) => call(embedded, 'GET', '/docs/start', { key });
+    expectError(await redeem(), 401, 'missing_api_key');
+    const wrong = code!.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'));
+    for (const other of [printed(), wrong, newSecret(STARTS), code!.slice(0, -1), 'x']) {
+      const answer = await redeem(other);
+      expectError(answer, 401, 'invalid_api_key');
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"');
+    }
+    expect((await call(embedded, 'GET', `/docs/start?code=${code}`)).status).toBe(401);
+    expect((await call(embedded, 'GET', '/v1/pets', { key: code })).status).toBe(401);
+    const all = await Promise.all(Array.from({ length: 20 }, () => redeem(code)));
+    const [good, ...others] = all.toSorted((one, other) => one.status - other.status);
+    expect([good!.status, good!.body]).toEqual([200, { key: printed() }]);
+    expect(good!.headers.get('cache-control')).toBe('no-store');
+    for (const answer of others) expectError(answer, 401, 'invalid_api_key');
     expect((await call(embedded, 'GET', '/v1/pets', { key: printed() })).status).toBe(200);
+    expect(embedded.output().split(code!)).toHaveLength(2);
   });
 
   test('is told to nobody who asks, from wherever and under whatever name', async () => {
@@ -325,6 +409,7 @@ describe('The demo key', () => {
       '/',
       '/docs',
       '/docs/demo-key',
+      '/docs/start',
       '/guides',
       '/search.json',
       '/openapi.json',
@@ -337,7 +422,7 @@ describe('The demo key', () => {
       const { headers, text } = await call(embedded, 'GET', path, { key: printed() });
       expect(text + JSON.stringify([...headers])).not.toContain(printed());
     }
-    expect(embedded.output().split(printed())).toHaveLength(3);
+    expect(embedded.output().split(printed())).toHaveLength(2);
   });
 
   test('is not there with a database of its own, nor in the link to a page that calls other addresses', async () => {
@@ -349,5 +434,6 @@ describe('The demo key', () => {
     expect(led.output()).toMatch(/ Swagger UI +\S+\/docs\n/);
     expect(hosted.output()).toMatch(/ Swagger UI +\S+\/docs\n/);
     expect(hosted.output()).not.toMatch(/petstore_/);
+    expectError(await call(hosted, 'GET', '/docs/start', { key: newSecret(STARTS) }), 401, 'invalid_api_key');
   });
 });

@@ -79,7 +79,9 @@ test('serve on one port and one embedded database, which is printed once', async
   expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
   expect(run.stdout).toMatch(/^ {2}Workers +2$/m);
   expect(run.stdout.match(/Demo key/g)).toHaveLength(1);
-  expect(told.docs).toMatch(`/docs#key=${told.key}`);
+  const opened = await everywhere(() => told.openLink());
+  expect(opened.filter(({ status }) => status === 200)).toEqual([{ status: 200, key: told.key }]);
+  expect(statusesOf(opened)).toEqual(new Set([200, 401]));
   expect(statusesOf(await everywhere(() => told.listPets()))).toEqual(new Set([200]));
   await run.stop();
   expect(await isServed(told.api)).toBe(false);

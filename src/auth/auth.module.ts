@@ -13,6 +13,8 @@ import { DemoKey } from './demo-key.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
+import { StartLink } from './start-link.js';
+import { StartLinkController } from './start-link.controller.js';
 import './auth.errors.js';
 
 const FOR_ALL = [
@@ -23,11 +25,12 @@ const FOR_ALL = [
   DemoKey,
   Invitations,
   KeyOwners,
+  StartLink,
 ];
 
 @Module({
   imports: [DataModule.forFeature([Account, ApiKey, Invitation])],
-  controllers: [AccountsController, ApiKeysController, CurrentAccountController],
+  controllers: [AccountsController, ApiKeysController, CurrentAccountController, StartLinkController],
   providers: FOR_ALL,
   exports: FOR_ALL,
 })

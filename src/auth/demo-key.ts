@@ -9,7 +9,7 @@ import { KeyOwners } from './key-owners.js';
 /** RFC 2606 reserves `.invalid`, so nobody can own this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps with a service on its embedded database. Only the terminal of the start shows it. */
+/** The key for first steps with a service on its embedded database. The terminal of the start shows it, and a `StartLink` has it. */
 @Injectable()
 export class DemoKey {
   constructor(

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What API keys and invitations begin with. */
+/** What API keys, invitations and the codes of start links begin with. */
 export const KEYS = 'petstore_';
 export const INVITATIONS = 'petstore_invitation_';
+export const STARTS = 'petstore_start_';
 
-type Prefix = typeof KEYS | typeof INVITATIONS;
+type Prefix = typeof KEYS | typeof INVITATIONS | typeof STARTS;
 
 const AFTER_PREFIX = /^([\da-f]{40})([\da-f]{8})$/;
 

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { on } from 'node:events';
 
 /** What one process finds for another that asks, by what it is asked about. */
-type Answers = Record<string, () => Promise<unknown>>;
+type Answers = Record<string, (detail?: string) => unknown>;
 
 /** What goes between the workers of a service and its primary (`WORKERS`). */
 type Message =
   | { type: 'broadcast'; event: string }
-  | { type: 'question'; id: string; about: string }
+  | { type: 'question'; id: string; about: string; detail?: string }
   | { type: 'answer'; id: string; value?: unknown; error?: string };
 
 /** In a worker: tells all others of an event. Does nothing where the service is one process. */
@@ -28,10 +28,13 @@ export function onBroadcast(event: string, act: () => void): void {
  * In a worker: asks the primary, which answers as `answerWorkers` says.
  * @throws what the primary's answer throws, with its message alone; at once if the signal is aborted
  */
-export async function askPrimary<Value>(about: string, signal?: AbortSignal): Promise<Value> {
+export async function askPrimary<Value>(
+  about: string,
+  { detail, signal }: { detail?: string; signal?: AbortSignal } = {},
+): Promise<Value> {
   const id = randomUUID();
   const messages = on(process, 'message', { signal }) as AsyncIterable<[Message]>;
-  tellPrimary({ type: 'question', id, about });
+  tellPrimary({ type: 'question', id, about, detail });
   for await (const [message] of messages) {
     if (message.type !== 'answer' || message.id !== id) continue;
     if (message.error !== undefined) throw new Error(message.error);
@@ -100,11 +103,11 @@ async function answer(
   reply: (message: Message) => void,
 ): Promise<void> {
   if (message?.type !== 'question') return;
-  const { id, about } = message;
+  const { id, about, detail } = message;
   const find = answers[about];
   if (!find) return;
   try {
-    reply({ type: 'answer', id, value: await find() });
+    reply({ type: 'answer', id, value: await find(detail) });
   } catch (error) {
     reply({ type: 'answer', id, error: (error as Error).message });
   }

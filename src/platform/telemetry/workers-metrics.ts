@@ -38,5 +38,5 @@ export function offerMetrics(registry: Registry): void {
  * @throws Error if the primary does not answer
  */
 export function workersMetrics(): Promise<string> {
-  return askPrimary<string>('metrics', AbortSignal.timeout(WAIT_MS.primary));
+  return askPrimary<string>('metrics', { signal: AbortSignal.timeout(WAIT_MS.primary) });
 }

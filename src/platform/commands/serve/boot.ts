@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { DemoKey } from '../../../auth/demo-key.js';
+import { StartLink } from '../../../auth/start-link.js';
 import type { Clock } from '../../process/clock.js';
 import type { Config } from '../../../config.js';
 import type { OpenDatabase } from '../../database/open.js';
@@ -25,11 +26,14 @@ export async function boot(config: Config, { clock, stopping }: BootOptions = {}
   const start = async (database: OpenDatabase) => {
     const dataPath = database.path;
     let demoKey: string | undefined;
+    let startCode: string | undefined;
     const prepare = async (app: INestApplicationContext) => {
-      if (dataPath !== undefined) demoKey = await app.get(DemoKey).open(dataPath);
+      if (dataPath === undefined) return;
+      demoKey = await app.get(DemoKey).open(dataPath);
+      startCode = app.get(StartLink).offer(demoKey);
     };
     const { app: _app, ...service } = await serve(database.config, log, { clock, prepare, stopping });
-    return { ...service, dataPath, demoKey };
+    return { ...service, dataPath, demoKey, startCode };
   };
   return startOnDatabase(config, installJobs, start, stopping);
 }

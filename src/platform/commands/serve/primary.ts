@@ -14,12 +14,12 @@ import { Workers } from './workers.js';
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = await takeOverLog(config);
   const start = async (database: OpenDatabase) => {
-    const demoKey = await openDemoKey(database, new NestLogger(log));
+    const demo = await openDemoKey(database, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();
       const stop = () => workers.stop();
-      return { ...serving, dataPath: database.path, demoKey, failure: workers.failure, stop };
+      return { ...serving, dataPath: database.path, ...demo, failure: workers.failure, stop };
     } catch (error) {
       await workers.stop();
       throw error;
@@ -29,9 +29,16 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
 }
 
 /** What it takes to create the key is loaded only here, and only if there is a data folder. */
-async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): Promise<string | undefined> {
+async function openDemoKey(
+  { config, path }: OpenDatabase,
+  logger: NestLogger,
+): Promise<Pick<RunningService, 'demoKey' | 'startCode'> | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
   const { DemoKey } = await import('../../../auth/demo-key.js');
-  return withContext(config, (app) => app.get(DemoKey).open(path), logger);
+  const { StartLink } = await import('../../../auth/start-link.js');
+  const demoKey = await withContext(config, (app) => app.get(DemoKey).open(path), logger);
+  const link = new StartLink();
+  link.serveWorkers();
+  return { demoKey, startCode: link.offer(demoKey) };
 }

@@ -24,6 +24,8 @@ export interface RunningService extends Stoppable {
   dataPath?: string;
   /** A key for first steps, if the database is the embedded one. */
   demoKey?: string;
+  /** What the link to Swagger UI is good for that key with, once. */
+  startCode?: string;
 }
 
 interface ServeOptions {

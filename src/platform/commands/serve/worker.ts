@@ -15,7 +15,7 @@ export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'me
 export async function bootWorker(config: Config, stopping: AbortSignal): Promise<RunningService> {
   // What is sent to a primary that has just gone.
   process.on('error', () => {});
-  const claimed = () => askPrimary<number>('port', stopping);
+  const claimed = () => askPrimary<number>('port', { signal: stopping });
   const service = await serve(config, await takeOverLog(config), { claimed, stopping });
   const { url, metricsUrl, messages } = service;
   process.send!({ type: 'serving', url, metricsUrl, messages } satisfies Serving);

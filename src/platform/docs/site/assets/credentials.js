@@ -50,7 +50,10 @@ function logIn(ui, { email, password }) {
 export function rememberKey({ getSystem }) {
   const authorize = (original) => (payload) => {
     const key = payload.bearerAuth?.value;
-    if (key) remember({ key, source: getSystem().visitSelectors.source() });
+    if (key) {
+      remember({ key, source: getSystem().visitSelectors.source() });
+      getSystem().visitActions.learn({ notice: '', offered: undefined });
+    }
     return original(payload);
   };
   const logout = (original) => (names) => {

@@ -9,16 +9,16 @@ import { errorTable } from './error-table.js';
 import { hints } from './hints.js';
 import { invalid } from './invalid.js';
 import { keyHelp } from './key-help.js';
-import { takeLinkedKey } from './linked-key.js';
 import { fillInMade } from './made-ids.js';
 import { followAddress, navigation, openAddress } from './navigation.js';
 import { nextPage } from './next-page.js';
 import { outline } from './outline.js';
 import { references } from './references.js';
+import { followLink, takeLink } from './start-link.js';
 import { visit } from './visit.js';
 
 // Before anything else looks at the address.
-takeLinkedKey();
+const link = takeLink();
 
 // Swagger UI has a dark theme of its own, for which it waits to be asked.
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -73,6 +73,7 @@ const ui = SwaggerUIBundle({
   },
   onComplete() {
     fillInCredentials(ui);
+    if (link) void followLink(ui, link);
     void openAddress(ui);
     followAddress(ui);
   },

@@ -1,3 +1,4 @@
+import { useKey } from './credentials.js';
 import { operationLink } from './navigation.js';
 import { makeKey } from './new-key.js';
 import { tab } from './tab.js';
@@ -24,6 +25,21 @@ export function keyHelp(system) {
     invalid_api_key: ['The service refused the key: it was revoked, or is of another service. '],
   };
 
+  const notices = {
+    used: [
+      'This link has been used: each is good once. The demo key is in the terminal too: press ',
+      authorize,
+      ' and enter it. ',
+    ],
+    foreign: [
+      'The link had a key in it, which this page did not take: whoever made that key would own what you do. Is it yours? Press ',
+      authorize,
+      ' and enter it. ',
+    ],
+    offered: ['The link has the demo key for you. '],
+    failed: ['The demo key of the link could not be fetched: is the service still running? '],
+  };
+
   const status = ({ hasKey, source, hasAccount, hasPet }) => {
     if (!hasKey && hasAccount) return ['Your account is filled in. Next: ', key('Create an API key')];
     if (!hasKey) return ['You need an API key.'];
@@ -31,11 +47,21 @@ export function keyHelp(system) {
     return hasPet ? [filledIn] : [filledIn, ' Next: ', pet()];
   };
 
+  // The button, which had the focus, is gone if all went well.
+  const goOn = () => document.querySelector('.next-step :is(button, a)')?.focus();
+
+  const Offer = ({ offered }) => {
+    const take = () => {
+      useKey(system.getSystem(), offered, 'link');
+      goOn();
+    };
+    return h('button', { type: 'button', className: 'make-key', onClick: take }, 'Use the demo key');
+  };
+
   const Maker = ({ isMaking }) => {
     const make = async () => {
       await makeKey(system.getSystem());
-      // The button, which had the focus, is gone if all went well.
-      document.querySelector('.next-step :is(button, a)')?.focus();
+      goOn();
     };
     const look = { type: 'button', className: 'make-key', onClick: make, disabled: isMaking };
     return h('button', look, isMaking ? 'Getting a key…' : 'Get a key');
@@ -87,7 +113,7 @@ export function keyHelp(system) {
     h('i', null, 'accounts'),
     ' need an account, not a key: ',
     account('create one'),
-    ', and the page enters its email and password. Whoever has the link has the key.',
+    ', and the page enters its email and password. Whoever has the demo key may do what you may.',
   ];
   const clicked = () => [
     'This tab forgets your new account when you close it. Its email is ',
@@ -105,6 +131,7 @@ export function keyHelp(system) {
     const [hasKey, hasAccount] = ['bearerAuth', 'basicAuth'].map((name) => authorized.has(name));
     const [source, refusal] = [visitSelectors.source(), visitSelectors.refusal()];
     const [isMaking, failure] = [visitSelectors.isMaking(), visitSelectors.failure()];
+    const [notice, offered] = [visitSelectors.notice(), visitSelectors.offered()];
     const state = status({ hasKey, source, hasAccount, hasPet: visitSelectors.made('petId') });
     const isSolved = refusal === 'account_exists' || refusal === 'invalid_credentials' ? [] : state;
     const look = refusal || failure ? 'refused' : hasKey ? 'ready' : '';
@@ -114,7 +141,15 @@ export function keyHelp(system) {
       h(
         'section',
         { className: `next-step ${look}`, 'aria-label': 'Next step' },
-        h('p', { role: 'status' }, ...(refusals[refusal] ?? []), failure && `${failure} `, ...isSolved),
+        h(
+          'p',
+          { role: 'status' },
+          ...(notices[notice] ?? []),
+          ...(refusals[refusal] ?? []),
+          failure && `${failure} `,
+          ...isSolved,
+        ),
+        offered && h(Offer, { offered }),
         !hasKey && !hasAccount && h(Maker, { isMaking }),
       ),
       h(

@@ -1,5 +1,4 @@
-import { fillInCredentials } from './credentials.js';
-import { takeLinkedKey } from './linked-key.js';
+import { followLink, takeLink } from './start-link.js';
 
 /**
  * Lets a panel be opened without Swagger UI's own step in the history, which is for panels that the reader opens: Back
@@ -43,7 +42,8 @@ async function appearing(id) {
 /** Follows the address where it changes while the page is open: by the reader, by Back, or by a link in a text. */
 export function followAddress(ui) {
   addEventListener('hashchange', () => {
-    if (takeLinkedKey()) fillInCredentials(ui);
+    const link = takeLink();
+    if (link) void followLink(ui, link);
     else void openAddress(ui);
   });
   document.addEventListener('click', (event) => {

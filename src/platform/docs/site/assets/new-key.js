@@ -28,11 +28,19 @@ async function signUp(ui) {
 async function post(ui, path, body, account) {
   const headers = { 'Content-Type': 'application/json' };
   if (account) headers.Authorization = `Basic ${btoa(`${account.email}:${account.password}`)}`;
-  const request = { method: 'POST', headers, body: JSON.stringify(body), credentials: 'omit' };
+  const request = {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+    credentials: 'omit',
+    redirect: 'error',
+  };
   const response = await fetch(`${serverOf(ui)}/${path}`, request).catch(() => {
     throw new Error('There was no answer: is the service still running?');
   });
-  const answer = await response.json();
+  const answer = await response.json().catch(() => {
+    throw new Error(`Something other than the service has answered, with ${response.status}.`);
+  });
   if (!response.ok) throw new Error(answer.message);
   return answer;
 }

@@ -1,6 +1,6 @@
 /**
  * The credentials that this tab remembers until it is closed, also past a reload: the `key` in use, its `source` (`link`
- * for one that came with the address of the page, `click` for one that the page has made for its reader, else `own`), and
+ * for that of the link that the page was opened by, `click` for one that the page has made for its reader, else `own`), and
  * the `account` that the page has made.
  */
 export const tab = { ...read() };

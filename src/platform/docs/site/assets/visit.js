@@ -1,7 +1,8 @@
 /**
  * What the page learns on a visit, as a part of Swagger UI's own state, so that what is shown follows it: `refusal`,
  * the code of the last error about credentials; `source`, where the key in use comes from; `isMaking`, whether one is
- * being made, and `failure`, why that failed; and the ids that were `made` here, by the names of the path parameters that
+ * being made, and `failure`, why that failed; `notice`, what there is to say of the link that the page was opened by, and
+ * the key that it `offered`; and the ids that were `made` here, by the names of the path parameters that
  * take them.
  */
 export const visit = {
@@ -20,6 +21,8 @@ export const visit = {
         source: (state) => state.get('source'),
         isMaking: (state) => state.get('isMaking'),
         failure: (state) => state.get('failure'),
+        notice: (state) => state.get('notice'),
+        offered: (state) => state.get('offered'),
         made: (state, name) => state.getIn(['made', name]),
       },
     },

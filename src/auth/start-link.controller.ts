@@ -1,0 +1,25 @@
+import { Controller, Get, Req, VERSION_NEUTRAL } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { AuthenticatedRequest } from '../platform/api/caller.js';
+import { Public } from '../platform/api/operation.js';
+import { bearerKey } from './admitted.js';
+import { StartLink } from './start-link.js';
+import { unauthorized } from './unauthorized.js';
+
+/** Where the page at `/docs` exchanges the code of the link that it was opened by. */
+@ApiExcludeController()
+@Public()
+@Controller({ path: 'docs/start', version: VERSION_NEUTRAL })
+export class StartLinkController {
+  constructor(private readonly link: StartLink) {}
+
+  /** @throws ApiError `missing_api_key`, or `invalid_api_key` for what is no code, or not the one that is still good */
+  @Get()
+  async redeem(@Req() request: AuthenticatedRequest): Promise<{ key: string }> {
+    const code = bearerKey(request);
+    if (!code) throw unauthorized('missing_api_key');
+    const key = await this.link.redeem(code);
+    if (!key) throw unauthorized('invalid_api_key');
+    return { key };
+  }
+}
