@@ -8,6 +8,8 @@ import { getMetadataStorage, ValidateBy, ValidateIf } from 'class-validator';
  * `nullable` one may be null, which in a change means to clear it; an answer leaves it out then.
  */
 export interface FieldOptions {
+  /** Not needed: the initial value of the property is what counts, and what the document names. */
+  default?: unknown;
   description: string;
   example?: unknown;
   optional?: boolean;

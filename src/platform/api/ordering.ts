@@ -1,4 +1,5 @@
 import { EnumField } from './fields.js';
+import type { FieldOptions } from './field.js';
 
 /** Which end of a list comes first: the least, oldest, or first in the alphabet; or the other. */
 export type Direction = 'asc' | 'desc';
@@ -13,7 +14,7 @@ const DIRECTIONS: Record<Direction, string> = {
  * direction without it.
  * @param by what the list is in the order of
  */
-export function OrderField({ by }: { by: string }): PropertyDecorator {
+export function OrderField({ by }: Pick<FieldOptions, 'default'> & { by: string }): PropertyDecorator {
   const description = `Direction of the list, which is in the order of ${by}.`;
   return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
 }
@@ -23,7 +24,9 @@ export function OrderField({ by }: { by: string }): PropertyDecorator {
  * what it is without it.
  * @param options `name` is the enumeration's in the document; `values` are properties of the rows, each with its meaning
  */
-export function SortField(options: { name: string; values: Record<string, string> }) {
+export function SortField(
+  options: Pick<FieldOptions, 'default'> & { name: string; values: Record<string, string> },
+) {
   const description = 'What the list is in the order of; of equal ones, the lower `id` is before the higher.';
   return EnumField({ description, optional: true, ...options });
 }
