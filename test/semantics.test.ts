@@ -1,12 +1,15 @@
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type DataSource, type EntityManager, In, type ObjectLiteral, type Repository } from 'typeorm';
+import QueryStream from 'pg-query-stream';
 import '../src/pets/pets.errors.js';
 import { ApiError } from '../src/platform/api/api-error.js';
 import type { Page } from '../src/platform/api/paging.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
+import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { call, createAccount, createKey } from './support/client.js';
@@ -220,7 +223,7 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
     const [updated] = await fast.updateRows({ ...keyOf(row) }, { ...others, label: 'set' } as object);
     expect(await seen(updated!)).toEqual(await seen(await byTypeOrm(row)));
     expect(updated!.label).toBe('set');
-    const [same] = await fast.updateRows({ ...keyOf(row) }, { ...others, label } as object);
+    const [same] = await fast.updateRows({ ...keyOf(row) }, { ...others, label });
     expect(await seen(same!)).toEqual(await seen(await byTypeOrm(row)));
     const { id: _id, left: _left, right: _right, ...loose } = unset;
     for (const changes of [{ ...loose, label: 'changed' }, loose]) {
@@ -487,6 +490,68 @@ describe('What one caller does', () => {
     });
     await Promise.all(['a', 'b'].map((tenant) => tenants.run(tenant, () => write(tenant))));
     expect([...seen]).toEqual([undefined]);
+  });
+});
+
+describe("TypeORM's stream of rows", () => {
+  const rows = () => database.getRepository(kinds.Signed);
+  const all = async (manager = database.manager) => {
+    const stream = await manager.createQueryBuilder(kinds.Signed, 's').orderBy('s.id').stream();
+    const ids: string[] = [];
+    for await (const row of stream) {
+      ids.push((row as { s_id: string }).s_id);
+      if (ids.length % 100 === 0) await sleep(5);
+    }
+    return ids;
+  };
+  let expected: string[];
+  beforeAll(async () => {
+    const many = Array.from({ length: 700 }, (_, i) => ({ id: String(1e6 + i), label: 'streamed' }));
+    await rows().insert(many);
+    expected = (await rows().find({ order: { id: 'ASC' } })).map(({ id }) => id);
+  });
+
+  test('holds all of them, for several at once and beside other statements', async () => {
+    const fast = new FastRepository(kinds.Signed, database.manager);
+    const streams = Array.from({ length: 12 }, () => all());
+    const found = await Promise.all(expected.slice(0, 50).map((id) => fast.findRow({ id })));
+    expect(found.map((row) => row!.id)).toEqual(expected.slice(0, 50));
+    for (const ids of await Promise.all(streams)) expect(ids).toEqual(expected);
+  });
+
+  test('is one statement of its transaction, before and after others', async () => {
+    const fast = new FastRepository(kinds.Signed, database.manager);
+    const [before, during, after] = await transactions.run(async (manager) => {
+      // Neither waits for the other.
+      const added = [fast.addRow({ id: '5000000', label: 'before' }), all(manager)] as const;
+      const [row, ids] = await Promise.all(added);
+      const counts = await Promise.all([1, 2, 3].map(() => fast.findRow({ id: row.id })));
+      return [row, ids, counts] as const;
+    });
+    expect(during).toEqual([...expected, before.id]);
+    expect(after.map((row) => row!.label)).toEqual(['before', 'before', 'before']);
+    await rows().delete({ id: before.id });
+  });
+
+  test('waits for a reader who pauses for longer than a server may be silent', async () => {
+    const client = new DeadlineClient({ connectionString: databaseUrl }, 100);
+    await client.connect();
+    const stream = client.query(new QueryStream('SELECT n FROM generate_series(1, 500) n'));
+    const read: number[] = [];
+    for await (const { n } of stream as AsyncIterable<{ n: number }>) {
+      if (read.push(n) === 100) await sleep(500);
+    }
+    expect(read.length).toBe(500);
+    // From then on, silence counts again.
+    await expect(client.query('SELECT pg_sleep(5)')).rejects.toThrow('fallen silent');
+  });
+
+  test('fails for what PostgreSQL refuses it for, and leaves the connection to others', async () => {
+    const runner = database.createQueryRunner();
+    const stream = await runner.stream('SELECT 1 / (3 - n) FROM generate_series(1, 5) n');
+    await expect(stream.toArray()).rejects.toThrow('division by zero');
+    expect(await runner.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await runner.release();
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ClientConfig } from 'pg';
+import { type ClientConfig, Query, type Submittable } from 'pg';
 import { HostClient } from './hosts/host-client.js';
 import { withExactTimes } from './exact-times.js';
 import { TIMEOUTS } from './timeouts.js';
@@ -12,6 +12,11 @@ interface Internals {
   pipeline: boolean;
 }
 
+/** Whether `pg` refuses a query beside others: it is neither a text nor a query of its own, but submits itself. */
+function readsInParts(query: unknown): query is Submittable {
+  return typeof (query as Partial<Submittable>).submit === 'function' && !(query instanceof Query);
+}
+
 /**
  * A connection that closes itself if the server falls silent in the middle of a statement. `statement_timeout` needs a
  * server that still runs, and `pg`'s own `query_timeout` gives up the statement but returns the connection to the pool
@@ -20,6 +25,7 @@ interface Internals {
 export class DeadlineClient extends HostClient {
   /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   override readonly query = ((...args: [string]) => {
+    if (readsInParts(args[0])) return this.readInParts(args[0]);
     const { beginning } = this;
     if (!beginning || (beginning.length === 0 && isLook(args[0]))) return this.send(args);
     const sent = new Promise((resolve) => beginning.push(() => resolve(this.send(args))));
@@ -73,6 +79,31 @@ export class DeadlineClient extends HostClient {
     this.tellSent?.();
     this.tellSent = undefined;
     return answer;
+  }
+
+  /**
+   * Runs a query that fetches some rows at a time, such as TypeORM's `stream()`. Until it has ended, the connection is its
+   * own: what is asked for meanwhile waits, as `pg` has it without `pipeline`.
+   */
+  private readInParts<Parts extends Submittable>(query: Parts): Parts {
+    const internals = this as unknown as Internals;
+    const { stream } = internals.connection;
+    const begin = () => {
+      this.off('drain', begin).off('end', begin);
+      internals.pipeline = false;
+      // Whoever reads may pause for longer than a server may.
+      if (this.isMeasured) stream.setTimeout(TIMEOUTS.pausedReader);
+      else stream.setTimeout(TIMEOUTS.pausedReader, this.fellSilent);
+      this.isMeasured = true;
+      super.query(query);
+      this.once('drain', () => {
+        internals.pipeline = true;
+        stream.setTimeout(this.silenceMs);
+      });
+    };
+    if (internals.readyForQuery) begin();
+    else this.once('drain', begin).once('end', begin);
+    return query;
   }
 
   private readonly fellSilent = (): void => {

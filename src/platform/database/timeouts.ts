@@ -15,6 +15,8 @@ export const TIMEOUTS = {
   lock: 590,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
   silence: 1_300,
+  /** A stream of rows whose reader has paused for this long, or whose server is silent, is given up. */
+  pausedReader: 30_000,
   /** A transaction is not begun for a request that has less time left: it would hardly end. */
   transaction: 300,
   /** A complete request is answered after this, if need be by a 503. */
