@@ -220,7 +220,7 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
     const row = await fast.addRow(make(`${name} undefined`)(1));
     const unset = Object.fromEntries(Object.keys(row).map((property) => [property, undefined]));
     const { label, ...others } = unset;
-    const [updated] = await fast.updateRows({ ...keyOf(row) }, { ...others, label: 'set' } as object);
+    const [updated] = await fast.updateRows({ ...keyOf(row) }, { ...others, label: 'set' });
     expect(await seen(updated!)).toEqual(await seen(await byTypeOrm(row)));
     expect(updated!.label).toBe('set');
     const [same] = await fast.updateRows({ ...keyOf(row) }, { ...others, label });
