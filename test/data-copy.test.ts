@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
 import { EmbeddedPostgres } from '../src/platform/database/embedded/embedded-postgres.js';
 import { call, createKey } from './support/client.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
@@ -97,6 +100,57 @@ describe('A copy of a database', () => {
     expect(await query(target, begun)).toEqual([]);
   });
 
+  test('has everything of one moment, whatever is written meanwhile', async () => {
+    const from = await createDatabase(`TEMPLATE ${new URL(source).pathname.slice(1)}`);
+    const writer = new Client({ connectionString: from });
+    await writer.connect();
+    const over = new AbortController();
+    let written = 0;
+    const writing = (async () => {
+      while (!over.signal.aborted) {
+        // An order, of an animal that was not there before, and after both an animal of its own.
+        await writer.query(
+          `WITH pet AS (INSERT INTO pets (name, category_id) VALUES ('New', 1) RETURNING id)
+           INSERT INTO orders (account_id, pet_id, status) SELECT (SELECT min(id) FROM accounts), id, 'delivered' FROM pet`,
+        );
+        await writer.query(`INSERT INTO pets (name, category_id) VALUES ('Later', 1)`);
+        written++;
+      }
+    })();
+    await eventually(() => written > 10);
+    const begun = written;
+    const target = await createDatabase();
+    const ended = await data(['copy', '--to', target], { DATABASE_URL: from });
+    over.abort();
+    await writing;
+    await writer.end();
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('are the same in both') });
+    const [held] = await query<{ new: number; later: number; orders: number }>(
+      target,
+      `SELECT count(*) FILTER (WHERE name = 'New')::int AS new, count(*) FILTER (WHERE name = 'Later')::int AS later,
+         count(orders.id) FILTER (WHERE name = 'New')::int AS orders FROM pets LEFT JOIN orders ON pet_id = pets.id`,
+    );
+    expect(held!.orders).toBe(held!.new);
+    expect([0, 1]).toContain(held!.new - held!.later);
+    expect(held!.new).toBeGreaterThanOrEqual(begun);
+    expect(held!.new).toBeLessThan(written);
+  });
+
+  test('of partitioned animals holds them in one table', async () => {
+    const from = await createDatabase(`TEMPLATE ${new URL(source).pathname.slice(1)}`);
+    const script = readFileSync(join(ROOT, 'deploy/postgres/partition-pets.sql'), 'utf8').split(
+      /^(?=-- Step )/m,
+    );
+    for (const step of script.slice(1)) await query(from, step);
+    const target = await createDatabase();
+    const { code, stdout } = await data(['copy', '--to', target], { DATABASE_URL: from });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('are the same in both') });
+    const service = await startService({ DATABASE_URL: target });
+    const created = await call(service, 'POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } });
+    expect(created.body.id).toBeGreaterThan(PETS + 1);
+    await service.stop();
+  });
+
   test('goes from one server into the embedded one of a new folder, and out of it', async () => {
     const DATA_DIR = newFolder();
     expect((await data(['copy', '--from', source], { DATA_DIR })).code).toBe(0);
@@ -153,6 +207,15 @@ test.each<[string, () => Promise<[string[], Record<string, string>]>, RegExp]>([
       return [['--to', await createDatabase()], { DATABASE_URL: target }];
     },
     /^petstore: The source lacks migrations \(\w+\)\. [^\n]+\n$/,
+  ],
+  [
+    'of a database that was changed by hand',
+    async () => {
+      const changed = await createDatabase(`TEMPLATE ${new URL(source).pathname.slice(1)}`);
+      await query(changed, 'CREATE TABLE theirs (id int)');
+      return [['--to', await createDatabase()], { DATABASE_URL: changed }];
+    },
+    /^petstore: Only the source has public\.theirs \(id\), which no migration [^\n]+ pg_dump [^\n]+\n$/,
   ],
   [
     'to a server that is away',

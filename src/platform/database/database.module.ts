@@ -6,6 +6,7 @@ import { MetricsModule } from '../telemetry/metrics.module.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { DatabaseMetrics } from './database-metrics.js';
 import { warnOfMissingTimeouts } from './missing-timeouts.js';
+import { requireSettings } from './session-settings.js';
 import { SchemaCheck } from './schema-check.js';
 
 /** Connects TypeORM; each feature registers its own entities. */
@@ -43,5 +44,6 @@ async function connect(database: DataSource): Promise<Connections> {
     statement_timeout?: number;
   };
   if (asked !== undefined) await warnOfMissingTimeouts(connections.primary);
+  await requireSettings(connections.primary);
   return connections;
 }

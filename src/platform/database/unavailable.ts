@@ -1,3 +1,5 @@
+import { OperatorError } from '../process/operator-error.js';
+
 /**
  * SQLSTATE classes and codes that mean "not now": the statement was fine, but the server could not serve it.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -35,6 +37,8 @@ export function isUnavailable(error: unknown): boolean {
     syscall?: unknown;
   };
   if (driverError instanceof Error && isUnavailable(driverError)) return true;
+  // Of a connection: the database is not one that the service can use.
+  if (error instanceof OperatorError) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { explain } from '../../database/explain.js';
 import { loadMigrations } from '../../database/migrations.js';
 import { OperatorError } from '../../process/operator-error.js';
-import { findShape } from './tables.js';
+import { findPartitions, findShape } from './tables.js';
 
 /** @throws OperatorError unless a database has exactly the migrations of this release */
 export async function requireMigrations(session: Client): Promise<void> {
@@ -21,18 +21,31 @@ export async function requireMigrations(session: Client): Promise<void> {
     throw new OperatorError(`A newer release has migrated the source (${newer}). Copy with that one.`);
 }
 
-/** @throws OperatorError unless two databases have the same tables, of the service and of its queue */
+/**
+ * A table may have partitions in one database and none in the other: they hold the same rows.
+ * @throws OperatorError unless two databases have the same tables, of the service and of its queue
+ */
 export async function requireSameSchema(source: Client, target: Client): Promise<void> {
-  const [here, there] = await Promise.all([shapeOf(source), shapeOf(target)]);
-  const [different] = here.symmetricDifference(there);
+  const [here, there] = await Promise.all([findPartitions(source), findPartitions(target)]);
+  const both = [...here.keys()].filter((table) => there.has(table));
+  const partitionsIn = (all: typeof here) => both.flatMap((table) => all.get(table)!);
+  if ((await queueVersion(source)) !== (await queueVersion(target)))
+    throw new OperatorError(
+      'The queue of the source is not up to date. Run `npm run migration:run` on it first.',
+    );
+  const [own, copy] = await Promise.all([findShape(source), findShape(target)]);
+  const inSource = new Set([...own, ...partitionsIn(here)]);
+  const inTarget = new Set([...copy, ...partitionsIn(there)]);
+  const [different] = inSource.symmetricDifference(inTarget);
   if (!different) return;
-  const where = here.has(different) ? 'source' : 'target';
+  const where = inSource.has(different) ? 'source' : 'target';
   throw new OperatorError(
-    `Only the ${where} has ${different}. Run \`npm run migration:run\` on the source first.`,
+    `Only the ${where} has ${different}, which no migration of this release has made. ` +
+      'Change the source to what its migrations make, or copy it with pg_dump (docs/operating.md).',
   );
 }
 
-async function shapeOf(session: Client): Promise<Set<string>> {
+async function queueVersion(session: Client): Promise<number | undefined> {
   const { rows } = await session.query<{ version: number }>('SELECT version FROM pgboss.version');
-  return new Set([...(await findShape(session)), `version ${rows[0]?.version} of its queue`]);
+  return rows[0]?.version;
 }

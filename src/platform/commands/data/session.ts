@@ -3,16 +3,12 @@ import { explain } from '../../database/explain.js';
 import { HostClient } from '../../database/hosts/host-client.js';
 import { TIMEOUTS } from '../../database/timeouts.js';
 
-/** Both sides of a copy write values alike, and give a statement over a whole table the time that it needs. */
+/** Both sides of a copy write values alike, beyond what connections have, and have the time for a statement over a whole table. */
 const SETTINGS = [
   'statement_timeout = 0',
   'lock_timeout = 0',
   'idle_in_transaction_session_timeout = 0',
   `TimeZone = 'UTC'`,
-  `DateStyle = 'ISO, YMD'`,
-  `IntervalStyle = 'postgres'`,
-  `bytea_output = 'hex'`,
-  'extra_float_digits = 1',
   `search_path = ''`,
 ];
 

@@ -35,7 +35,10 @@ const named = (which: string) => `
   SELECT format('%I.%I', namespace.nspname, class.relname) AS name
   FROM pg_class class JOIN pg_namespace namespace ON namespace.oid = class.relnamespace
   WHERE ${which} AND ${OWN} ORDER BY 1`;
-const PARTITIONS = named(`class.relispartition AND class.relkind IN ('r', 'p')`);
+const PARTITIONS = `
+  SELECT pg_partition_root(class.oid)::regclass::text AS of, format('%I.%I', namespace.nspname, class.relname) AS name
+  FROM pg_class class JOIN pg_namespace namespace ON namespace.oid = class.relnamespace
+  WHERE class.relispartition AND class.relkind IN ('r', 'p') AND ${OWN} ORDER BY 1, 2`;
 const SEQUENCES = named(`class.relkind = 'S'`);
 
 /** Every table, after those that it refers to. */
@@ -59,13 +62,18 @@ export async function findSequences(session: Client): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** What two databases must have in common so that rows can be copied: tables with their columns, partitions, sequences. */
+/** The partitions of each table that has some. */
+export async function findPartitions(session: Client): Promise<Map<string, string[]>> {
+  const { rows } = await session.query<{ of: string; name: string }>(PARTITIONS);
+  const partitions = Map.groupBy(rows, ({ of }) => of);
+  return new Map([...partitions].map(([of, found]) => [of, found.map(({ name }) => name)]));
+}
+
+/** What two databases must have in common so that rows can be copied, besides partitions: tables, columns, sequences. */
 export async function findShape(session: Client): Promise<string[]> {
   const tables = await findTables(session);
-  const { rows: partitions } = await session.query<{ name: string }>(PARTITIONS);
   return [
     ...tables.map(({ name, columns }) => `${name} (${columns.join(', ')})`),
-    ...partitions.map(({ name }) => name),
     ...(await findSequences(session)),
   ];
 }
