@@ -153,7 +153,7 @@ test.each<[string, number, () => Record<string, string>]>([
     });
     expect(faultyStops(ended)).toEqual([]);
   },
-  600_000,
+  900_000,
 );
 
 /** Each on what those before have left. */
