@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Holdings } from '../src/platform/server/holdings.js';
+import { LastInLine } from '../src/platform/server/last-in-line.js';
 import { Overload } from '../src/platform/server/overload.js';
 import { call, createAccount, createKey } from './support/client.js';
 import { Customer } from './support/customer.js';
@@ -486,6 +487,40 @@ describe('Overload', () => {
     const one = overload();
     for (let i = 0; i < 10_000; i++) one.admit(one.enter(`client ${i}`));
     expect(one.requests).toBeLessThanOrEqual(4_000);
+  });
+});
+
+describe('Those whose last request was refused', () => {
+  const spend = (ms: number) => {
+    for (const end = performance.now() + ms; performance.now() < end;);
+  };
+
+  test('have no more of a turn of the event loop than everything else, and are served in the end', async () => {
+    const begun: number[] = [];
+    const line = new LastInLine<number>((i) => {
+      begun.push(i);
+      spend(1);
+    });
+    for (let i = 0; i < 60; i++) line.add(i);
+    const turns: number[] = [];
+    while (begun.length < 60) {
+      const before = begun.length;
+      spend(5);
+      await new Promise((resolve) => setImmediate(resolve));
+      turns.push(begun.length - before);
+    }
+    // What else the machine does may make a turn longer.
+    expect(turns.length).toBeGreaterThan(5);
+    expect(begun).toEqual([...begun.keys()]);
+  });
+
+  test('are still in their order on a connection, with good requests between them', async () => {
+    const wrong = 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n';
+    const all = [wrong, get('/v1/pets'), get('/v1/nothing'), wrong, post(PET), wrong, get('/v1/pets/0')];
+    expect(statusesIn(await sentFor(`${all.join('').repeat(5)}bad\r\n\r\n`))).toEqual([
+      ...Array.from({ length: 5 }, () => [401, 200, 404, 401, 201, 401, 404]).flat(),
+      400,
+    ]);
   });
 });
 

@@ -7,7 +7,8 @@ import { PROBES } from '../telemetry/probes.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
 import { Exchange, restAtEnd } from './exchange.js';
-import { guardEvents } from './guarded-events.js';
+import { guard, guardEvents } from './guarded-events.js';
+import { LastInLine } from './last-in-line.js';
 import { Overload } from './overload.js';
 import { refuse, refuseExpectation, refuseTunnel, shed, stamp, TOO_MANY_PENDING } from './refusals.js';
 import type { Refusal, RequestObserver } from './request-observer.js';
@@ -20,6 +21,9 @@ export class Admission implements ConnectionHandler {
   observer?: RequestObserver;
   readonly overload = new Overload();
   private readonly connections: ClientConnections;
+  private readonly last = new LastInLine<Exchange>((exchange) =>
+    guard(exchange.request.socket, () => this.handOver(exchange)),
+  );
 
   /** @param connections how many there are at most */
   constructor(
@@ -47,13 +51,12 @@ export class Admission implements ConnectionHandler {
   }
 
   /** Hands a request to Express, unless there are too many. Probes are always answered, and do not count. */
-  begin(exchange: Exchange): void {
+  begin(exchange: Exchange, wasRefused: boolean): void {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
-    if (PROBES.test(request.url ?? '') || exchange.work())
-      return asker.run(exchange, () => this.app(request, response));
-    exchange.isRefused = true;
-    this.tell(shed(response));
+    if (PROBES.test(request.url ?? '')) this.give(exchange);
+    else if (wasRefused) this.last.add(exchange);
+    else this.handOver(exchange);
   }
 
   closed(exchange: Exchange): void {
@@ -69,6 +72,17 @@ export class Admission implements ConnectionHandler {
   stop(): void {
     this.overload.stop();
     this.connections.stop();
+  }
+
+  private handOver(exchange: Exchange): void {
+    if (exchange.isOver) return;
+    if (exchange.work()) return this.give(exchange);
+    exchange.isRefused = true;
+    this.tell(shed(exchange.response));
+  }
+
+  private give(exchange: Exchange): void {
+    asker.run(exchange, () => this.app(exchange.request, exchange.response));
   }
 
   /** @param isRefused whether it expects what the service cannot do */

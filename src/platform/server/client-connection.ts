@@ -22,7 +22,8 @@ const UNREAD_MS = 30_000;
 
 /** What a connection does with its requests. */
 export interface ConnectionHandler {
-  begin(exchange: Exchange): void;
+  /** @param wasRefused whether the last request on its connection was answered 4xx */
+  begin(exchange: Exchange, wasRefused: boolean): void;
   /** The answer has been sent, or the client has gone. */
   closed(exchange: Exchange): void;
   /** More requests are pending than `PENDING`. */
@@ -36,6 +37,7 @@ export class ClientConnection {
   private isEnding = false;
   private end?: () => void;
   private ignored = 0;
+  private wasRefused = false;
   private sent = 0;
   private unreadSince = Infinity;
   /** The last request, if it was answered before all of it had arrived. */
@@ -112,12 +114,13 @@ export class ClientConnection {
   private start(exchange: Exchange): void {
     this.underWay.add(exchange);
     exchange.response.once('close', () => this.close(exchange));
-    this.handler.begin(exchange);
+    this.handler.begin(exchange, this.wasRefused);
   }
 
   private close(exchange: Exchange): void {
     if (!this.underWay.delete(exchange)) return;
-    const { request } = exchange;
+    const { request, response } = exchange;
+    this.wasRefused = response.statusCode >= 400 && response.statusCode < 500;
     this.early = request.complete ? undefined : request;
     this.handler.closed(exchange);
     this.startNext();
