@@ -1,5 +1,5 @@
+import type { Pool } from 'pg';
 import { OperatorError } from '../process/operator-error.js';
-import type { FairPool } from './fair-pool.js';
 
 /** Those that PgBouncer knows: it gives each client its own. */
 const KNOWN_TO_POOLERS = {
@@ -26,7 +26,7 @@ export const SET_SESSION = Object.entries({ ...KNOWN_TO_POOLERS, ...UNKNOWN_TO_P
  * Behind a pooler, a statement runs on a connection that may never have been told the settings.
  * @throws OperatorError that names those that the role must have itself
  */
-export async function requireSettings(pool: FairPool): Promise<void> {
+export async function requireSettings(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {
     const { rows } = await client.query<{ name: string; value: string; pid: number }>(
