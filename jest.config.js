@@ -1,6 +1,7 @@
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
+  // Ends what a test has left running.
+  testEnvironment: '<rootDir>/test/support/environment.js',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // `npm run test:faults` and `npm run test:long` run these.
   testPathIgnorePatterns: [

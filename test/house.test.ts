@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { call } from './support/client.js';
 import { document, operations, pathFrom, type Placed } from './support/contract.js';
 import { Checkout } from './support/checkout.js';
+import { eventually, signalIfThere } from './support/npm.js';
 import { type Service, startService } from './support/service.js';
 
 const run = promisify(execFile);
@@ -164,6 +166,28 @@ describe('Every operation', () => {
       expect(responses[200]!.headers).toHaveProperty('Link');
     },
   );
+});
+
+test('What a test has started ends with its file, also where it has failed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-left-'));
+  const told = join(folder, 'pid');
+  writeFileSync(
+    join(folder, 'left.test.js'),
+    `const { spawn } = require('node:child_process');
+     beforeAll(() => {
+       const child = spawn('sh', ['-c', 'sleep 100 & echo $! > ${told}; wait'], { stdio: 'pipe' });
+       return new Promise((_resolve, reject) => setTimeout(reject, 500, new Error('no')));
+     });
+     test('is not reached', () => {});`,
+  );
+  const testEnvironment = fileURLToPath(new URL('./support/environment.js', import.meta.url));
+  const config = JSON.stringify({ rootDir: folder, testEnvironment });
+  const args = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', config];
+  // A run that waited for it would be ended by a signal.
+  await expect(run(process.execPath, args, { timeout: 40_000 })).rejects.toMatchObject({ code: 1 });
+  const pid = Number(readFileSync(told, 'utf8'));
+  await eventually(() => !signalIfThere(pid, 0));
+  rmSync(folder, { recursive: true });
 });
 
 describe('The linters', () => {

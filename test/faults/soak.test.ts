@@ -3,7 +3,9 @@ import { openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { createKey } from '../support/client.js';
+import { Customer } from '../support/customer.js';
 import { eventually, ROOT } from '../support/npm.js';
 import { freePorts } from '../support/ports.js';
 import { Receiver } from '../support/receiver.js';
@@ -20,6 +22,8 @@ const LOG = join(process.env.FAULTS_FOLDER!, 'soak.log');
 /** Memory is still growing into its size in the first minutes of a process. */
 const WARM_UP_MINUTES = 5;
 const TOLERANCE = 1.2;
+/** With a client that asks for all that takes memory, it has its size after more of them. */
+const SETTLED_MINUTES = 10;
 
 if (!hasHaproxy) console.warn('The soak is skipped: no haproxy is installed.');
 
@@ -127,6 +131,52 @@ function tell(minute: number, seen: Seen, now: Held): void {
     expect(failures.flatMap(Object.entries)).toEqual([]);
     expect(missing).toBe(0);
     expectFlat(all.map(({ now }) => now));
+  },
+  (MINUTES + 3) * MINUTE_MS,
+);
+
+test(
+  'Nothing of three clients fails, is lost or grows while a fourth one misbehaves in every way',
+  async () => {
+    const [port] = await freePorts(1);
+    const instance = await start(port!);
+    const customer = await Customer.of(instance);
+    const { id } = await customer.orderAt('delivered');
+    const loads: SteadyLoad[] = [];
+    for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4'])
+      loads.push(new SteadyLoad(instance.url, await createKey(instance), address));
+    const program = fileURLToPath(new URL('./support/misbehave.js', import.meta.url));
+    const args = [program, instance.url, customer.key, '127.0.0.9', String(id)];
+    const bad = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    const all: Held[] = [];
+    const failures: Record<string, number>[] = [];
+    for (let minute = 1; minute <= MINUTES; minute++) {
+      await sleep(MINUTE_MS);
+      const now = await held([instance]);
+      all.push(now);
+      for (const load of loads) {
+        const seen = load.take();
+        failures.push(seen.failures);
+        tell(minute, seen, now);
+      }
+    }
+    expect(bad.exitCode).toBeNull();
+    bad.kill();
+    await Promise.all(loads.map((load) => load.stop()));
+    failures.push(...loads.map((load) => load.take().failures));
+    const missing = await Promise.all(loads.map(({ made }) => countMissing(made)));
+    expect(instance.process.exitCode).toBeNull();
+    expect(await instance.stop()).toBe(0);
+    record({
+      fault: `${MINUTES} minutes beside a client that misbehaves`,
+      statuses: `${failures.flatMap(Object.values).length} kinds of failure`,
+      missing: missing.reduce((sum, one) => sum + one, 0),
+      beside: `RSS ${all.map(({ memory }) => Math.round(memory[0]!)).join(' ')} MB`,
+    });
+    expect(failures.flatMap(Object.entries)).toEqual([]);
+    expect(missing).toEqual([0, 0, 0]);
+    const [settled, last] = [all[SETTLED_MINUTES - 1], all.at(-1)!];
+    if (settled) expect(last.memory[0]).toBeLessThan(settled.memory[0]! * 1.1);
   },
   (MINUTES + 3) * MINUTE_MS,
 );

@@ -169,11 +169,12 @@ export async function removeFolders(): Promise<void> {
   }
 }
 
-function signalIfThere(pid: number, name: NodeJS.Signals): void {
+/** Sends a signal to a process; 0 only asks. False if it has ended. */
+export function signalIfThere(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, name);
+    return process.kill(pid, signal);
   } catch {
-    // It has ended.
+    return false;
   }
 }
 

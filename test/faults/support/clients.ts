@@ -6,9 +6,12 @@ export abstract class Clients {
   private readonly running: Promise<void>[];
   private isStopped = false;
 
-  /** @param keepAlive whether connections are kept; otherwise each request opens one */
-  constructor(count: number, keepAlive = true) {
-    this.agent = new Agent({ keepAlive });
+  /**
+   * @param keepAlive whether connections are kept; otherwise each request opens one
+   * @param localAddress where they come from
+   */
+  constructor(count: number, keepAlive = true, localAddress?: string) {
+    this.agent = new Agent({ keepAlive, localAddress });
     this.running = Array.from({ length: count }, (_none, client) => this.run(client));
   }
 

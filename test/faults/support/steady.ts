@@ -27,8 +27,9 @@ export class SteadyLoad extends Clients {
   constructor(
     private readonly url: string,
     private readonly key: string,
+    localAddress?: string,
   ) {
-    super(CLIENTS);
+    super(CLIENTS, true, localAddress);
   }
 
   /** What has been seen since the last time. */

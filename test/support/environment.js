@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process';
+import { TestEnvironment } from 'jest-environment-node';
+
+/** Ends what the tests of a file have started and left, also where one has failed before it could stop what it had started. */
+export default class extends TestEnvironment {
+  async setup() {
+    await super.setup();
+    this.before = new Set(descendants());
+    this.end = () => end(descendants().filter((pid) => !this.before.has(pid)));
+    process.once('exit', this.end);
+  }
+
+  async teardown() {
+    process.off('exit', this.end);
+    this.end();
+    await super.teardown();
+  }
+}
+
+/** The ids of all processes that this one has started, and of those that they have started. */
+function descendants() {
+  const byParent = new Map();
+  for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    byParent.set(parent, [...(byParent.get(parent) ?? []), pid]);
+  }
+  const within = (parent) => (byParent.get(parent) ?? []).flatMap((pid) => [pid, ...within(pid)]);
+  return within(process.pid);
+}
+
+function end(pids) {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile, as the `ps` that told of it has.
+    }
+  }
+}
