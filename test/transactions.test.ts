@@ -36,7 +36,8 @@ class Document {
   text!: string;
 }
 
-const LARGE = 5_000_000;
+/** Characters of a row that is too large to share a statement. */
+const LARGE = 1_000_000;
 
 /** A feature as the guide has it: a visit is written while its animal is held. */
 @Tag('pets', 'Visits.')
@@ -222,9 +223,8 @@ describe('Rows of many bytes', () => {
     expect(sent.length).toBeLessThan(25);
     sent.length = 0;
     const stored = await times(5, () => documents.addRow({ text: 'x'.repeat(200_000) }));
-    expect(sent.map(({ text }) => /unnest/.test(text))).toEqual(Array(5).fill(false));
-
-    sent.length = 0;
+    const inserts = sent.filter(({ text }) => text.includes('INSERT'));
+    expect(inserts.map(({ text }) => /unnest/.test(text))).toEqual(Array(5).fill(false));
     const ids = [
       ...stored.map(({ id }) => id),
       ...(await times(30, () => documents.addRow({ text: 'x'.repeat(100_000) }))).map(({ id }) => id),

@@ -11,6 +11,8 @@ export interface Asker {
    * (`transaction`), and whoever is within an open one has a connection already (`within`).
    */
   readonly part?: 'transaction' | 'within';
+  /** Has the log say that the time was over before the work was done. */
+  ranOut(): void;
 }
 
 /**
@@ -28,6 +30,7 @@ export function asPartOf<T>(part: NonNullable<Asker['part']>, work: () => T): T 
       return outer?.left ?? Infinity;
     },
     part,
+    ranOut: () => outer?.ranOut(),
   };
   return asker.run(inner, work);
 }

@@ -161,7 +161,10 @@ function patienceOf(whose: Asker | undefined): number {
 /** Closes a connection that a request still has when the answer is due: what is not committed by then is undone. */
 function takeAway(connection: PoolClient, whose: Asker | undefined): NodeJS.Timeout | undefined {
   if (!whose || whose.left === Infinity || !(connection instanceof HostClient)) return undefined;
-  const close = () => connection.terminate('the request has taken too long');
+  const close = () => {
+    whose.ranOut();
+    connection.terminate('the request has taken too long');
+  };
   return setTimeout(close, Math.max(0, Math.floor(whose.left - TIMEOUTS.taken)));
 }
 

@@ -55,7 +55,7 @@ export class Admission implements ConnectionHandler {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
     if (PROBES.test(request.url ?? '')) this.give(exchange);
-    else if (wasRefused) this.last.add(exchange);
+    else if (wasRefused || !request.headers.authorization) this.last.add(exchange);
     else this.handOver(exchange);
   }
 

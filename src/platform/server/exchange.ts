@@ -14,7 +14,7 @@ type Answer = ServerResponse & { exchange?: Exchange };
 
 const late = new ThrottledWarning(
   new Logger('Deadline'),
-  `Requests were answered 503 after ${TIMEOUTS.request} ms, while their work went on`,
+  `Requests were not done within ${TIMEOUTS.request} ms, and answered 503`,
 );
 
 /** A request and its answer. It counts as work until the answer has been written, however long its client reads. */
@@ -90,10 +90,15 @@ export class Exchange implements Asker {
     return this.spent + Math.floor(performance.now() - this.since);
   }
 
-  /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
-  private expire(): void {
+  /** Has the log say that the time was over before the answer was there. */
+  ranOut(): void {
     const { method, route } = this.request;
     late.add(`${method} ${route?.path ?? 'of no route'}, request ${requestIdOf(this.response)}`);
+  }
+
+  /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
+  private expire(): void {
+    this.ranOut();
     writeError(this.response, new ApiError('service_unavailable'));
   }
 }

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
@@ -24,7 +24,16 @@ export function failedListeners(): number {
  * here, so that a failure costs its own client the connection and nobody else anything.
  */
 export function guardEvents(emitter: EventEmitter): void {
-  emitter.emit = emitGuarded;
+  // Its own, which a tracer may have replaced to follow requests.
+  const { emit } = emitter;
+  emitter.emit = function (this: EventEmitter, ...args: Parameters<EventEmitter['emit']>): boolean {
+    try {
+      return emit.apply(this, args);
+    } catch (error) {
+      cutOff([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
+      return true;
+    }
+  };
 }
 
 /** Does what a timer or a promise calls for a connection, in the same way. */
@@ -41,15 +50,6 @@ export function cutOff(socket: Socket | undefined, error: unknown): void {
   failures++;
   warning.add(describe(error));
   socket?.destroy();
-}
-
-function emitGuarded(this: EventEmitter, ...args: Parameters<EventEmitter['emit']>): boolean {
-  try {
-    return EventEmitter.prototype.emit.apply(this, args);
-  } catch (error) {
-    cutOff([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
-    return true;
-  }
 }
 
 /** The connection that an emitter, or what an event comes with, is or has. A response that has been sent only has its request's. */

@@ -4,10 +4,11 @@ import { setImmediate } from 'node:timers';
 const LEAST_MS = 0.1;
 
 /**
- * Lets those whose last request was refused wait until everything else of a turn of the event loop is done, and gives
- * them no longer than all that has taken. A refusal costs about as much as a read, but its client waits for no database
- * and is back at once: a flood of refusals would else leave others a quarter of what they have beside as many good
- * requests. Where there is nothing else to do, nobody waits.
+ * Lets requests that need no database wait until everything else of a turn of the event loop is done, and gives them no
+ * longer than all that has taken: those without credentials, which are for a page or will be refused, and those on a
+ * connection whose last one was refused. Such a request costs about as much as a read, but its client is back at once: a
+ * flood of them would else leave others a quarter of what they have beside as many good requests. Where there is nothing
+ * else to do, nobody waits.
  */
 export class LastInLine<Thing> {
   private waiting: Thing[] = [];

@@ -66,7 +66,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 
   /** Stores what interceptors have made of an answer that was stored just now. */
-  async replace({ accountId, key }: KeyedRequest, createdAt: Date, answer: StoredAnswer): Promise<void> {
+  async update({ accountId, key }: KeyedRequest, createdAt: Date, answer: StoredAnswer): Promise<void> {
     await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
   }
 

@@ -65,7 +65,7 @@ class IdempotencyGuard implements CanActivate {
     request.settle = async (body) => {
       if (isReplayed) return restore(answer, response);
       const final = answerToStore(operation, body, response, before);
-      if (!isDeepStrictEqual(final, answer)) await this.idempotency.replace(keyed, createdAt, final);
+      if (!isDeepStrictEqual(final, answer)) await this.idempotency.update(keyed, createdAt, final);
       return body;
     };
     if (!isReplayed) return value;
