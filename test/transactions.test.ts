@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { Body, Controller, Logger, Post } from '@nestjs/common';
-import { Column, DataSource, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, DataSource, Entity, PrimaryGeneratedColumn, QueryFailedError } from 'typeorm';
 import { Config } from '../src/config.js';
 import { Pet } from '../src/pets/pet.entity.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { Operation, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
+import { isUnavailable } from '../src/platform/database/unavailable.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';
 import { call, createKey } from './support/client.js';
 import { Customer, times } from './support/customer.js';
@@ -355,3 +356,31 @@ async function petOf(customer: Customer): Promise<number> {
     if (id !== undefined) return id;
   }
 }
+
+test.each([
+  ...[
+    'EPROTO',
+    'ENETDOWN',
+    'EHOSTDOWN',
+    'ENETRESET',
+    'ECONNRESET',
+    'EHOSTUNREACH',
+    'EADDRNOTAVAIL',
+    'EAI_AGAIN',
+  ],
+  ...[
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'CERT_HAS_EXPIRED',
+    'ERR_STREAM_DESTROYED',
+  ],
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+])('A database that is cut off with %s is one to try again', (code) => {
+  const cause = Object.assign(new Error('cut off'), { code });
+  expect(isUnavailable(cause)).toBe(true);
+  expect(isUnavailable(new QueryFailedError('SELECT 1', [], cause))).toBe(true);
+});
+
+test.each(['EACCES', 'ENOSPC', 'ERR_INVALID_ARG_TYPE', '42601'])('A failure with %s is a bug', (code) => {
+  expect(isUnavailable(Object.assign(new Error('wrong'), { code }))).toBe(false);
+});
