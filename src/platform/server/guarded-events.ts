@@ -1,4 +1,4 @@
-import type { EventEmitter } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
@@ -21,14 +21,14 @@ export function failedListeners(): number {
 /**
  * Lets none of the listeners of an emitter, or of all with a prototype, end the process: Node ends it at whatever a
  * listener throws, and at an error that nobody listens to. Each server, connection, request and response goes through
- * here, so that a failure costs its own client the connection and nobody else anything.
+ * here, so that a failure costs its own client the connection and nobody else anything. The `emit` of its prototype
+ * goes on being called: tracing, like other monitors, puts its own there.
  */
 export function guardEvents(emitter: EventEmitter): void {
-  // Its own, which a tracer may have replaced to follow requests.
-  const { emit } = emitter;
-  emitter.emit = function (this: EventEmitter, ...args: Parameters<EventEmitter['emit']>): boolean {
+  const prototype = Object.getPrototypeOf(emitter) as EventEmitter;
+  emitter.emit = function (this: EventEmitter, ...args) {
     try {
-      return emit.apply(this, args);
+      return prototype.emit.apply(this, args);
     } catch (error) {
       cutOff([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
       return true;
