@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
-import { call, createAccount, createKey, expectRevoked } from './support/client.js';
+import { newSecret, STARTS } from '../src/auth/secret.js';
+import { call, createAccount, createKey, expectError, expectRevoked } from './support/client.js';
 import {
   endRuns,
   eventually,
@@ -99,6 +100,11 @@ describe.each([
     key = await createKey(service);
   });
   afterAll(() => service.stop());
+
+  test('a code for the page at /docs is refused by every one, as none was offered', async () => {
+    const answers = await everywhere(() => call(service, 'GET', '/docs/start', { key: newSecret(STARTS) }));
+    for (const answer of answers) expectError(answer, 401, 'invalid_api_key');
+  });
 
   test('the connections spread over the workers', async () => {
     const ask = async () => {

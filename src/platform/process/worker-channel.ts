@@ -2,6 +2,9 @@ import cluster, { type Worker } from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 import { on } from 'node:events';
 
+/** Milliseconds for an answer of the primary, where nothing else is said: after that, no request waits for one. */
+const ANSWER_MS = 3_000;
+
 /** What one process finds for another that asks, by what it is asked about. */
 type Answers = Record<string, (detail?: string) => unknown>;
 
@@ -26,11 +29,12 @@ export function onBroadcast(event: string, act: () => void): void {
 
 /**
  * In a worker: asks the primary, which answers as `answerWorkers` says.
- * @throws what the primary's answer throws, with its message alone; at once if the signal is aborted
+ * @throws what the primary's answer throws, with its message alone; if the signal is aborted, or
+ * after a while where there is none
  */
 export async function askPrimary<Value>(
   about: string,
-  { detail, signal }: { detail?: string; signal?: AbortSignal } = {},
+  { detail, signal = AbortSignal.timeout(ANSWER_MS) }: { detail?: string; signal?: AbortSignal } = {},
 ): Promise<Value> {
   const id = randomUUID();
   const messages = on(process, 'message', { signal }) as AsyncIterable<[Message]>;

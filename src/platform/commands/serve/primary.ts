@@ -1,3 +1,4 @@
+import { StartLink } from '../../../auth/start-link.js';
 import type { Config } from '../../../config.js';
 import type { OpenDatabase } from '../../database/open.js';
 import { startOnDatabase } from '../../database/start.js';
@@ -14,7 +15,10 @@ import { Workers } from './workers.js';
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = await takeOverLog(config);
   const start = async (database: OpenDatabase) => {
-    const demo = await openDemoKey(database, new NestLogger(log));
+    const link = new StartLink();
+    // Also without a key: whoever asks has an answer.
+    link.serveWorkers();
+    const demo = await openDemoKey(database, link, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
     try {
       const serving = await workers.start();
@@ -31,14 +35,12 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
 /** What it takes to create the key is loaded only here, and only if there is a data folder. */
 async function openDemoKey(
   { config, path }: OpenDatabase,
+  link: StartLink,
   logger: NestLogger,
 ): Promise<Pick<RunningService, 'demoKey' | 'startCode'> | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
   const { DemoKey } = await import('../../../auth/demo-key.js');
-  const { StartLink } = await import('../../../auth/start-link.js');
   const demoKey = await withContext(config, (app) => app.get(DemoKey).open(path), logger);
-  const link = new StartLink();
-  link.serveWorkers();
   return { demoKey, startCode: link.offer(demoKey) };
 }
