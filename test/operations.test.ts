@@ -2,6 +2,7 @@ import {
   BadGatewayException,
   BadRequestException,
   Body,
+  Catch,
   ConflictException,
   Controller,
   Delete,
@@ -17,9 +18,17 @@ import {
   Put,
   Res,
   StreamableFile,
+  UseFilters,
   UseInterceptors,
 } from '@nestjs/common';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import type {
+  ArgumentsHost,
+  CallHandler,
+  ExceptionFilter,
+  ExecutionContext,
+  NestInterceptor,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { randomUUID } from 'node:crypto';
 import type { Response } from 'express';
 import { from, map, type Observable } from 'rxjs';
@@ -85,6 +94,33 @@ class Numbering implements NestInterceptor {
         return { ...value, text: `${value.text} ${Numbering.count}` };
       }),
     );
+  }
+}
+
+/** Fails after the first write. */
+class FailingOnce implements NestInterceptor {
+  static hasFailed = false;
+
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      map((value: Note) => {
+        if (FailingOnce.hasFailed) return value;
+        FailingOnce.hasFailed = true;
+        throw new ConflictException();
+      }),
+    );
+  }
+}
+
+/** Answers failures as Nest's documentation has it. */
+@Catch()
+@Injectable()
+class Telling implements ExceptionFilter {
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  catch(_exception: unknown, host: ArgumentsHost): void {
+    const body = { id: '1', text: 'a failure', secret: '' };
+    this.host.httpAdapter.reply(host.switchToHttp().getResponse(), body, 409);
   }
 }
 
@@ -184,6 +220,15 @@ class NotesController {
   @Operation({ id: 'numbered', summary: 'What an interceptor changes', returns: NoteDto, status: 201 })
   @Idempotent()
   numbered(@Body() { text }: NewNoteDto): Promise<Note> {
+    return this.notes.write(text);
+  }
+
+  @Post('told')
+  @UseInterceptors(FailingOnce)
+  @UseFilters(Telling)
+  @Operation({ id: 'told', summary: 'A failure after the write', returns: NoteDto, status: 201 })
+  @Idempotent()
+  told(@Body() { text }: NewNoteDto): Promise<Note> {
     return this.notes.write(text);
   }
 
@@ -400,6 +445,29 @@ describe('The answer of an idempotent operation', () => {
     expect(JSON.parse(first.text).text).toBe('number 1');
     for (const one of [again, third]) expect([one.status, one.text]).toEqual([201, first.text]);
     expect([again, third].map(({ headers }) => headers.get('x-number'))).toEqual(['1', '1']);
+  });
+
+  test('is not what an exception filter tells of a failure after the write', async () => {
+    const text = randomUUID();
+    const post = () => send('POST', '/v1/notes/told', { text }, { 'Idempotency-Key': text });
+    const [told, again] = [await post(), await post()];
+    expect([told.status, JSON.parse(told.text).text]).toEqual([409, 'a failure']);
+    expect([again.status, again.text]).toEqual([201, expect.stringMatching(NOTE(text))]);
+    expect([again.headers.get('idempotency-replayed'), await rows(text)]).toEqual(['true', 1]);
+  });
+
+  test('cannot be sent by the method, before the write is committed', () => {
+    const declare = () => {
+      class SendingController {
+        @Post()
+        @Idempotent()
+        send(@Res() response: Response): void {
+          response.json({});
+        }
+      }
+      return SendingController;
+    };
+    expect(declare).toThrow('SendingController.send is idempotent, and must return its answer');
   });
 
   test('may be an Observable, and is refused with its write if it is no JSON', async () => {

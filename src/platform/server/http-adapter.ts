@@ -70,8 +70,9 @@ export class HttpAdapter extends ExpressAdapter {
    */
   override reply(response: Response, body: unknown, status?: number): unknown {
     const { settle } = response.req as Partial<RoutedRequest>;
-    if (!settle || response.writableEnded) return this.write(response, body, status);
-    return settle(body).then((settled) => this.write(response, settled, status));
+    // Nest gives a status with what an exception filter answers alone, which is not what the operation has answered.
+    if (!settle || status !== undefined || response.writableEnded) return this.write(response, body, status);
+    return settle(body).then((settled) => this.write(response, settled));
   }
 
   private write(response: Response, body: unknown, status = response.statusCode): unknown {

@@ -9,6 +9,8 @@ import {
   type RawBodyRequest,
   UseGuards,
 } from '@nestjs/common';
+import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { isObservable, lastValueFrom } from 'rxjs';
@@ -84,6 +86,7 @@ const OnceOf = createParamDecorator(
  * being an interceptor, because Nest would then make an Observable of every call, also of those without the header.
  */
 const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescriptor) => {
+  requireReturned(target, name);
   const method = descriptor.value as (...args: unknown[]) => unknown;
   const { length } = Reflect.getMetadata('design:paramtypes', target, name) as unknown[];
   OnceOf()(target, name, length);
@@ -98,6 +101,16 @@ const AnsweredOnce: MethodDecorator = (target, name, descriptor: PropertyDescrip
   }
   descriptor.value = Object.defineProperty(wrapped, 'name', { value: method.name });
 };
+
+/** @throws Error for a method that sends its answer itself: before the commit, and not again */
+function requireReturned({ constructor }: object, name: string | symbol): void {
+  const taken = (Reflect.getMetadata(ROUTE_ARGS_METADATA, constructor, name) ?? {}) as object;
+  const kinds = new Set(Object.keys(taken).map((kind) => kind.split(':')[0]));
+  const isSent = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT].some((kind) => kinds.has(String(kind)));
+  if (!isSent || Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, constructor, name)) return;
+  const method = `${constructor.name}.${String(name)}`;
+  throw new Error(`${method} is idempotent, and must return its answer: @Res({ passthrough: true })`);
+}
 
 /**
  * What makes two requests the same: their method, path and body, byte for byte. `/v1/messages` and `/messages` are one
