@@ -280,6 +280,18 @@ test('What a transaction has not waited for is refused, and not done outside of 
   expect(await plain(Category).countBy({ name: In(['Late', 'In time']) })).toBe(1);
 });
 
+test.each<[what: string, ask: (transactions: Transactions) => Promise<unknown>]>([
+  ['a statement for its end', (transactions) => transactions.atCommit(() => Promise.resolve())],
+  ['a lock', (transactions) => transactions.tryLock('late', '1')],
+  ['a part', (transactions) => transactions.run(() => Promise.resolve())],
+])('A transaction that has ended refuses %s', async (_what, ask) => {
+  const transactions = Transactions.of(connected.database);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const late = await transactions.run(async () => ({ asked: ended.then(() => ask(transactions)) }));
+  end();
+  await expect(late.asked).rejects.toThrow('The transaction has ended before all of its work was done');
+});
+
 describe('What a transaction leaves to its end', () => {
   const transactions = () => Transactions.of(connected.database);
   const names = (...all: string[]) => plain(Category).countBy({ name: In(all) });

@@ -55,18 +55,17 @@ export class Transactions {
    * @throws Error when that transaction has ended: somebody has not waited for all of its work
    */
   get manager(): EntityManager {
-    const open = this.open.getStore();
-    if (open?.isOver) throw new Error('The transaction has ended before all of its work was done');
-    return open?.manager ?? this.database.manager;
+    return this.current?.manager ?? this.database.manager;
   }
 
   /**
    * Runs `work` in the open transaction, or else in a new one. An error undoes all of it, and all of the transaction that
    * it was part of, even if that goes on after the error. A request's transaction has until its answer is due: waiting for
    * its turn to get a connection, and for rows that others hold, is part of that time.
+   * @throws Error as `manager` does
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    const open = this.open.getStore();
+    const open = this.current;
     if (!open) return this.in(this.database.manager, work);
     try {
       return await work(open.manager);
@@ -81,7 +80,7 @@ export class Transactions {
    * @param owner an int64: the same name of another is another lock
    */
   async tryLock(name: string, owner: string): Promise<boolean> {
-    const { client } = this.open.getStore()!;
+    const { client } = this.current!;
     const [[isMine]] = (await Connections.of(this.database).run(client, LOCK, [name, owner])) as [[boolean]];
     return isMine;
   }
@@ -92,7 +91,7 @@ export class Transactions {
    * its answer tells comes too late for that. Not for jobs, which may take more than one statement.
    */
   async atCommit(work: () => Promise<unknown>): Promise<void> {
-    const open = this.open.getStore();
+    const open = this.current;
     if (open) open.last.push(work);
     else await work();
   }
@@ -124,7 +123,17 @@ export class Transactions {
           return (await write([item]))[0]!;
         }),
     });
-    return async (item) => (this.open.getStore() ? (await write([item]))[0]! : batch.add(item));
+    return async (item) => (this.current ? (await write([item]))[0]! : batch.add(item));
+  }
+
+  /**
+   * The open transaction.
+   * @throws Error where it has ended: what is asked of it then would be done outside of it, or never
+   */
+  private get current(): OpenTransaction | undefined {
+    const open = this.open.getStore();
+    if (open?.isOver) throw new Error('The transaction has ended before all of its work was done');
+    return open;
   }
 
   /** Runs `work` in the transaction of a manager, as the open one, to its end. */
