@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { call, createKey } from './support/client.js';
 import { times } from './support/customer.js';
 import { urlOf } from './support/hosts.js';
-import { runNode } from './support/npm.js';
+import { newFolder, removeFolders, runNode } from './support/npm.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
 import { createDatabase, query, startService } from './support/service.js';
 
@@ -168,3 +171,23 @@ test('A database with foreign settings is served as any other', async () => {
     await again.stop();
   },
 );
+
+test('A certificate that is away for a while costs the requests of that while a 503, and no more', async () => {
+  const file = join(newFolder(), 'root.crt');
+  await writeFile(file, '');
+  const url = await createDatabase('TEMPLATE migrated');
+  const service = await startService({ DATABASE_URL: `${url}?sslmode=disable&sslrootcert=${file}` });
+  const key = await createKey(service);
+  const post = () => {
+    const headers = { 'Idempotency-Key': randomUUID() };
+    return call(service, 'POST', '/v1/messages', { key, headers, body: { message: 'hello' } });
+  };
+  await rename(file, `${file}.away`);
+  const statuses = (await times(20, post)).map(({ status }) => status);
+  expect(statuses).toContain(503);
+  expect(new Set(statuses)).toEqual(new Set([202, 503]));
+  await rename(`${file}.away`, file);
+  expect((await post()).status).toBe(202);
+  expect(await service.stop()).toBe(0);
+  await removeFolders();
+});

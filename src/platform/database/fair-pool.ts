@@ -101,17 +101,11 @@ export class FairPool extends Pool {
 
   private take(holder: Holder, whose: Asker | undefined, callback: Callback): void {
     this.hold(holder, 1);
-    const got: Callback = (error, connection, release) => {
+    super.connect((error, connection, release) => {
       if (connection) this.loans.set(connection, { holder, timer: takeAway(connection, whose) });
       else this.giveBack(holder);
       callback(error, connection, release);
-    };
-    try {
-      super.connect(got);
-    } catch (error) {
-      // Of the client that is made: of a certificate that cannot be read.
-      got(error as Error);
-    }
+    });
   }
 
   /** Waits for a turn, and then for a new connection, together as long as `patienceOf` says. */

@@ -1,5 +1,6 @@
 import { callbackify } from 'node:util';
 import { Client, type ClientConfig, type Connection } from 'pg';
+import { OperatorError } from '../../process/operator-error.js';
 import { SET_SESSION } from '../session-settings.js';
 import { TIMEOUTS } from '../timeouts.js';
 import { type Host, Hosts } from './hosts.js';
@@ -21,12 +22,17 @@ interface ParameterStatus {
 export class HostClient extends Client {
   private readonly hosts?: Hosts;
   private readonly withinMs: number;
+  /** Why there is nothing to connect to. */
+  private readonly unreadable?: Error;
   /** PostgreSQL, or a pooler in front, tells it of every new connection. */
   private encoding?: string;
 
   constructor(options: ClientConfig = {}) {
     const hosts = Hosts.of(options.connectionString);
-    super(hosts ? { ...options, connectionString: hosts.all[0]!.url } : options);
+    const own = hosts ? { ...options, connectionString: hosts.all[0]!.url } : options;
+    const unreadable = whyUnreadable(own);
+    super(unreadable ? {} : own);
+    this.unreadable = unreadable;
     this.hosts = hosts;
     this.withinMs = options.connectionTimeoutMillis ?? TIMEOUTS.start;
     // The next statement on a closed connection fails anyway; without a listener, an `error` event between two users of
@@ -46,8 +52,8 @@ export class HostClient extends Client {
   override connect(): Promise<Client>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<Client> | void {
-    const { hosts } = this;
-    const reach = () => (hosts ? this.reach(hosts) : this.open());
+    const { hosts, unreadable } = this;
+    const reach = () => (unreadable ? Promise.reject(unreadable) : hosts ? this.reach(hosts) : this.open());
     return callback ? callbackify(reach)(callback) : reach();
   }
 
@@ -96,4 +102,18 @@ export class HostClient extends Client {
         this.terminate('the database has become read only');
     });
   }
+}
+
+/**
+ * Why the options make no client, such as a certificate of the URL that cannot be read at the moment. A pool makes clients
+ * where nobody would catch what the constructor throws.
+ */
+function whyUnreadable(options: ClientConfig): Error | undefined {
+  let reason: Error | undefined;
+  try {
+    void new Client(options);
+  } catch (error) {
+    reason = new OperatorError(`The URL of the database cannot be used: ${(error as Error).message}.`);
+  }
+  return reason;
 }
