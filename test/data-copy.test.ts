@@ -151,6 +151,31 @@ describe('A copy of a database', () => {
     await service.stop();
   });
 
+  test('holds each row once, of tables that others inherit from', async () => {
+    const from = await createDatabase(`TEMPLATE ${new URL(source).pathname.slice(1)}`);
+    const target = await createDatabase();
+    await data(['copy', '--to', target], { DATABASE_URL: from });
+    // As if migrations had made them, and the copy had been cut off.
+    for (const url of [from, target])
+      await query(
+        url,
+        `CREATE TABLE notes (text text); CREATE TABLE longer (more text) INHERITS (notes);
+         CREATE TABLE longest () INHERITS (longer, notes)`,
+      );
+    await query(target, `CREATE SCHEMA petstore_unfinished_copy; INSERT INTO longest VALUES ('c', 'c')`);
+    await query(
+      from,
+      `INSERT INTO notes VALUES ('a'), ('b'); INSERT INTO longer VALUES ('b', 'b'); INSERT INTO longest VALUES ('c', 'c')`,
+    );
+    const { code, stdout, stderr } = await data(['copy', '--to', target], { DATABASE_URL: from });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/100 %\n$/) });
+    expect(stdout).toMatch(/^public\.notes +2 /m);
+    expect(stdout).toMatch(/^public\.longer +1 /m);
+    expect(stdout).toMatch(/^public\.longest +1 /m);
+    const rows = `SELECT tableoid::regclass::text AS of, text FROM notes ORDER BY 1, 2`;
+    expect(await query(target, rows)).toEqual(await query(from, rows));
+  });
+
   test('goes from one server into the embedded one of a new folder, and out of it', async () => {
     const DATA_DIR = newFolder();
     expect((await data(['copy', '--from', source], { DATA_DIR })).code).toBe(0);

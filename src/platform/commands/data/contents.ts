@@ -8,17 +8,17 @@ export interface Contents {
   checksum: string;
 }
 
-export async function countRows(session: Client, { name }: Table): Promise<number> {
-  const { rows } = await session.query<{ count: string }>(`SELECT count(*) FROM ${name}`);
+export async function countRows(session: Client, { source }: Table): Promise<number> {
+  const { rows } = await session.query<{ count: string }>(`SELECT count(*) FROM ${source}`);
   return Number(rows[0]!.count);
 }
 
 /** Reads the whole table: about a second for a million short rows. */
-async function summarise(session: Client, { name, columns }: Table): Promise<Contents> {
+async function summarise(session: Client, { source, columns }: Table): Promise<Contents> {
   const hash = `sha256(convert_to(ROW(${columns.join(', ')})::text, 'UTF8'))`;
   const { rows } = await session.query<{ count: string; checksum: string }>(
     `SELECT count(*), coalesce(sum(('x' || encode(substr(${hash}, 1, 8), 'hex'))::bit(64)::bigint::numeric), 0) AS checksum
-     FROM ${name}`,
+     FROM ${source}`,
   );
   return { rows: Number(rows[0]!.count), checksum: rows[0]!.checksum };
 }

@@ -60,7 +60,7 @@ async function copyTables(source: Client, target: Client, onProgress: OnProgress
   let done = 0;
   const advance = (rows: number) => onProgress((done += rows), total);
   const stale = await findStale(source, target, counts);
-  if (stale.length > 0) await target.query(`TRUNCATE ${stale.map(({ name }) => name).join(', ')}`);
+  if (stale.length > 0) await target.query(`TRUNCATE ${stale.map(({ source: rows }) => rows).join(', ')}`);
   for (const [table, count] of counts) {
     if (stale.includes(table)) await copyRows(source, target, table, advance);
     else advance(count);

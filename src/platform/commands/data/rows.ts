@@ -12,11 +12,11 @@ const NEWLINE = 0x0a;
 export async function copyRows(
   source: Client,
   target: Client,
-  { name, columns }: Table,
+  { name, source: rows, columns }: Table,
   onRows: (count: number) => void,
 ): Promise<void> {
   const list = columns.join(', ');
-  const reading = source.query(copyTo(`COPY (SELECT ${list} FROM ${name}) TO STDOUT`));
+  const reading = source.query(copyTo(`COPY (SELECT ${list} FROM ${rows}) TO STDOUT`));
   const writing = target.query(copyFrom(`COPY ${name} (${list}) FROM STDIN`));
   await pipeline(
     reading,

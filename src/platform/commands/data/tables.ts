@@ -5,6 +5,8 @@ import { UNFINISHED_COPY } from '../../database/unfinished-copy.js';
 export interface Table {
   /** With its schema, quoted where SQL needs it. */
   name: string;
+  /** Its own rows, as they stand after FROM: those of its partitions too, but not those of tables that inherit from it. */
+  source: string;
   /** Its stored columns in alphabetical order, quoted where SQL needs it; those that are generated are left out. */
   columns: string[];
   /** Names of the tables that its foreign keys refer to, itself left out. */
@@ -18,6 +20,8 @@ export const OWN = `namespace.nspname NOT IN ('pg_catalog', 'information_schema'
 
 const TABLES = `
   SELECT format('%I.%I', namespace.nspname, class.relname) AS name,
+    format('%s%I.%I', CASE WHEN relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = class.oid) THEN 'ONLY ' END,
+      namespace.nspname, class.relname) AS source,
     ARRAY(SELECT format('%I', attname) FROM pg_attribute
       WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
       ORDER BY attname) AS columns,
