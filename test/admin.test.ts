@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { call, createAccount, createKey, expectError, expectRevoked, TIMESTAMP } from './support/client.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
+import { hasPsql, psql } from './support/psql.js';
 import { Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
@@ -241,14 +242,17 @@ test('admin works on embedded data that no service is using, and leaves nothing 
 });
 
 describe('A service with rights only on the rows', () => {
+  const APP_PASSWORD = 'change me';
+  const SCRIPT = readFileSync(`${ROOT}/deploy/postgres/roles.sql`, 'utf8');
+
   /** Starts one on a new database, whose roles are made before or after it is migrated, and has it do what it does. */
   async function serveAs(sql: (role: string) => string, isBefore: boolean): Promise<string> {
     const owner = await createDatabase();
     const role = `app_${new URL(owner).pathname.slice(1)}`;
-    if (isBefore) await query(owner, sql(role));
+    if (isBefore) expect(await psql(owner, sql(role), { APP_PASSWORD })).toEqual({ code: 0, stderr: '' });
     await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });
     if (!isBefore) await query(owner, sql(role));
-    const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: 'change me' }).href;
+    const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: APP_PASSWORD }).href;
     const receiver = await Receiver.start();
     const restricted = await startService({ DATABASE_URL, ...receiver.env });
     const account = await createAccount(restricted);
@@ -279,7 +283,7 @@ describe('A service with rights only on the rows', () => {
     'CREATE INDEX ON pets (name)',
   ];
 
-  test.each<[string, (role: string) => string, boolean]>([
+  const WAYS: [by: string, sql: (role: string) => string, isBefore: boolean][] = [
     [
       'by docs/operating.md',
       (role) =>
@@ -289,16 +293,9 @@ describe('A service with rights only on the rows', () => {
           .replaceAll('petstore_owner', 'petstore'),
       false,
     ],
-    [
-      'by deploy/postgres/roles.sql',
-      (role) =>
-        readFileSync(`${ROOT}/deploy/postgres/roles.sql`, 'utf8')
-          .replace(/^\\.*$/gm, '')
-          .replace(":'app_password'", "'change me'")
-          .replaceAll('petstore_app', role),
-      true,
-    ],
-  ])(
+    ['by deploy/postgres/roles.sql', (role) => SCRIPT.replaceAll('petstore_app', role), true],
+  ];
+  test.each(WAYS.slice(0, hasPsql ? 2 : 1))(
     'does everything on a schema that another role has migrated, and can change none of that: %s',
     async (_by, sql, isBefore) => {
       const databaseUrl = await serveAs(sql, isBefore);
@@ -309,4 +306,18 @@ describe('A service with rights only on the rows', () => {
       );
     },
   );
+
+  (hasPsql ? test : test.skip).each<[string, Record<string, string>]>([
+    ['without', {}],
+    ['with an empty', { APP_PASSWORD: '' }],
+  ])('gets no role %s password from the script', async (_with, env) => {
+    const url = await createDatabase();
+    const role = `app_${new URL(url).pathname.slice(1)}`;
+    const { code, stderr } = await psql(url, SCRIPT.replaceAll('petstore_app', role), env);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /^[^\n]*ERROR: +APP_PASSWORD is not set: [^\n]+\n[^]*Nothing has been changed\.\n/,
+    );
+    expect(await query(url, 'SELECT FROM pg_roles WHERE rolname = $1', [role])).toEqual([]);
+  });
 });

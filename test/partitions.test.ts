@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,30 +6,15 @@ import { Client } from 'pg';
 import { call, createKey, expectError } from './support/client.js';
 import { eventually, ROOT } from './support/npm.js';
 import { walk } from './support/paging.js';
+import { hasPsql, psql as runPsql, SCRIPTS as FOLDER } from './support/psql.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
-const FOLDER = join(ROOT, 'deploy/postgres');
 const SCRIPTS = ['partition-pets.sql', 'unpartition-pets.sql'];
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
-const hasPsql = spawnSync('psql', ['--version']).status === 0;
-if (!hasPsql) console.warn('The scripts of deploy/postgres are not tested: no psql is installed.');
 
-/**
- * Runs SQL by psql, as the operator does: it goes on after an error unless the script says otherwise.
- * @param script the name of a file of deploy/postgres, or SQL, which psql reads from its input
- */
-function psql(url: string, script: string, env: Record<string, string> = {}) {
-  const isFile = SCRIPTS.includes(script);
-  const args = ['--quiet', '--no-psqlrc', ...(isFile ? [`--file=${join(FOLDER, script)}`] : []), url];
-  // A thousand ids a partition, so that some are used.
-  const all = { PATH: process.env.PATH, PGOPTIONS: '-c petstore.partition_size=1000', ...env };
-  return new Promise<{ code: number; stderr: string }>((resolve) => {
-    const child = execFile('psql', args, { env: all }, (error, _stdout, stderr) =>
-      resolve({ code: error ? Number(error.code ?? 1) : 0, stderr }),
-    );
-    child.stdin!.end(isFile ? '' : script);
-  });
-}
+/** Runs SQL with a thousand ids a partition, so that some are used. */
+const psql = (url: string, script: string, env: Record<string, string> = {}) =>
+  runPsql(url, script, { PGOPTIONS: '-c petstore.partition_size=1000', ...env });
 
 /** What a script may make the service wait for is a lock, which it gives up after two seconds. */
 const LONGEST_MS = 3_000;

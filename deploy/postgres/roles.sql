@@ -2,7 +2,15 @@
 -- the role that will own the tables. That one migrates; this one reads and writes rows, and can neither alter nor drop. All
 -- of it is done, or nothing.
 \set ON_ERROR_STOP on
+\set app_password ''
 \getenv app_password APP_PASSWORD
+SELECT :'app_password' = '' AS is_missing \gset
+\if :is_missing
+  DO $$ BEGIN
+    RAISE EXCEPTION 'APP_PASSWORD is not set: it is to be the password of the role petstore_app.'
+      USING HINT = 'Nothing has been changed.';
+  END $$;
+\endif
 BEGIN;
 CREATE ROLE petstore_app LOGIN PASSWORD :'app_password';
 -- Of whatever schemas and tables the role that runs this will create.
