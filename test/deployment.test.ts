@@ -1,11 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
 import { ApiError } from '../src/platform/api/api-error.js';
 import { Config } from '../src/config.js';
+import { expectError, send } from './support/client.js';
+import { Haproxy, hasHaproxy, isHaproxyFrom } from './support/haproxy.js';
 import { type Labels, type Manifest, schemaErrors } from './support/kubernetes.js';
 import { ROOT } from './support/npm.js';
+import { freePorts } from './support/ports.js';
 import { type Service, startService } from './support/service.js';
 
 const BASE = join(ROOT, 'deploy/k8s/base');
@@ -127,6 +133,15 @@ describe('The manifests for Kubernetes', () => {
   });
 });
 
+test('Docker Compose gives the proxy and the service the time that a stop may take', () => {
+  const { api, worker, proxy } = yaml11(read('compose.yaml')).services;
+  const [, hardStop] = /hard-stop-after (\d+)s/.exec(read('deploy/compose/haproxy.cfg'))!;
+  const given = ({ stop_grace_period = '10s' }) => Number.parseInt(stop_grace_period, 10);
+  expect(given(proxy)).toBeGreaterThan(Number(hardStop));
+  for (const one of [api, worker])
+    expect(given(one)).toBeGreaterThan(new Config().SHUTDOWN_GRACE_MS / 1000 + 10);
+});
+
 describe('What is deployed', () => {
   let service: Service;
   beforeAll(async () => (service = await startService()));
@@ -173,5 +188,72 @@ describe('What is deployed', () => {
       expect(error).toEqual(new ApiError(error.code).toJSON());
       expect(head).toContain(`\r\nContent-Length: ${Buffer.byteLength(body!)}\r\n`);
     }
+  });
+});
+
+(hasHaproxy ? describe : describe.skip)('The proxy', () => {
+  let service: Service;
+  let through: Service;
+  let proxy: Haproxy;
+  beforeAll(async () => {
+    service = await startService({ TRUST_PROXY: '1' });
+    const [port] = await freePorts(1);
+    proxy = await Haproxy.start(port!, [Number(new URL(service.url).port)], { 'http-request': '300ms' });
+    await proxy.untilReady();
+    through = { ...service, url: proxy.url };
+  });
+  afterAll(async () => {
+    await proxy?.stop();
+    await service?.stop();
+  });
+  const request = (path: string, headers = '') => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+
+  test('answers in the shape of the service while no instance is there', async () => {
+    const [port, nowhere] = await freePorts(2);
+    const alone = await Haproxy.start(port!, [nowhere!]);
+    const answer = await send({ ...service, url: alone.url }, request('/v1/pets', 'Content-Length: 0\r\n'));
+    await alone.stop();
+    expectError(answer, 503, 'service_unavailable');
+    expect(answer.headers.get('Retry-After')).toBe('1');
+    expect(answer.headers.get('X-Request-Id')).toMatch(/^[\da-f-]{36}$/);
+  });
+
+  test.each(['/hangs', '/breaks-off', '/says-garbage'])(
+    'answers in the shape of the service for an instance that is ready and %s',
+    async (path) => {
+      const broken = createServer(({ url, socket }, response) => {
+        if (url === '/health/ready') response.end('{}');
+        if (url === '/breaks-off') socket.destroy();
+        if (url === '/says-garbage') socket.end('NOTHING\r\n\r\n');
+      }).listen(0, '127.0.0.1');
+      await once(broken, 'listening');
+      const [port] = await freePorts(1);
+      const instance = (broken.address() as AddressInfo).port;
+      const other = await Haproxy.start(port!, [instance], { server: '300ms' });
+      await other.untilReady();
+      const answer = await send({ ...service, url: other.url }, request(path, 'Content-Length: 0\r\n'));
+      await other.stop();
+      broken.close();
+      broken.closeAllConnections();
+      expectError(answer, 503, 'service_unavailable');
+      expect(answer.headers.get('X-Request-Id')).toMatch(/^[\da-f-]{36}$/);
+    },
+  );
+
+  test.each([20_000, 32_000])('leaves %i bytes of headers to the service to refuse', async (length) => {
+    const answer = await send(through, request('/v1/pets', `X-Long: ${'x'.repeat(length)}\r\n`));
+    expectError(answer, 431, 'headers_too_large');
+  });
+
+  // Older ones write HTML of their own, whatever is configured, as haproxy.cfg says.
+  (isHaproxyFrom(3, 2, 4) ? test : test.skip).each<[string, string, number, string]>([
+    ['a header that is none', request('/', 'no header: x\r\n'), 400, 'bad_request'],
+    ['two lengths', request('/', 'Content-Length: 1\r\nContent-Length: 2\r\n'), 400, 'bad_request'],
+    ['what is no HTTP', 'GARBAGE\r\n\r\n', 400, 'bad_request'],
+    ['headers that do not end', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
+  ])('refuses %s in the shape of the service', async (_what, bytes, status, code) => {
+    const answer = await send(through, bytes);
+    expect(answer).toMatchObject({ status, body: { code, status } });
+    expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
   });
 });

@@ -5,7 +5,7 @@ import { type Service, startService } from '../support/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, durationOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
-import { Haproxy, hasHaproxy } from './support/haproxy.js';
+import { Haproxy, hasHaproxy } from '../support/haproxy.js';
 import { ReadLoad, WriteLoad } from './support/load.js';
 
 /** From the start of an instance until the proxy sends it requests, with time to serve some. */
@@ -25,7 +25,7 @@ afterAll(() => database.stop());
       startService({ DATABASE_URL: database.url, PORT: String(port), TRUST_PROXY: '1' });
     const instances: Service[] = await Promise.all(ports.map(start));
     const key = await createKey(instances[0]!);
-    const proxy = await Haproxy.start(proxyPort!, ports);
+    const proxy = await (await Haproxy.start(proxyPort!, ports)).untilReady();
     const writes = new WriteLoad(proxy.url, key, { clients: 8 });
     const reads = new ReadLoad([proxy.url], key, { clients: 8 });
     await sleep(SETTLE_MS);

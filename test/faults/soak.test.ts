@@ -12,7 +12,7 @@ import { Receiver } from '../support/receiver.js';
 import { listening, query, type Service } from '../support/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { record } from './support/figures.js';
-import { Haproxy, hasHaproxy } from './support/haproxy.js';
+import { Haproxy, hasHaproxy } from '../support/haproxy.js';
 import { type Seen, SteadyLoad } from './support/steady.js';
 
 /** `SOAK_MINUTES=60 npm run test:faults -- soak` watches it for an hour. */
@@ -98,7 +98,7 @@ function tell(minute: number, seen: Seen, now: Held): void {
     const [proxyPort, ...ports] = await freePorts(3);
     const instances = [await start(ports[0]!), await start(ports[1]!)];
     const key = await createKey(instances[0]!);
-    const proxy = await Haproxy.start(proxyPort!, ports);
+    const proxy = await (await Haproxy.start(proxyPort!, ports)).untilReady();
     const load = new SteadyLoad(proxy.url, key);
     const all: { seen: Seen; now: Held }[] = [];
     for (let minute = 1; minute <= MINUTES; minute++) {
