@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { getMetadataStorage } from 'class-validator';
 import ts from 'typescript';
+import { Config } from '../src/config.js';
 import { call } from './support/client.js';
 import { document, operations, pathFrom, type Placed } from './support/contract.js';
 import { Checkout } from './support/checkout.js';
@@ -314,4 +316,24 @@ test('docs/security.md names no test that does not exist', () => {
   expect(named.length).toBeGreaterThan(40);
   const missing = named.filter(([, file, name]) => !readFileSync(`test/${file}`, 'utf8').includes(name!));
   expect(missing.map(([all]) => all)).toEqual([]);
+});
+
+test('The configuration table of the README has every variable, and the bounds of every number', () => {
+  const rows = readFileSync('README.md', 'utf8').split('\n');
+  const bounds = new Map<string, { min?: number; max?: number }>();
+  for (const { propertyName, name, constraints } of getMetadataStorage().getTargetValidationMetadatas(
+    Config,
+    '',
+    false,
+    false,
+  ))
+    if (name === 'min' || name === 'max')
+      bounds.set(propertyName, { ...bounds.get(propertyName), [name]: constraints[0] });
+  expect(bounds.size).toBeGreaterThan(10);
+  for (const variable of Object.keys(new Config())) {
+    const row = rows.find((line) => line.split('|')[1]?.includes(`\`${variable}\``));
+    const { min, max } = bounds.get(variable) ?? {};
+    const told = max === undefined ? '' : `${min} to ${max.toLocaleString('en')}`;
+    expect({ variable, row }).toEqual({ variable, row: expect.stringContaining(told) });
+  }
 });
