@@ -85,6 +85,13 @@ describe('The log', () => {
     expect(told()[0]).toMatchObject({ level: 'info', refused: { bad_request: 1 } });
     const metrics = await readMetrics(service);
     expect(valueOf(metrics, 'http_server_refused_requests_total', { reason: 'bad_request' })).toBe(20);
+    // There from the start: the first value of a series is no increase, and an alert on it would not see the first ones.
+    const overloaded = {
+      name: 'http_server_refused_requests_total',
+      labels: { reason: 'overloaded' },
+      value: 0,
+    };
+    expect(metrics).toContainEqual(overloaded);
   });
 
   test('has the reason of a failure at the level of its status, and never what was sent', async () => {
@@ -447,7 +454,9 @@ describe('The dashboard and the alerts', () => {
   test('use existing metrics and labels', async () => {
     await call(service, 'GET', '/v1/pets/1', { key });
     await send(service, 'GARBAGE\r\n\r\n');
-    const samples = await readMetrics(service);
+    const workers = await startService({ WORKERS: '2' });
+    const samples = [...(await readMetrics(service)), ...(await readMetrics(workers))];
+    await workers.stop();
     const known = new Map<string, Sample>(samples.map((sample) => [sample.name, sample]));
     expect(expressions.length).toBeGreaterThan(20);
     for (const expr of expressions) {

@@ -12,7 +12,8 @@ const INTERVAL_MS = 10_000;
  */
 @Injectable()
 export class RefusalCounts implements OnApplicationShutdown {
-  private readonly counts = new Map<Refusal, number>();
+  /** `overloaded` from the start: to Prometheus, the first value of a series is no increase, and its alert would miss it. */
+  private readonly counts = new Map<Refusal, number>([['overloaded', 0]]);
   private untold: Partial<Record<Refusal, number>> = {};
   private readonly throttle = new Throttle(INTERVAL_MS, () => this.tell());
 
