@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { call, createKey } from './support/client.js';
+import { call, createAccount, createKey } from './support/client.js';
 import { times } from './support/customer.js';
 import { urlOf } from './support/hosts.js';
 import { newFolder, removeFolders, runNode } from './support/npm.js';
@@ -131,6 +131,34 @@ test('A database with foreign settings is served as any other', async () => {
   } finally {
     await service.stop();
   }
+});
+
+test('Tables in a schema of their own are served, and exported', async () => {
+  const url = await createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  await query(url, `CREATE SCHEMA app; ALTER DATABASE ${name} SET search_path = app, public`);
+  const service = await startService({ DATABASE_URL: url });
+  const { email } = await createAccount(service);
+  await service.stop();
+  const { code, stdout } = await runNode([ADMIN, 'accounts', 'export', email], {
+    env: { DATABASE_URL: url },
+  });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
+});
+
+test('A schema in front of that of the tables is refused: they would be made anew there, without the data', async () => {
+  const url = await createDatabase('TEMPLATE migrated');
+  const name = new URL(url).pathname.slice(1);
+  await query(url, `CREATE SCHEMA other; ALTER DATABASE ${name} SET search_path = other, public`);
+  const { code, stderr } = await runNode(['dist/src/main.js'], { env: { DATABASE_URL: url, PORT: '0' } });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(
+      'The tables are in the schema public, but search_path has other in front',
+    ),
+  });
+  const tables = `SELECT FROM pg_tables WHERE schemaname = 'other'`;
+  expect(await query(url, tables)).toEqual([]);
 });
 
 (major > 0 ? test : test.skip)(

@@ -55,6 +55,7 @@ export async function migrate(
   try {
     await awaitTurn(session, LOCK);
     if (!intoUnfinishedCopy) await refuseUnfinishedCopy(session);
+    await refuseOtherSchema(session);
     const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
     await install((await session.connect()) as ClientBase);
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
@@ -75,6 +76,20 @@ async function connect(config: Config): Promise<DataSource> {
   return database.initialize().catch((error: unknown) => {
     throw explain(error);
   });
+}
+
+/**
+ * A schema that somebody has put in front of that of the tables would get all of them anew, and the service would have no data.
+ * @throws OperatorError if the tables are found, but others would be made elsewhere
+ */
+async function refuseOtherSchema(session: QueryRunner): Promise<void> {
+  const [found] = await session.manager.query<{ schema: string; first: string }[]>(`
+    SELECT nspname AS schema, current_schema() AS first FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE pg_class.oid = to_regclass('migrations') AND to_regclass('pets') IS NOT NULL AND nspname <> current_schema()`);
+  if (!found) return;
+  throw new OperatorError(
+    `The tables are in the schema ${found.schema}, but search_path has ${found.first} in front of it. Set search_path for the role or the database.`,
+  );
 }
 
 /** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */

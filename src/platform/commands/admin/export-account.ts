@@ -12,7 +12,7 @@ const BATCH = 1_000;
 const TABLES = `
   WITH RECURSIVE tables AS (
     SELECT oid, relkind, relname AS name FROM pg_class
-    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+    WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'accounts'::regclass) AND relkind IN ('r', 'p')
       AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = pg_class.oid)
     UNION
     SELECT child.oid, child.relkind, tables.name
@@ -42,6 +42,8 @@ interface Table {
 export async function* exportAccount(databaseUrl: string, accountId: string): AsyncGenerator<string> {
   const session = await openSession(databaseUrl);
   try {
+    // The tables are where the service finds them.
+    await session.query('RESET search_path');
     await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     const { rows: tables } = await session.query<Table>(TABLES);
     for (const table of tables) yield* linesOf(session, table, accountId);
