@@ -13,7 +13,8 @@ class Reminders {
   }
 
   /** @param undo whether the transaction fails after all */
-  add({ queue = 'send-reminder', payloads, undo, startAfter }) {
+  add({ queue = 'send-reminder', payloads, undo, startAfter, forgets }) {
+    if (forgets) void Promise.reject(new Error('a secret'));
     return this.transactions.run(async (transaction) => {
       await transaction.query('INSERT INTO visits DEFAULT VALUES');
       const when = startAfter && new Date(startAfter);

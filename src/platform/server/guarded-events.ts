@@ -11,6 +11,10 @@ const warning = new ThrottledWarning(
   new Logger('Connections'),
   'A connection was cut off, as a listener failed',
 );
+const forgotten = new ThrottledWarning(
+  new Logger('Connections'),
+  'A promise was forgotten: it has failed, and nothing waits for it',
+);
 let failures = 0;
 
 /** How often something has failed that listens to a server or a connection, since the start. */
@@ -44,6 +48,13 @@ export function guard(socket: Socket | undefined, work: () => void): void {
     cutOff(socket, error);
   }
 }
+
+/** Lets a promise that a request has begun and nothing waits for fail alone: Node ends a process at it. */
+export function guardPromises(): void {
+  process.on('unhandledRejection', tellForgotten);
+}
+
+const tellForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
 /** Ends a connection for which something has failed. */
 export function cutOff(socket: Socket | undefined, error: unknown): void {

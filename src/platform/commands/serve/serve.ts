@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application.js';
 import { cannotListen } from '../../server/cannot-listen.js';
+import { guardPromises } from '../../server/guarded-events.js';
 import type { Clock } from '../../process/clock.js';
 import type { HttpAdapter } from '../../server/http-adapter.js';
 import type { Config } from '../../../config.js';
@@ -48,6 +49,7 @@ export async function serve(
   log: Log,
   { clock, claimed, prepare, stopping }: ServeOptions = {},
 ): Promise<RunningService & { app: NestExpressApplication }> {
+  guardPromises();
   const app = await createApplication(config, log, clock);
   try {
     stopping?.throwIfAborted();
