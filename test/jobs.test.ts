@@ -265,7 +265,10 @@ test('A handler takes what it needs, and gives back what it likes', async () => 
 test('A promise that a feature forgets ends no process, and is in the log without what it says', async () => {
   expect(await add({ forgets: true, payloads: [{ forgotten: true }] })).toBe('added');
   await eventually(() => api.output().includes('A promise was forgotten'));
-  const line = api.output().split('\n').find((one) => one.includes('A promise was forgotten'))!;
+  const line = api
+    .output()
+    .split('\n')
+    .find((one) => one.includes('A promise was forgotten'))!;
   expect(line).toContain('with-reminders.js');
   expect(line).not.toContain('a secret');
   expect((await fetch(`${api.url}/health/ready`)).status).toBe(200);
