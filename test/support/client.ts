@@ -133,7 +133,8 @@ export async function createAccount(service: Service): Promise<Credentials & { i
     email: `${randomBytes(6).toString('hex')}@example.com`,
     password: 'correct horse battery',
   };
-  const { body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
+  const { status, text, body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
+  if (status !== 201) throw new Error(`No account was created: ${text}`);
   return { ...credentials, id: body.id };
 }
 

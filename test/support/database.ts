@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { Config } from '../../src/config.js';
 import { commandOptions } from '../../src/platform/database/connection-options.js';
+import { SET_SESSION } from '../../src/platform/database/session-settings.js';
 import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
 import { ROOT } from './npm.js';
 
@@ -59,8 +60,8 @@ function recording(sent: Sent[]): typeof Client {
       const { query } = this;
       const record = (...args: [string]) => {
         const [what, values] = args as [string | Statement, unknown?];
-        if (typeof what === 'string') sent.push({ text: what, values: Array.isArray(values) ? values : [] });
-        else sent.push({ text: what.text, values: what.values ?? [] });
+        if (typeof what !== 'string') sent.push({ text: what.text, values: what.values ?? [] });
+        else if (what !== SET_SESSION) sent.push({ text: what, values: Array.isArray(values) ? values : [] });
         return (query as (...all: unknown[]) => unknown).apply(this, args);
       };
       Object.assign(this, { query: record });

@@ -108,7 +108,7 @@ export class FairPool extends Pool {
     });
   }
 
-  /** Waits for a turn, and then for a new connection, together as long as `patienceOf` says. */
+  /** Waits for a turn, and then for a new connection, together as long as `patienceOf` or the pool says. */
   private queue(holder: Holder, whose: Asker | undefined, callback: Callback): void {
     const line = this.lines.get(holder) ?? new Set();
     let isOver = false;
@@ -118,11 +118,14 @@ export class FairPool extends Pool {
       else if (connection) release!();
     };
     const take = AsyncLocalStorage.bind(() => this.take(holder, whose, answer));
-    const timer = setTimeout(() => {
-      isOver = true;
-      if (line.delete(take) && line.size === 0) this.lines.delete(holder);
-      callback(new Error('timeout exceeded when trying to connect'));
-    }, patienceOf(whose));
+    const timer = setTimeout(
+      () => {
+        isOver = true;
+        if (line.delete(take) && line.size === 0) this.lines.delete(holder);
+        callback(new Error('timeout exceeded when trying to connect'));
+      },
+      patienceOf(whose) ?? this.options.connectionTimeoutMillis,
+    );
     this.lines.set(holder, line.add(take));
   }
 
@@ -142,12 +145,12 @@ export class FairPool extends Pool {
 }
 
 /**
- * How long somebody waits for a turn, in whole milliseconds: as long as there is time for what the connection is for. The
+ * How long a request waits for a turn, in whole milliseconds: as long as there is time for what the connection is for. The
  * line moves while the database works, so that those who want one row are served one after the other. A transaction is
  * undone with its connection; a lone statement may go on in the server for as long as it is allowed to.
  */
-function patienceOf(whose: Asker | undefined): number {
-  if (!whose || whose.left === Infinity) return TIMEOUTS.connect;
+function patienceOf(whose: Asker | undefined): number | undefined {
+  if (!whose || whose.left === Infinity) return undefined;
   const needed = whose.part === 'transaction' ? TIMEOUTS.transaction : TIMEOUTS.statement;
   return Math.max(0, Math.floor(whose.left - needed - TIMEOUTS.taken));
 }
