@@ -62,11 +62,35 @@ describe('Idempotency-Key', () => {
     expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
   });
 
+  test('answers 422 to the same body under the same key where it is for something else', async () => {
+    const both = { ...PET, name: randomUUID() };
+    expect((await post('/v1/pets', both, both.name)).status).toBe(201);
+    expectError(await post('/v1/categories', both, both.name), 422, 'idempotency_key_reused');
+    const approve = async (retryKey: string) => {
+      const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+      const options = { key, body: { status: 'approved' }, headers: { 'Idempotency-Key': retryKey } };
+      return call(service, 'PATCH', `/v1/store/orders/${order.body.id}`, options);
+    };
+    const retryKey = randomUUID();
+    expect((await approve(retryKey)).status).toBe(200);
+    expectError(await approve(retryKey), 422, 'idempotency_key_reused');
+  });
+
   test('belongs to one account', async () => {
     const first = await post('/v1/pets', PET, 'mine');
     const other = await post('/v1/pets', { ...PET, name: 'Rex' }, 'mine', await createKey(service));
     expect([other.status, other.body.name]).toEqual([201, 'Rex']);
     expect(other.body.id).not.toBe(first.body.id);
+  });
+
+  test('belongs to one account, also while others send the same request under the same one', async () => {
+    const bearers = await Promise.all(Array.from({ length: 5 }, () => createKey(service)));
+    const ask = () =>
+      Promise.all(bearers.map((bearer) => post('/v1/messages', { message: 'Mine' }, 'ours', bearer)));
+    const [first, again] = [await ask(), await ask()];
+    expect(first.map(({ status }) => status)).toEqual(bearers.map(() => 202));
+    expect(new Set(first.map(({ body }) => body.id)).size).toBe(bearers.length);
+    expect(again.map(({ text }) => text)).toEqual(first.map(({ text }) => text));
   });
 
   test('writes one row for a thousand concurrent retries, each of which gets its one answer in the end', async () => {
