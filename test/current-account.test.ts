@@ -146,8 +146,48 @@ describe('DELETE /accounts/current', () => {
     for (const { id } of Object.values(orders)) expectError(await next.get(id), 404, 'order_not_found');
   });
 
-  test('erases its email, its messages and the answers that are kept for retries', async () => {
+  test.each([
+    ['POST', '/v1/api-keys', { name: 'Late' }],
+    ['PATCH', CURRENT, { revokeKeys: true }],
+  ])('is in time for %s %s, whose password was good before', async (method, path, body) => {
     const account = await createAccount(service);
+    const closer = new Client({ connectionString: service.databaseUrl });
+    await closer.connect();
+    await closer.query(`BEGIN; UPDATE accounts SET closed_at = now() WHERE id = ${account.id}`);
+    const late = call(service, method, path, { account, body });
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE%'`;
+    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+    await closer.query('COMMIT');
+    await closer.end();
+    expectError(await late, 401, 'invalid_credentials');
+  });
+
+  test('leaves an order that is delivered in the moment in which it would be cancelled', async () => {
+    const account = await createAccount(service);
+    const { id, petId } = await (await Customer.of(service, account)).orderAt('approved');
+    const deliverer = new Client({ connectionString: service.databaseUrl });
+    await deliverer.connect();
+    await deliverer.query(
+      `BEGIN; UPDATE orders SET status = 'delivered' WHERE id = ${id}; UPDATE pets SET status = 'sold' WHERE id = ${petId}`,
+    );
+    const closed = close(account);
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE "orders"%'`;
+    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+    await deliverer.query('COMMIT');
+    await deliverer.end();
+    expect((await closed).status).toBe(204);
+    const [left] = await query(service.databaseUrl, 'SELECT status FROM orders WHERE id = $1', [id]);
+    expect(left).toEqual({ status: 'delivered' });
+    expect(await (await Customer.of(service)).petStatus(petId)).toBe('sold');
+  });
+
+  test('erases its email and password, its messages and the answers that are kept for retries', async () => {
+    const account = await createAccount(service);
+    const [row] = await query<{ hash: string }>(
+      service.databaseUrl,
+      'SELECT password_hash AS hash FROM accounts WHERE id = $1',
+      [account.id],
+    );
     const key = await createKey(service, account);
     const text = `Only for you: ${randomUUID()}`;
     const headers = { 'Idempotency-Key': randomUUID() };
@@ -156,7 +196,7 @@ describe('DELETE /accounts/current', () => {
     expect(await everythingStored(service)).toContain(text);
     await close(account);
     const stored = await everythingStored(service);
-    for (const personal of [text, account.email, headers['Idempotency-Key']])
+    for (const personal of [text, account.email, row!.hash, headers['Idempotency-Key']])
       expect(stored).not.toContain(personal);
     const path = `/v1/messages/${message.body.id}`;
     const another = await createKey(service);
@@ -294,6 +334,24 @@ describe('npm run admin -- accounts export', () => {
     expect(rowsOf('api_keys')).toMatchObject([{ name: 'test' }]);
     expect(new Set(lines.flatMap(({ row }) => row.account_id ?? []))).toEqual(new Set([account.id]));
     expect(stdout).not.toMatch(/hash|argon2/);
+  });
+
+  test('prints what there was at one moment, whatever is written meanwhile', async () => {
+    const account = await createAccount(service);
+    await (await Customer.of(service, account)).orderAt('cancelled');
+    const writer = new Client({ connectionString: service.databaseUrl });
+    await writer.connect();
+    await writer.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+    const exported = admin('accounts', 'export', account.email);
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DECLARE lines%'`;
+    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+    await writer.query(
+      `INSERT INTO orders (account_id, pet_id, status)
+       SELECT account_id, pet_id, status FROM orders WHERE account_id = ${account.id}`,
+    );
+    await writer.query('COMMIT');
+    await writer.end();
+    expect((await exported).stdout.match(/"table": "orders"/g)).toHaveLength(1);
   });
 
   test('prints each row once, of tables with partitions or heirs, and nothing of views', async () => {
