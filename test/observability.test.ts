@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from 'js-yaml';
 import { Client } from 'pg';
+import { AccountCounts } from '../src/platform/telemetry/account-counts.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from './support/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';
@@ -78,12 +79,13 @@ describe('The log', () => {
   });
 
   test('counts malformed requests in one line, however many come', async () => {
-    for (let i = 0; i < 20; i++) await send(service, 'GARBAGE\r\n\r\n');
-    const told = () => linesOf(service).filter(({ refused }) => refused !== undefined);
+    const other = await startService();
+    for (let i = 0; i < 20; i++) await send(other, 'GARBAGE\r\n\r\n');
+    const told = () => linesOf(other).filter(({ refused }) => refused !== undefined);
     await eventually(() => told().length > 0);
     expect(told()).toHaveLength(1);
     expect(told()[0]).toMatchObject({ level: 'info', refused: { bad_request: 1 } });
-    const metrics = await readMetrics(service);
+    const metrics = await readMetrics(other);
     expect(valueOf(metrics, 'http_server_refused_requests_total', { reason: 'bad_request' })).toBe(20);
     // There from the start: the first value of a series is no increase, and an alert on it would not see the first ones.
     const overloaded = {
@@ -92,6 +94,7 @@ describe('The log', () => {
       value: 0,
     };
     expect(metrics).toContainEqual(overloaded);
+    await other.stop();
   });
 
   test('has the reason of a failure at the level of its status, and never what was sent', async () => {
@@ -110,7 +113,18 @@ describe('The log', () => {
     await query(other.databaseUrl, 'DROP TABLE categories CASCADE');
     const failed = await call(other, 'POST', '/v1/categories', { key: own, body: { name: category } });
     await lineOf(failed.headers.get('x-request-id')!, other);
+    // As PostgreSQL itself quotes a value that is none of its type.
+    await query(
+      other.databaseUrl,
+      `CREATE FUNCTION quote() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE 'invalid input syntax: %', NEW.message USING ERRCODE = '22P02'; END $$;
+       CREATE TRIGGER quote BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION quote()`,
+    );
+    const odd = await call(other, 'POST', '/v1/messages', { key: own, body: { message } });
+    await lineOf(odd.headers.get('x-request-id')!, other);
     await other.stop();
+    const reason = linesOf(other).find((line) => line.requestId === odd.headers.get('x-request-id'));
+    expect(reason).toMatchObject({ level: 'error', msg: expect.stringContaining('SQLSTATE 22P02') });
     const requestId = failed.headers.get('x-request-id');
     expect(linesOf(other).filter((line) => line.requestId === requestId)).toMatchObject([
       { level: 'error', context: 'ErrorFilter', msg: expect.stringContaining('"categories" does not exist') },
@@ -158,6 +172,16 @@ describe('The metrics', () => {
     const metrics = await readMetrics(service);
     const calls = { operation: 'getPet', account: String(account.id) };
     expect(valueOf(metrics, 'petstore_deprecated_calls_total', calls)).toBe(2);
+  });
+
+  test('count the calls of a thousand accounts each, and those of all others together', () => {
+    const counts = new AccountCounts();
+    for (let i = 0; i < 1_005; i++) counts.add('getPet', String(i));
+    counts.add('getPet', '7');
+    counts.add('getPet', '1004');
+    const figures = new Map(counts.figures().map(({ labels, value }) => [labels.account, value]));
+    expect(figures.size).toBe(1_001);
+    expect([figures.get('7'), figures.get('999'), figures.get('other')]).toEqual([2, 1, 6]);
   });
 
   test('show statements that requests share, known keys, and connections', async () => {
