@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { HandlesJob, queueOf, Scheduled } from '../src/platform/jobs/handles-job.decorator.js';
@@ -113,6 +114,16 @@ describe('A job', () => {
     expect(await visits()).toBe(before);
   });
 
+  test('is refused with all that are added with it, if there is one with its id already', async () => {
+    const ids = [randomUUID(), randomUUID(), randomUUID()];
+    const named = (name: string) => ids.slice(0, 2).map((_id, n) => ({ name, n }));
+    expect(await add({ payloads: named('first'), ids })).toBe('added');
+    const before = await visits();
+    const skipped = 'pg-boss has skipped a job, which has an id of an earlier one';
+    expect(await add({ payloads: named('second'), ids: [ids[2], ids[0]] })).toBe(skipped);
+    expect([await visits(), await jobsOf('second')]).toEqual([before, []]);
+  });
+
   test.each(['once', 'oddly'])('is tried again after an error: %s', async (fails) => {
     await add({ payloads: [{ name: `fails ${fails}`, fails }] });
     await eventually(async () => (await stateOf(`fails ${fails}`)) === 'completed');
@@ -146,11 +157,19 @@ describe('A job', () => {
   });
 
   test('is counted in the metrics of its queue', async () => {
-    await eventually(async () => {
+    const tries = async () => {
       const metrics = await readMetrics(worker);
-      const tries = (result: string) =>
-        valueOf(metrics, 'petstore_jobs_tries_total', { queue: 'send-reminder', result });
-      return tries('done') >= 52 && tries('postponed') >= 1 && tries('failed') >= 2;
+      return ['done', 'postponed', 'failed'].map((result) =>
+        valueOf(metrics, 'petstore_jobs_tries_total', { queue: 'send-reminder', result }),
+      );
+    };
+    const before = await tries();
+    const payloads = Array.from({ length: 20 }, (_, n) => ({ name: 'counted', n }));
+    const failing = ['once', 'for good'].map((fails) => ({ name: `counted as failing ${fails}`, fails }));
+    await add({ payloads: [...payloads, ...failing] });
+    await eventually(async () => {
+      const [done, postponed, failed] = (await tries()).map((count, i) => count - before[i]!);
+      return done! >= 21 && postponed! >= 1 && failed! >= 1;
     });
     const waiting = (await readMetrics(api)).filter(({ name }) => name === 'petstore_jobs_waiting');
     expect(waiting.map(({ labels }) => labels.queue)).toEqual(

@@ -12,13 +12,13 @@ class Reminders {
     Object.assign(this, { database, transactions, jobs });
   }
 
-  /** @param undo whether the transaction fails after all */
-  add({ queue = 'send-reminder', payloads, undo, startAfter, forgets }) {
+  /** @param undo whether the transaction fails after all; @param ids of the jobs, if they are several */
+  add({ queue = 'send-reminder', payloads, ids = [], undo, startAfter, forgets }) {
     if (forgets) void Promise.reject(new Error('a secret'));
     return this.transactions.run(async (transaction) => {
       await transaction.query('INSERT INTO visits DEFAULT VALUES');
       const when = startAfter && new Date(startAfter);
-      const jobs = payloads.map((payload) => ({ payload, startAfter: when }));
+      const jobs = payloads.map((payload, i) => ({ id: ids[i], payload, startAfter: when }));
       if (jobs.length === 1) await this.jobs.add(queue, jobs[0].payload, { startAfter: when });
       else await this.jobs.addAll(queue, jobs);
       if (undo) throw new Error('undone');
