@@ -73,8 +73,8 @@ describe('Sign-ups and log-ins', () => {
     const ip = '203.0.113.2';
     expect(statuses(await times(8, () => logIn(service, account, ip)))).toEqual(Array(8).fill(200));
     expect(statuses(await times(3, () => logIn(service, wrong(account), ip)))).toEqual([401, 401, 401]);
-    expectLimited(await logIn(service, wrong(account), ip), '"auth";q=3;w=60');
     expectLimited(await logIn(service, account, ip), '"auth";q=3;w=60');
+    expectLimited(await logIn(service, wrong(account), ip), '"auth";q=3;w=60');
   });
 
   test('that fail are limited per account, from whatever address, but its owner is let in from another', async () => {
