@@ -153,9 +153,11 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
   const make = (label: string) => (i: number) => ({ label: `${label} ${i}`, ...values(i) });
   const byTypeOrm = (item: Item) => plain.findOneBy(keyOf(item));
 
-  beforeAll(() => {
+  beforeAll(async () => {
     plain = database.getRepository<Item>(entity);
     fast = new FastRepository<Item>(entity, database.manager);
+    // More than one page.
+    for (let i = 0; i < MANY; i++) await fast.addRow(make(`${name} before`)(i));
   });
 
   test(reason ? `is left to TypeORM, since ${reason}` : 'is served by prepared statements', () => {
@@ -284,6 +286,15 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
 describe('Filters', () => {
   const clashing = () => new FastRepository(kinds.Clashing, database.manager);
   const identity = () => new FastRepository(kinds.Identity, database.manager);
+  const rowsOf = (entity: unknown) => {
+    const { values } = KINDS.find((kind) => kind.entity === entity)!;
+    return Array.from({ length: MANY }, (_, i) => ({ label: `filtered ${i}`, ...values!(i) }));
+  };
+
+  beforeAll(async () => {
+    await clashing().addRows(rowsOf(kinds.Clashing));
+    await identity().addRows(rowsOf(kinds.Identity));
+  });
 
   test('by properties whose names statements use themselves hold the same rows alone and at once', async () => {
     const filters = [{ page: 'p1' }, { n: 1 }, { ids: 'i', list: `'"$1` }, { limit: 'l', page: 'p2', n: 0 }];
@@ -309,11 +320,13 @@ describe('Filters', () => {
   });
 
   test('by a list of ids hold those that there are', async () => {
-    const ids = ['1', '3', '999999999', '2'];
+    const rows = await identity().addRows([1, 2, 3].map((n) => ({ label: `listed ${n}`, state: null })));
+    const [one, two, three] = rows.map(({ id }) => id);
+    const ids = [one!, three!, '999999999', two!];
     const page = await identity().page({ id: ids, state: undefined }, { limit: 2 });
-    expect(page.items.map(({ id }) => id)).toEqual(['1', '2']);
+    expect(page.items.map(({ id }) => id)).toEqual([one, two]);
     const rest = await identity().page({ id: ids }, { limit: 2, cursor: page.next });
-    expect(rest.items.map(({ id }) => id)).toEqual(['3']);
+    expect(rest.items.map(({ id }) => id)).toEqual([three]);
     expect(rest.next).toBeUndefined();
   });
 
@@ -346,9 +359,15 @@ test.each([
   }
 });
 
-test('A subscriber hears of every row that a fast method adds', () => {
-  const labels = kinds.Audit.told.filter((label) => label.startsWith('Audited at once'));
-  expect(labels.length).toBeGreaterThanOrEqual(2 * MANY);
+test('A subscriber hears of every row that a fast method adds', async () => {
+  const rows = new FastRepository(kinds.Audited, database.manager);
+  const [alone, together] = [1, 2].map((round) =>
+    Array.from({ length: MANY }, (_, i) => `heard of ${round}.${i}`),
+  );
+  await Promise.all(alone!.map((label) => rows.addRow({ label })));
+  await rows.addRows(together!.map((label) => ({ label })));
+  const told = kinds.Audit.told.filter((label) => label.startsWith('heard of '));
+  expect(told.toSorted()).toEqual([...alone!, ...together!].toSorted());
 });
 
 test('A subscriber that comes later is told from then on', async () => {
@@ -590,14 +609,23 @@ test.each([
   await expect(rows.page({}, { limit: 1 })).rejects.toThrow(reason);
 });
 
-describe('Rows that are updated', () => {
-  test('do not include those that were soft-deleted', async () => {
-    const rows = new FastRepository(kinds.SoftDeleted, database.manager);
-    const { id } = await rows.addRow({ label: 'gone' });
-    await rows.softDelete({ id });
-    expect(await rows.updateRows({ id }, { label: 'back' })).toEqual([]);
-  });
+test('Rows that were soft-deleted are neither found nor listed nor changed, alone or at once', async () => {
+  const rows = new FastRepository(kinds.SoftDeleted, database.manager);
+  const [kept, gone] = [await rows.addRow({ label: 'kept' }), await rows.addRow({ label: 'gone' })];
+  await rows.softDelete({ id: gone.id });
+  expect(await rows.findRow({ id: gone.id })).toBeNull();
+  expect(await rows.findRow({ label: 'gone' })).toBeNull();
+  const found = await Promise.all([gone, kept].map(({ id }) => rows.findRow({ id })));
+  expect(found.map((row) => row?.label)).toEqual([undefined, 'kept']);
+  const lists = [{ id: [gone.id, kept.id] }, { label: 'gone' }, { label: 'kept' }];
+  const pages = await Promise.all(lists.map((filter) => rows.page(filter, { limit: 5 })));
+  expect(pages.map(({ items }) => items.map(({ label }) => label))).toEqual([['kept'], [], ['kept']]);
+  const changed = rows.changeRow({ id: gone.id }, 'pet_not_found', (row) => (row.label = 'back'));
+  await expect(changed).rejects.toMatchObject({ code: 'pet_not_found' });
+  expect(await rows.updateRows({ id: gone.id }, { label: 'back' })).toEqual([]);
+});
 
+describe('Rows that are updated', () => {
   test('are found by a list of values as by one', async () => {
     const rows = new FastRepository(kinds.Transformed, database.manager);
     await rows.addRows([{ label: 'list a' }, { label: 'list b' }]);
