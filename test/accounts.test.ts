@@ -76,9 +76,16 @@ describe('POST /accounts', () => {
   });
 
   test('salts each hash', async () => {
-    const hashes = await query(service.databaseUrl, 'SELECT DISTINCT password_hash FROM accounts');
-    const accounts = await query(service.databaseUrl, 'SELECT id FROM accounts');
-    expect(hashes).toHaveLength(accounts.length);
+    const password = 'two accounts have this one';
+    const ids: number[] = [];
+    for (const email of [newEmail(), newEmail()]) ids.push((await signUp({ email, password })).body.id);
+    const rows = await query<{ hash: string }>(
+      service.databaseUrl,
+      'SELECT password_hash AS hash FROM accounts WHERE id = ANY($1)',
+      [ids],
+    );
+    expect(new Set(rows.map(({ hash }) => hash)).size).toBe(2);
+    expect(new Set(rows.map(({ hash }) => hash.split('$')[4])).size).toBe(2);
   });
 
   test.each([

@@ -6,11 +6,9 @@ import { query, type Service, startService } from './support/service.js';
 let service: Service;
 let account: Credentials & { id: number };
 
-beforeAll(async () => {
-  service = await startService();
-  account = await createAccount(service);
-});
+beforeAll(async () => (service = await startService()));
 afterAll(() => service.stop());
+beforeEach(async () => (account = await createAccount(service)));
 
 const run = (...args: string[]) =>
   runNode(['dist/src/platform/commands/admin/main.js', ...args], {
@@ -98,7 +96,6 @@ describe('The audit log', () => {
       expect(Date.parse(record.at as string)).toBeGreaterThanOrEqual(begun - 1);
       expect(Date.parse(record.at as string)).toBeLessThanOrEqual(Date.now() + 1);
     }
-    await run('accounts', 'set-permissions', account.email, 'all');
   });
 
   test('has every state of an order, with the key that brought it there', async () => {

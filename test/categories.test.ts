@@ -26,17 +26,15 @@ const get = (id: number | string) => call(service, 'GET', `/v1/categories/${id}`
 const countOf = async (name: string) =>
   (await walk<Category>(service, '/v1/categories', { key })).filter((one) => one.name === name).length;
 
-// Comes first: the tests after it add categories.
-describe('A fresh database', () => {
-  test('holds ten categories with the ids 1 to 10', async () => {
-    const page = await list();
-    expect([page.status, page.headers.get('link')]).toEqual([200, null]);
-    expect(page.body).toEqual(SEEDED);
-  });
-
-  test('gives the id 11 to the next category', async () => {
-    expect((await create({ name: 'Ferrets' })).body).toEqual({ id: 11, name: 'Ferrets' });
-  });
+test('A fresh database holds ten categories with the ids 1 to 10, and gives the id 11 to the next', async () => {
+  const fresh = await startService();
+  const options = { key: await createKey(fresh) };
+  const page = await call(fresh, 'GET', '/v1/categories', options);
+  expect([page.status, page.headers.get('link')]).toEqual([200, null]);
+  expect(page.body).toEqual(SEEDED);
+  const next = await call(fresh, 'POST', '/v1/categories', { ...options, body: { name: 'Ferrets' } });
+  expect(next.body).toEqual({ id: 11, name: 'Ferrets' });
+  await fresh.stop();
 });
 
 describe('POST /categories', () => {

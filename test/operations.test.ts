@@ -403,13 +403,14 @@ describe('An idempotent operation', () => {
   });
 
   test('repeats a JSON answer that it has not declared, too', async () => {
-    const keyed = { 'Idempotency-Key': randomUUID() };
+    const text = randomUUID();
+    const keyed = { 'Idempotency-Key': text };
     const [first, again] = [
-      await send('POST', '/v1/notes/undeclared', { text: 'x' }, keyed),
-      await send('POST', '/v1/notes/undeclared', { text: 'x' }, keyed),
+      await send('POST', '/v1/notes/undeclared', { text }, keyed),
+      await send('POST', '/v1/notes/undeclared', { text }, keyed),
     ];
-    expect([first.status, first.text, again.text]).toEqual([200, '{"said":"x"}', '{"said":"x"}']);
-    expect(await rows('x')).toBe(1);
+    expect([first.status, first.text, again.text]).toEqual([200, `{"said":"${text}"}`, first.text]);
+    expect(await rows(text)).toBe(1);
   });
 });
 

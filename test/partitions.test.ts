@@ -69,82 +69,93 @@ const partitions = async () =>
      FROM pg_inherits WHERE inhparent = 'pets'::regclass ORDER BY inhrelid`,
   );
 
-(hasPsql ? describe : describe.skip)('The scripts of deploy/postgres', () => {
-  let whole: unknown;
+/** With no failure and no long wait. */
+async function partition(): Promise<void> {
+  const { made, longest } = await underLoad('partition-pets.sql');
+  expect(made.length).toBeGreaterThan(0);
+  expect(longest).toBeLessThan(LONGEST_MS);
+  const names = (await partitions()).map(({ name }) => name);
+  expect(names).toEqual(['pets_first', expect.any(String), expect.any(String), 'pets_beyond']);
+}
 
-  test('partition pets while it is written and read, with no failure and no long wait', async () => {
-    whole = await schema();
-    const { made, longest } = await underLoad('partition-pets.sql');
-    expect(made.length).toBeGreaterThan(0);
-    expect(longest).toBeLessThan(LONGEST_MS);
-    const names = (await partitions()).map(({ name }) => name);
-    expect(names).toEqual(['pets_first', expect.any(String), expect.any(String), 'pets_beyond']);
-  });
+/** As the documents say. */
+async function addPartition(): Promise<void> {
+  const [beyond] = await query<{ from: string }>(
+    service.databaseUrl,
+    `SELECT substring(pg_get_expr(relpartbound, oid) FROM '\\d+') AS from FROM pg_class WHERE relname = 'pets_beyond'`,
+  );
+  const from = Number(beyond!.from);
+  const [sql] = /BEGIN;\n(?:.+\n)*?.+ pets_beyond;\n(?:.+\n)*?COMMIT;/.exec(
+    readFileSync(join(ROOT, 'docs/scaling.md'), 'utf8'),
+  )!;
+  await query(
+    service.databaseUrl,
+    sql.replaceAll('200000000', String(from)).replaceAll('250000000', String(from + 1_000)),
+  );
+  const names = (await partitions()).map(({ name }) => name);
+  expect(names).toEqual([...names.slice(0, 3), 'pets_beyond', `pets_from_${from}`]);
+}
 
-  test('and the documents say how to add a partition', async () => {
-    const [beyond] = await query<{ from: string }>(
-      service.databaseUrl,
-      `SELECT substring(pg_get_expr(relpartbound, oid) FROM '\\d+') AS from FROM pg_class WHERE relname = 'pets_beyond'`,
-    );
-    const from = Number(beyond!.from);
-    const [sql] = /BEGIN;\n(?:.+\n)*?.+ pets_beyond;\n(?:.+\n)*?COMMIT;/.exec(
-      readFileSync(join(ROOT, 'docs/scaling.md'), 'utf8'),
-    )!;
-    await query(
-      service.databaseUrl,
-      sql.replaceAll('200000000', String(from)).replaceAll('250000000', String(from + 1_000)),
-    );
-    const names = (await partitions()).map(({ name }) => name);
-    expect(names).toEqual([...names.slice(0, 3), 'pets_beyond', `pets_from_${from}`]);
-  });
+async function answerAsBefore(): Promise<void> {
+  await query(
+    service.databaseUrl,
+    `INSERT INTO pets (name, category_id, status) SELECT 'Bella', 1, 'available' FROM generate_series(1, 5000)`,
+  );
+  const filled = (await partitions()).filter(({ rows }) => rows > 0);
+  expect(filled).toHaveLength(5);
+  for (const order of ['asc', 'desc']) {
+    const path = `/v1/pets?status=available&limit=100&order=${order}`;
+    const ids = (await walk<{ id: number }>(service, path, { key })).map(({ id }) => id);
+    const sql = `SELECT id::int FROM pets WHERE status = 'available' ORDER BY pets.id ${order}`;
+    expect(ids).toEqual((await query<{ id: number }>(service.databaseUrl, sql)).map(({ id }) => id));
+  }
+  const [newest] = await query<{ id: number }>(service.databaseUrl, 'SELECT max(id)::int AS id FROM pets');
+  const order = () => call(service, 'POST', '/v1/store/orders', { key, body: { petId: newest!.id } });
+  expect((await order()).status).toBe(201);
+  expectError(await order(), 409, 'pet_not_available');
+  const body = { name: 'Rex', categoryId: 999 };
+  expectError(await call(service, 'POST', '/v1/pets', { key, body }), 400, 'category_not_found');
+}
 
-  test('leave a service that answers as before, from several partitions', async () => {
-    await query(
-      service.databaseUrl,
-      `INSERT INTO pets (name, category_id, status) SELECT 'Bella', 1, 'available' FROM generate_series(1, 5000)`,
-    );
-    const filled = (await partitions()).filter(({ rows }) => rows > 0);
-    expect(filled).toHaveLength(5);
-    for (const order of ['asc', 'desc']) {
-      const path = `/v1/pets?status=available&limit=100&order=${order}`;
-      const ids = (await walk<{ id: number }>(service, path, { key })).map(({ id }) => id);
-      const sql = `SELECT id::int FROM pets WHERE status = 'available' ORDER BY pets.id ${order}`;
-      expect(ids).toEqual((await query<{ id: number }>(service.databaseUrl, sql)).map(({ id }) => id));
-    }
-    const [newest] = await query<{ id: number }>(service.databaseUrl, 'SELECT max(id)::int AS id FROM pets');
-    const order = () => call(service, 'POST', '/v1/store/orders', { key, body: { petId: newest!.id } });
-    expect((await order()).status).toBe(201);
-    expectError(await order(), 409, 'pet_not_available');
-    const body = { name: 'Rex', categoryId: 999 };
-    expectError(await call(service, 'POST', '/v1/pets', { key, body }), 400, 'category_not_found');
-  });
+/** A page of all animals from the first partition alone. */
+async function readInOrder(): Promise<void> {
+  const plan = await query(service.databaseUrl, 'EXPLAIN SELECT id FROM pets ORDER BY id LIMIT 20');
+  expect(JSON.stringify(plan)).toContain('  Append');
+}
 
-  test('leave an order in which a page of all animals is read from the first partition alone', async () => {
-    const plan = await query(service.databaseUrl, 'EXPLAIN SELECT id FROM pets ORDER BY id LIMIT 20');
-    expect(JSON.stringify(plan)).toContain('  Append');
+/** As it was and with every row. */
+async function makeWhole(whole: string[]): Promise<void> {
+  const sum = `SELECT count(*)::int AS n, sum(hashtext(pets::text)) AS sum FROM pets WHERE id <= 20000 AND status = 'sold'`;
+  const before = await query(service.databaseUrl, sum);
+  const { made, longest } = await underLoad('unpartition-pets.sql');
+  expect(longest).toBeLessThan(LONGEST_MS);
+  expect(await schema()).toEqual(whole);
+  expect(await query(service.databaseUrl, sum)).toEqual(before);
+  const found = await query<{ id: number; status: string }>(
+    service.databaseUrl,
+    `SELECT id::int, status FROM pets WHERE id = ANY($1) ORDER BY pets.id`,
+    [made],
+  );
+  expect(found).toEqual(made.toSorted((a, b) => a - b).map((id) => ({ id, status: 'pending' })));
+  const { status, body } = await call(service, 'POST', '/v1/pets', {
+    key,
+    body: { name: 'Rex', categoryId: 1 },
   });
+  expect(status).toBe(201);
+  expect(body.id).toBeGreaterThan(made.at(-1)!);
+}
 
-  test('make it whole again while it is written and read, as it was and with every row', async () => {
-    const sum = `SELECT count(*)::int AS n, sum(hashtext(pets::text)) AS sum FROM pets WHERE id <= 20000 AND status = 'sold'`;
-    const before = await query(service.databaseUrl, sum);
-    const { made, longest } = await underLoad('unpartition-pets.sql');
-    expect(longest).toBeLessThan(LONGEST_MS);
-    expect(await schema()).toEqual(whole);
-    expect(await query(service.databaseUrl, sum)).toEqual(before);
-    const found = await query<{ id: number; status: string }>(
-      service.databaseUrl,
-      `SELECT id::int, status FROM pets WHERE id = ANY($1) ORDER BY pets.id`,
-      [made],
-    );
-    expect(found).toEqual(made.toSorted((a, b) => a - b).map((id) => ({ id, status: 'pending' })));
-    const { status, body } = await call(service, 'POST', '/v1/pets', {
-      key,
-      body: { name: 'Rex', categoryId: 1 },
-    });
-    expect(status).toBe(201);
-    expect(body.id).toBeGreaterThan(made.at(-1)!);
-  });
-});
+(hasPsql ? test : test.skip)(
+  'The scripts of deploy/postgres partition pets and make it whole again while it is written and read, and in between the service answers as before',
+  async () => {
+    const whole = await schema();
+    await partition();
+    await addPartition();
+    await answerAsBefore();
+    await readInOrder();
+    await makeWhole(whole);
+  },
+);
 
 (hasPsql ? describe : describe.skip)('A script of deploy/postgres', () => {
   const PETS = 20_000;

@@ -104,11 +104,15 @@ describe('a start on the data of an earlier one', () => {
     ['is gone', fs.rmSync],
     ['is damaged', (file: string) => fs.truncateSync(file, 20)],
   ])('has a new demo key instead of one whose file %s', async (_name, spoil) => {
-    spoil(join(DATA_DIR, 'demo-key'));
-    const run = npmStart({ DATA_DIR });
+    const env = { DATA_DIR: newFolder() };
+    const before = nodeStart(env);
+    const { key } = await before.ready();
+    await before.stop();
+    spoil(join(env.DATA_DIR, 'demo-key'));
+    const run = npmStart(env);
     const told = await run.ready();
     expect((await told.listPets()).status).toBe(200);
-    expect((await told.listPets(first.key)).status).toBe(401);
+    expect((await told.listPets(key)).status).toBe(401);
     await run.stop();
   });
 
