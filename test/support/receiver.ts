@@ -37,7 +37,8 @@ export class Receiver {
 
   static async start(behave?: Behaviour): Promise<Receiver> {
     const receiver = new Receiver(behave);
-    await once(receiver.server.listen(0, '127.0.0.1'), 'listening');
+    // A run of tests ends, also where one has failed before it could stop this.
+    await once(receiver.server.unref().listen(0, '127.0.0.1'), 'listening');
     return receiver;
   }
 
