@@ -51,7 +51,8 @@ export function guard(socket: Socket | undefined, work: () => void): void {
 
 /** Lets a promise that a request has begun and nothing waits for fail alone: Node ends a process at it. */
 export function guardPromises(): void {
-  process.on('unhandledRejection', tellForgotten);
+  // A process may serve several times, as some tests do.
+  process.off('unhandledRejection', tellForgotten).on('unhandledRejection', tellForgotten);
 }
 
 const tellForgotten = (reason: unknown): void => forgotten.add(describe(reason));
