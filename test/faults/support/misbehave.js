@@ -21,10 +21,14 @@ function open() {
 function ask(bytes, socket = open()) {
   return new Promise((resolve) => {
     const timer = setTimeout(() => socket.destroy(), 5_000);
-    socket.once('data', resolve).once('close', resolve);
-    socket.once('close', () => clearTimeout(timer));
+    const done = () => {
+      clearTimeout(timer);
+      socket.off('data', done).off('close', done);
+      resolve(socket);
+    };
+    socket.on('data', done).on('close', done);
     socket.write(bytes);
-  }).then(() => socket);
+  });
 }
 
 const request = (method, path, headers = [], body = '') =>
