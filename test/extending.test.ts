@@ -249,24 +249,29 @@ describe('docs/extending.md', () => {
 });
 
 (isFree ? describe : describe.skip)('A service with new features, one of them in two versions', () => {
+  let copy: Checkout;
+  beforeEach(() => {
+    copy = Checkout.copy(checkout.path);
+  });
+  afterEach(() => copy.remove());
+
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
-    checkout.add('examples/vets-v2');
+    copy.add('examples/vets-v2');
     const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'appointments'];
-    await expectToPass(checkout, names, OTHERS, '^/(?:vets|owners|medical-histories|appointments)');
+    await expectToPass(copy, names, OTHERS, '^/(?:vets|owners|medical-histories|appointments)');
   }, 900_000);
 
   test('is what it was without their folders, migrations and tests, and their lines in the lists', async () => {
     const names = ['vets', 'owners', 'medical-histories', 'appointments'];
     for (const name of names) {
-      checkout.removeFolder(`src/${name}`);
-      for (const file of checkout.find(`{src/migrations/*-${name},test/${name}*.test}.ts`))
-        checkout.removeFile(file);
+      copy.removeFolder(`src/${name}`);
+      for (const file of copy.find(`{src/migrations/*-${name},test/${name}*.test}.ts`)) copy.removeFile(file);
     }
     for (const [i, path] of REGISTERS.entries()) {
-      checkout.write(path, without(checkout.read(path), names));
-      expect(checkout.read(path)).toBe(before[i]);
+      copy.write(path, without(copy.read(path), names));
+      expect(copy.read(path)).toBe(before[i]);
     }
-    await build(checkout);
-    expect(checkout.read('openapi.json')).toBe(read('openapi.json'));
+    await build(copy);
+    expect(copy.read('openapi.json')).toBe(read('openapi.json'));
   }, 900_000);
 });

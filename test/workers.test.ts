@@ -160,10 +160,12 @@ describe.each([
   });
 
   test('SIGTERM lets every worker finish what it has accepted, and ends with 0', async () => {
-    const posts = await Promise.all(Array.from({ length: 8 }, () => acceptedPost(service, key)));
-    const workers = workersOf(service.process.pid!);
-    const stopped = service.stop();
-    await eventually(async () => !(await isServed(`${service.url}/health/live`)));
+    const other = await startService({ WORKERS, NODE_OPTIONS });
+    const own = await createKey(other);
+    const posts = await Promise.all(Array.from({ length: 8 }, () => acceptedPost(other, own)));
+    const workers = workersOf(other.process.pid!);
+    const stopped = other.stop();
+    await eventually(async () => !(await isServed(`${other.url}/health/live`)));
     expect(await Promise.all(posts.map(finish))).toEqual(Array(8).fill(201));
     expect(await stopped).toBe(0);
     expect(workers.filter(isThere)).toEqual([]);

@@ -21,10 +21,11 @@ export class Checkout {
 
   private constructor(readonly path: string) {}
 
-  static copy(): Checkout {
+  /** @param from this checkout, or a copy of it as it now is */
+  static copy(from = ROOT): Checkout {
     const checkout = new Checkout(mkdtempSync(join(tmpdir(), 'petstore-checkout-')));
-    const isCopied = (from: string) => !LEFT_OUT.has(basename(from)) && from !== join(ROOT, 'data');
-    cpSync(ROOT, checkout.path, { recursive: true, filter: isCopied });
+    const isCopied = (path: string) => !LEFT_OUT.has(basename(path)) && path !== join(from, 'data');
+    cpSync(from, checkout.path, { recursive: true, filter: isCopied });
     symlinkSync(join(ROOT, 'node_modules'), join(checkout.path, 'node_modules'));
     return checkout;
   }
