@@ -49,11 +49,15 @@ interface Held {
   log: number;
 }
 
+/** The memory of an instance in `deploy/k8s`, in MB, and the heap that Node takes there. */
+const [MEMORY, HEAP] = [512, 268];
+
 /** An instance, whose log goes to a file: an hour of it is too much to keep. */
 function start(port: number): Promise<Service> {
-  const child = spawn(process.execPath, [join(ROOT, 'dist/src/main.js')], {
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, join(ROOT, 'dist/src/main.js')], {
     env: {
       ...receiver.env,
+      MALLOC_ARENA_MAX: '1',
       PATH: process.env.PATH,
       PORT: String(port),
       HOST: '127.0.0.1',
@@ -175,6 +179,7 @@ test(
     });
     expect(failures.flatMap(Object.entries)).toEqual([]);
     expect(missing).toEqual([0, 0, 0]);
+    expect(Math.max(...all.map(({ memory }) => memory[0]!))).toBeLessThan(MEMORY);
     const [settled, last] = [all[SETTLED_MINUTES - 1], all.at(-1)!];
     if (settled) expect(last.memory[0]).toBeLessThan(settled.memory[0]! * 1.1);
   },
