@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -263,6 +263,17 @@ describe('One connection', () => {
     await withTableLocked(service, 'pets', async () => {
       expect(await sentFor(get('/v1/pets/1').repeat(5_000))).toBe('');
     });
+  });
+
+  test('that sends on and on is closed for good, and leaves nothing behind', async () => {
+    const files = () => readdirSync(`/proc/${service.process.pid}/fd`).length;
+    const before = files();
+    const all = Array.from({ length: 20 }, () =>
+      open(get('/v1/pets?limit=100').repeat(3_000), '127.0.0.4').resume(),
+    );
+    await sleep(2_000);
+    for (const socket of all) socket.resetAndDestroy();
+    await eventually(() => files() <= before + 2, 5_000);
   });
 
   test('is cut off when its client leaves too much unread over many, and not those of others', async () => {

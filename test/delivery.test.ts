@@ -450,6 +450,19 @@ const SLOW: Record<string, () => Promise<void>> = {
     expect(await other.stop()).toBe(0);
     proxy.stop();
   },
+  'A message is delivered within ten seconds of the server freezing behind an address that leads to another':
+    async () => {
+      const proxy = await Proxy.start(await createDatabase());
+      const other = await startService({ ...receiver.env, DATABASE_URL: proxy.url });
+      const where = { at: other, by: await createKey(other) };
+      await becomes(await submit('Before', where), 'delivered', where);
+      proxy.strand();
+      await eventually(async () => (await call(other, 'GET', '/v1/pets', { key: where.by })).status === 200);
+      const id = await submit('After', where);
+      await becomes(id, 'delivered', where, 10_000);
+      expect(await other.stop()).toBe(0);
+      proxy.stop();
+    },
   'A message is delivered by another worker if one has to stop in the middle': async () => {
     const never: Behaviour = () => new Promise(() => {});
     const deaf = await Receiver.start(never);

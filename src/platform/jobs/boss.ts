@@ -30,18 +30,23 @@ const INTERVALS = {
 /** The parts of pg-boss that are not used here run as seldom as it allows. */
 const UNUSED = { flowIntervalSeconds: 3_600 };
 
+/** A pg-boss that gives and takes jobs once it is started, and maintains nothing. */
+export function createBoss(db: Db): PgBoss {
+  return new PgBoss({ db, supervise: false, schedule: false, ...UNUSED });
+}
+
 /**
- * A pg-boss that maintains its queues once it is started.
+ * A pg-boss that maintains the queues once it is started.
  * @param schedule whether it also makes the jobs of schedules
  */
-export function createBoss(db: Db, schedule: boolean): PgBoss {
+export function createMaintenance(db: Db, schedule: boolean): PgBoss {
   return new PgBoss({ db, schedule, ...INTERVALS, ...UNUSED });
 }
 
 /** Brings the tables of pg-boss up to date. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
   const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) };
-  const boss = new PgBoss({ db, supervise: false, schedule: false, ...UNUSED });
+  const boss = createBoss(db);
   let failure: unknown;
   boss.on('error', (error) => (failure = error));
   await boss.start();

@@ -9,7 +9,7 @@ import {
 import type { PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
 import { ThrottledWarning } from '../telemetry/throttled-warning.js';
-import { createBoss } from './boss.js';
+import { createBoss, createMaintenance } from './boss.js';
 import type { JobQueue } from './job.js';
 import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
@@ -27,8 +27,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private readonly logger = new Logger(JobWorkers.name);
   private readonly failures = new ThrottledWarning(this.logger, 'The jobs met an error and go on');
   private workers: QueueWorker[] = [];
-  private database?: JobsDatabase;
-  private boss?: PgBoss;
+  private bosses: PgBoss[] = [];
+  private databases: JobsDatabase[] = [];
   private readonly stopping = new AbortController();
   private started?: Promise<void>;
   private stopped?: Promise<void>;
@@ -60,12 +60,17 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   private async start(queues: JobQueue[], stopping: AbortSignal): Promise<void> {
-    const database = (this.database = new JobsDatabase(this.config));
+    const own = new JobsDatabase(this.config, 'worker');
+    const maintenance = new JobsDatabase(this.config, 'maintenance');
+    this.databases = [own, maintenance];
     const hasSchedules = queues.some(({ cron }) => cron);
-    const boss = (this.boss = createBoss(database, hasSchedules));
-    boss.on('error', (error) => this.failures.add(error.message));
-    boss.on('warning', ({ message }) => this.logger.warn(message));
-    while (!stopping.aborted && !(await this.begin(boss)))
+    const boss = createBoss(own);
+    this.bosses = [boss, createMaintenance(maintenance, hasSchedules)];
+    for (const one of this.bosses) {
+      one.on('error', (error) => this.failures.add(error.message));
+      one.on('warning', ({ message }) => this.logger.warn(message));
+    }
+    while (!stopping.aborted && !(await this.begin()))
       await sleep(START_RETRY_MS, undefined, { signal: stopping }).catch(() => {});
     if (!stopping.aborted) await this.warnOfUnhandled(boss);
     // Each wait may have been the one in which the stop has come: a worker that begins now would never end.
@@ -79,11 +84,11 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.workers = queues.map((queue) => new QueueWorker(queue, around));
   }
 
-  /** Starts pg-boss; false if it failed. */
-  private async begin(boss: PgBoss): Promise<boolean> {
+  /** Starts both of pg-boss; false if one failed. */
+  private async begin(): Promise<boolean> {
     try {
-      await boss.start();
-      if (this.config.ROLE !== 'api') await keepSchedules(boss, this.queues.all);
+      for (const boss of this.bosses) await boss.start();
+      if (this.config.ROLE !== 'api') await keepSchedules(this.bosses[0]!, this.queues.all);
       return true;
     } catch (error) {
       this.failures.add((error as Error).message);
@@ -102,8 +107,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   private async stop(): Promise<void> {
-    const { boss, database, started } = this;
-    if (!boss || !database || !started) return;
+    const { bosses, databases, started } = this;
+    if (!started) return;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
     await within(HAND_BACK_MS, started);
@@ -112,7 +117,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     await within(HAND_BACK_MS, Promise.all(workers.map((worker) => worker.handBack())));
     await within(
       HAND_BACK_MS,
-      boss.stop({ graceful: false }).then(() => database.close()),
+      Promise.all(bosses.map((boss) => boss.stop({ graceful: false }))).then(() =>
+        Promise.all(databases.map((database) => database.close())),
+      ),
     );
   }
 }

@@ -6,24 +6,31 @@ import { JOB_CONNECTIONS } from '../database/connection-count.js';
 import { DeadlineClient } from '../database/deadline-client.js';
 import { TIMEOUTS } from '../database/timeouts.js';
 
-/** Milliseconds: rebuilding an index, as pg-boss does now and then, may send nothing for long. */
-const SILENCE_MS = 120_000;
+/** Connections for each use, and for how many milliseconds their server may be silent while a statement runs. */
+const USES = {
+  /** It waits for nothing else: a server that is frozen behind an address that has moved must be noticed. */
+  worker: { max: 1, silenceMs: 5_000 },
+  /** pg-boss now and then rebuilds an index, which may send nothing for long. */
+  maintenance: { max: JOB_CONNECTIONS - 1, silenceMs: 120_000 },
+  /** pg-boss looks at its queues beside the transaction of a command. */
+  command: { max: 2, silenceMs: 120_000 },
+};
 
-class JobsClient extends DeadlineClient {
-  constructor(config?: ClientConfig) {
-    super(config, SILENCE_MS);
-  }
-}
-
-/** The workers' own connections, past a pooler, so that they and requests do not wait for each other. */
+/** Connections of the jobs' own, past a pooler, so that they and requests do not wait for each other. */
 export class JobsDatabase implements Db {
   private readonly pool: Pool;
 
-  constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config) {
+  constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, use: keyof typeof USES = 'command') {
+    const { max, silenceMs } = USES[use];
+    class JobsClient extends DeadlineClient {
+      constructor(config?: ClientConfig) {
+        super(config, silenceMs);
+      }
+    }
     this.pool = new Pool({
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
       application_name: 'petstore-jobs',
-      max: JOB_CONNECTIONS,
+      max,
       connectionTimeoutMillis: TIMEOUTS.start,
       keepAlive: true,
       Client: JobsClient,

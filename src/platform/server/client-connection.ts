@@ -96,7 +96,7 @@ export class ClientConnection {
   }
 
   private ignore(): void {
-    if (++this.ignored > IGNORED) this.socket.resetAndDestroy();
+    if (++this.ignored > IGNORED) cutOff(this.socket);
   }
 
   private startNext(): void {
@@ -135,6 +135,15 @@ export class ClientConnection {
     this.end = undefined;
     end();
   }
+}
+
+/**
+ * Closes a connection with a reset: what waits to be sent would else keep its memory in the kernel. One that is ending is
+ * closed without: libuv refuses to reset it, and Node would forget it while it is open and goes on reading.
+ */
+export function cutOff(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 function isSafe({ method }: IncomingMessage): boolean {

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { networkOf } from '../api/client-network.js';
 import { guard, guardEvents } from './guarded-events.js';
-import { ClientConnection, type ConnectionHandler } from './client-connection.js';
+import { ClientConnection, type ConnectionHandler, cutOff } from './client-connection.js';
 import { Holdings } from './holdings.js';
 
 /** How often clients that do not read, and descriptors that are missing, are looked for, in milliseconds. */
@@ -109,9 +109,4 @@ function hasDescriptor(): boolean {
   } catch (error) {
     return !/^E[MN]FILE$/.test((error as NodeJS.ErrnoException).code ?? '');
   }
-}
-
-/** With a reset: what waits to be sent would else keep its memory in the kernel. */
-function cutOff(socket: Socket): void {
-  socket.resetAndDestroy();
 }
