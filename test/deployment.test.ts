@@ -174,7 +174,10 @@ describe('What is deployed', () => {
   });
 
   test('runs on the Node that the project pins, in the build and in the image', () => {
-    const { node } = JSON.parse(read('package.json')).dependencies;
+    const { optionalDependencies } = JSON.parse(read('package.json'));
+    const nodes = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));
+    const [node, ...others] = new Set(nodes.map(([, version]) => version));
+    expect(others).toEqual([]);
     const images = [...read('Dockerfile').matchAll(/^FROM docker.io\/library\/node:(\S+?)-/gm)].map(
       ([, version]) => version,
     );

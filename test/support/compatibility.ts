@@ -2,7 +2,8 @@ import { NOT_BLANK, PLAIN } from '../../src/platform/api/text.js';
 
 /** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
-  info: { version: string };
+  /** The release stands beside the version of the interface, but in the document of 1.0.0. */
+  info: { version: string; 'x-release'?: string };
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
 }
@@ -66,7 +67,7 @@ export function findBreaks(before: Api, after: Api, today = new Date()): Break[]
 
 /** The breaks that a later document may not have under its version: experimental ones are always allowed. */
 export function findForbidden(before: Api, after: Api, today = new Date()): string[] {
-  const [was, is] = [before, after].map(({ info }) => info.version.split('.').map(Number)) as [
+  const [was, is] = [before, after].map((api) => releaseOf(api).split('.').map(Number.parseFloat)) as [
     number[],
     number[],
   ];
@@ -76,6 +77,11 @@ export function findForbidden(before: Api, after: Api, today = new Date()): stri
   return findBreaks(before, after, today).flatMap(({ stability, what }) =>
     allowed[stability] ? [] : [what],
   );
+}
+
+/** The release that a document is of. */
+export function releaseOf({ info }: Api): string {
+  return info['x-release'] ?? info.version;
 }
 
 class Comparison {

@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
+import { RELEASE } from '../process/release.js';
 import { workersMetrics, offerMetrics } from './workers-metrics.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
@@ -28,6 +29,10 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+    const build = [{ labels: { release: RELEASE, node: process.version }, value: 1 }];
+    this.gauge('petstore_build_info', 'Always 1; the release that runs, and its Node', () => build, {
+      aggregator: 'max',
+    });
     if (cluster.isWorker) offerMetrics(this.registry);
   }
 

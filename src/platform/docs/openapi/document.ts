@@ -4,6 +4,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { type DeclaredOperation, declaredOperations, defaultId } from '../../api/declared-operations.js';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
+import { RELEASE } from '../../process/release.js';
 import type { Tag } from '../../api/operation-facts.js';
 import { errorComponents } from './errors.js';
 import { addLinks } from './links.js';
@@ -52,6 +53,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .setTitle('Pet Store API')
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
+    .addExtension('x-release', RELEASE, 'info')
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(...deployment('Production', config.BASE_URL))
     .addServer(...deployment('Staging', config.STAGING_URL))

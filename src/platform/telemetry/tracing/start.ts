@@ -19,6 +19,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Config } from '../../../config.js';
+import { RELEASE } from '../../process/release.js';
 import { instrumentations } from './instrumentations.js';
 import { SharedStatement } from './shared-statement.js';
 import { tracing } from './tracing.js';
@@ -35,7 +36,7 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
   const url = `${OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`;
   const provider = new TracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'petstore' }))
+      .merge(resourceFromAttributes({ 'service.name': 'petstore', 'service.version': RELEASE }))
       .merge(detectResources({ detectors: [envDetector] })),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(OTEL_TRACES_SAMPLER_ARG) }),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
