@@ -44,6 +44,36 @@ export class DatabaseServer {
     return DatabaseServer.start(folder);
   }
 
+  /**
+   * Another server on a base backup of this one, in a folder that `backUp` has filled: it replays the log that was archived
+   * since, up to a time, and then goes on by itself.
+   */
+  static async recover(folder: string, archive: string, until: string): Promise<DatabaseServer> {
+    const settings = [
+      `restore_command = 'cp ${archive}/%f %p'`,
+      `recovery_target_time = '${until}'`,
+      `recovery_target_action = 'promote'`,
+      'archive_mode = off',
+    ];
+    prepare(folder, 'recovery.signal', settings);
+    const server = await DatabaseServer.start(folder);
+    while (await isInRecovery(server.url)) await sleep(50);
+    return server;
+  }
+
+  /** Copies its files into a folder while it runs. */
+  async backUp(folder: string): Promise<void> {
+    chmodSync(folder, 0o755);
+    await copy(this, folder);
+  }
+
+  /** Sets some of its configuration, and starts it anew. */
+  async configure(settings: string[]): Promise<void> {
+    appendFileSync(join(this.path, 'postgres', 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
+    await this.kill();
+    await this.restart();
+  }
+
   /** Folder of its data. */
   get path(): string {
     return this.embedded.path;
@@ -106,18 +136,30 @@ export class DatabaseServer {
 
 /** Makes the data of a standby from a running server. */
 async function copyAsStandby(primary: DatabaseServer, folder: string, settings: string[]): Promise<void> {
-  const data = join(folder, 'postgres');
   await copy(primary, folder);
-  for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
   const { hostname, port, username, password } = new URL(primary.url);
   const conninfo = `host=${hostname} port=${port} user=${username} password=${password}`;
   const lines = [`primary_conninfo = '${conninfo}'`, 'wal_retrieve_retry_interval = 200ms', ...settings];
-  appendFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
-  writeFileSync(join(data, 'standby.signal'), '');
+  prepare(folder, 'standby.signal', lines);
+}
+
+/** Makes a copy of a server's files ready to be started, in the way that the name of an empty file says. */
+function prepare(folder: string, signalFile: string, settings: string[]): void {
+  const data = join(folder, 'postgres');
+  for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
+  appendFileSync(join(data, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
+  writeFileSync(join(data, signalFile), '');
   if (process.getuid?.() === 0) {
-    for (const name of ['backup_label', 'standby.signal'])
-      chownSync(join(data, name), NOBODY.uid, NOBODY.gid);
+    for (const name of ['backup_label', signalFile]) chownSync(join(data, name), NOBODY.uid, NOBODY.gid);
   }
+}
+
+async function isInRecovery(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  const { rows } = await client.query('SELECT pg_is_in_recovery() AS "isSo"');
+  await client.end();
+  return rows[0].isSo;
 }
 
 /** Copies the files of a running server. https://www.postgresql.org/docs/current/continuous-archiving.html */
