@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { extract } from 'tar';
 import type { Operation } from './support/contract.js';
-import { eventually, ROOT, runNode } from './support/npm.js';
+import { endRuns, eventually, newFolder, removeFolders, ROOT, Run, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
@@ -32,7 +32,11 @@ beforeAll(async () => {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
   released = join(folder, 'package/dist/src/main.js');
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(endRuns);
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await removeFolders();
+});
 
 interface Tally {
   answers: Record<string, number>;
@@ -49,7 +53,8 @@ async function ask(
 ) {
   const options = { method, headers: { 'Content-Type': 'application/json', ...headers } };
   const answer = await fetch(`${url}/v1${path}`, { ...options, body: JSON.stringify(body) });
-  return { status: answer.status, body: (await answer.json()) as { id: string; key: string } };
+  const text = await answer.text();
+  return { status: answer.status, body: (text ? JSON.parse(text) : {}) as { id: string; key: string } };
 }
 
 async function newKey({ url }: Service): Promise<string> {
@@ -63,13 +68,17 @@ async function newKey({ url }: Service): Promise<string> {
 async function shop(instances: () => Service[], isOver: () => boolean, key: string): Promise<Tally> {
   const tally: Tally = { answers: {}, messages: [] };
   const tell = async (method: string, path: string, body?: object) => {
-    const all = instances();
-    const { url } = all[Math.floor(Math.random() * all.length)]!;
     const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
-    if (path === '/pets') headers['Idempotency-Key'] = `${Math.random()}`;
-    const answer = await ask(url, method, path, headers, body);
+    if (method === 'POST') headers['Idempotency-Key'] = `${Math.random()}`;
+    const send = () => {
+      const all = instances();
+      return ask(all[Math.floor(Math.random() * all.length)]!.url, method, path, headers, body);
+    };
+    const answer = await send();
     const name = `${method} ${path.replace(/\d+/, 'n')} ${answer.status}`;
     tally.answers[name] = (tally.answers[name] ?? 0) + 1;
+    // Half of the repetitions go to the other release.
+    if (method === 'POST') expect(await send()).toEqual(answer);
     return answer.body;
   };
   while (!isOver()) {
@@ -123,6 +132,50 @@ test.each([
   await eventually(() => messages.every((id) => receiver.callsFor(id).length > 0));
   expect(await second.stop()).toBe(0);
   receiver.stop();
+});
+
+test('The embedded database of the last release goes on under this one, is copied, and goes back', async () => {
+  const env = { DATA_DIR: newFolder() };
+  const old = new Run(process.execPath, [released], env);
+  const first = await old.ready();
+  await first.createPet('Of the last release');
+  await old.stop();
+
+  const now = new Run(process.execPath, [NOW], env);
+  const second = await now.ready();
+  expect(second.key).toBe(first.key);
+  await second.createPet('Of this one');
+  await now.stop();
+
+  const target = await createDatabase();
+  const copy = ['dist/src/platform/commands/admin/main.js', 'data', 'copy', '--to', target];
+  expect(await runNode(copy, { env })).toMatchObject({ code: 0 });
+  const names = `SELECT name FROM pets WHERE name LIKE 'Of %' ORDER BY id`;
+  expect(await query(target, names)).toEqual([{ name: 'Of the last release' }, { name: 'Of this one' }]);
+
+  const back = new Run(process.execPath, [released], env);
+  const third = await back.ready();
+  expect((await third.listPets(first.key)).names).toEqual(
+    expect.arrayContaining(['Of the last release', 'Of this one']),
+  );
+  await back.stop();
+});
+
+test('The last release serves beside this one what it does not know: it enforces no permissions', async () => {
+  const before = await startService({ DATABASE_URL: await createDatabase() }, released);
+  const now = await startService({ DATABASE_URL: before.databaseUrl });
+  await newKey(before);
+  const Authorization = `Basic ${btoa('grace@example.com:correct horse battery')}`;
+  const body = { name: 'Reads', permissions: ['pets:read'] };
+  const { key } = (await ask(now.url, 'POST', '/api-keys', { Authorization }, body)).body;
+  const add = ({ url }: Service, bearer: string) =>
+    ask(url, 'POST', '/pets', { Authorization: `Bearer ${bearer}` }, { name: 'Rex', categoryId: 1 });
+  expect([(await add(now, key)).status, (await add(before, key)).status]).toEqual([403, 201]);
+  const closed = await ask(now.url, 'DELETE', '/accounts/current', { Authorization });
+  expect(closed.status).toBe(204);
+  await eventually(async () => (await add(before, key)).status === 401);
+  expect((await add(now, key)).status).toBe(401);
+  await Promise.all([before.stop(), now.stop()]);
 });
 
 /** A list of the last release, and what its items are filtered by. */

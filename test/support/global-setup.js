@@ -10,10 +10,14 @@ import { EmbeddedPostgres } from '../../dist/src/platform/database/embedded/embe
 const COMMANDS = new URL('../../dist/src/platform/commands/', import.meta.url);
 const run = promisify(execFile);
 
-/** Starts the PostgreSQL of the tests, as the built service starts its own. */
+/**
+ * Starts the PostgreSQL of the tests, as the built service starts its own; `TEST_SERVER_URL` names another server instead, as
+ * a superuser, whose databases are left behind.
+ */
 export default async function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
-  const { postgres, url } = await EmbeddedPostgres.start(folder);
+  const { TEST_SERVER_URL } = process.env;
+  const { postgres, url } = TEST_SERVER_URL ? { url: TEST_SERVER_URL } : await EmbeddedPostgres.start(folder);
   process.env.TEST_DATABASE_URL = url;
   // Services start hundreds of times. One fills the cache: of those that find it empty, each would write all of it when
   // it ends, which takes seconds when they are many.
