@@ -160,6 +160,18 @@ describe('Others are served', () => {
     expect(memoryOf(service) - before).toBeLessThan(250);
   }, 60_000);
 
+  test('and nothing fails when clients are gone before their document is sent', async () => {
+    const flood = Array.from({ length: 50 }, () =>
+      open(documentBy('x.example').repeat(40), '127.0.0.5').resume(),
+    );
+    for (const socket of flood) {
+      await sleep(10);
+      socket.resetAndDestroy();
+    }
+    await sleep(500);
+    expect(service.output()).not.toContain('internal_error');
+  });
+
   test('while thousands of bodies never end', async () => {
     const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`);

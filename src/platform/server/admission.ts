@@ -88,6 +88,7 @@ export class Admission implements ConnectionHandler {
   /** @param isRefused whether it expects what the service cannot do */
   private take(request: IncomingMessage, response: ServerResponse, isRefused = false): void {
     const connection = this.connections.of(request.socket);
+    if (connection.refuses()) return;
     const client = connection.network ?? clientNetwork(request as Request);
     const exchange = new Exchange(request, response, client, this.overload);
     exchange.isRefused = isRefused;

@@ -50,9 +50,14 @@ export class ClientConnection {
     private readonly handler: ConnectionHandler,
   ) {}
 
+  /** Whether it takes no more requests; to be asked for each, as it is cut off after some that came all the same. */
+  refuses(): boolean {
+    if (this.isEnding) this.ignore();
+    return this.isEnding;
+  }
+
   /** Begins with a request, when it is its turn. */
   take(exchange: Exchange): void {
-    if (this.isEnding) return this.ignore();
     if (this.underWay.size + this.waiting.length >= PENDING) return this.handler.tooMany(this);
     this.waiting.push(exchange);
     this.startNext();

@@ -84,6 +84,8 @@ class Template {
   }
 }
 
+/** The port is not known once the client has gone. */
 function isLocal(origin: string, { socket }: Request): boolean {
-  return LOCAL.some((name) => origin === new URL(`http://${name}:${socket.localPort}`).origin);
+  const { protocol, hostname, port } = new URL(origin);
+  return protocol === 'http:' && LOCAL.includes(hostname) && Number(port || 80) === socket.localPort;
 }
