@@ -88,7 +88,7 @@ async function startInstalled(): Promise<{ url: string; stop: () => void }> {
   const data = join(newFolder('installed-'), 'data');
   const [port] = await freePorts(1);
   const run = (program: string, ...programArgs: string[]) => {
-    const { file, args, options } = unprivileged(join(bin!, program), programArgs, data);
+    const { file, args, options } = unprivileged(join(bin, program), programArgs, data);
     execFileSync(file, args, { ...options, stdio: 'ignore' });
   };
   run(

@@ -114,9 +114,11 @@ export class DeadlineClient extends HostClient {
     // After a turn of the event loop that took long, what has arrived is read after the timers and before this.
     setImmediate(() => {
       if (internals.readyForQuery) return;
-      if (stream.bytesRead === bytesRead) return void this.terminate('the database has fallen silent');
-      if (!this.isMeasured) stream.setTimeout(this.silenceMs, this.fellSilent);
-      this.isMeasured = true;
+      if (stream.bytesRead === bytesRead) this.terminate('the database has fallen silent');
+      else if (!this.isMeasured) {
+        stream.setTimeout(this.silenceMs, this.fellSilent);
+        this.isMeasured = true;
+      }
     });
   };
 

@@ -12,7 +12,7 @@ import { HERE } from './placed.js';
 const CACHE_CONTROL = 'no-cache';
 
 /** Names by which a service is called on its own machine. */
-const LOCAL = ['localhost', '127.0.0.1', '[::1]'];
+const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
  * Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time.
@@ -87,5 +87,5 @@ class Template {
 /** The port is not known once the client has gone. */
 function isLocal(origin: string, { socket }: Request): boolean {
   const { protocol, hostname, port } = new URL(origin);
-  return protocol === 'http:' && LOCAL.includes(hostname) && Number(port || 80) === socket.localPort;
+  return protocol === 'http:' && LOCAL.has(hostname) && Number(port || 80) === socket.localPort;
 }
