@@ -172,31 +172,6 @@ describe('Others are served', () => {
     expect(service.output()).not.toContain('internal_error');
   });
 
-  test.each([
-    [
-      'sends thousands of requests at once on each of many connections',
-      'GET / HTTP/1.1\r\n\r\n'.repeat(3_600),
-      20,
-    ],
-    ['reads the metrics over and over', 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50), 60],
-  ])('while somebody without a key %s', async (_what, bytes, connections) => {
-    const flood = new Set<Socket>();
-    const add = () => {
-      const socket = open(bytes, '127.0.0.6').resume();
-      flood.add(socket.on('close', () => flood.delete(socket)));
-    };
-    const adding = setInterval(() => {
-      while (flood.size < connections) add();
-    }, 20);
-    const statuses: Promise<number>[] = [];
-    for (let i = 0; i < 60; i++) {
-      statuses.push(call(service, 'GET', '/v1/pets/1', { key }).then(({ status }) => status));
-      await sleep(50);
-    }
-    clearInterval(adding);
-    expect((await Promise.all(statuses)).filter((status) => status === 503)).toEqual([]);
-  });
-
   test('while thousands of bodies never end', async () => {
     const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`);
@@ -311,6 +286,20 @@ describe('One connection', () => {
     await sleep(2_000);
     for (const socket of all) socket.resetAndDestroy();
     await eventually(() => files() <= before + 2, 5_000);
+  });
+
+  test('that sends thousands of requests in a packet has no more than its bound of them made', async () => {
+    // In hundredths of a second; a machine that is busy with others makes it half as much again.
+    const cpu = () => {
+      const [, , ...fields] = readFileSync(`/proc/${service.process.pid}/stat`, 'utf8').split(/[()]/);
+      const [user, system] = fields[0]!.trim().split(' ').slice(11, 13);
+      return Number(user) + Number(system);
+    };
+    const before = cpu();
+    const bytes = 'GET / HTTP/1.1\r\n\r\n'.repeat(3_600);
+    for (let i = 0; i < 20; i++) await sentFor(bytes, '127.0.0.6');
+    // 2 each; 11 if Node makes them all.
+    expect((cpu() - before) / 20).toBeLessThan(6);
   });
 
   test('is cut off when its client leaves too much unread over many, and not those of others', async () => {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
 import { clientNetwork } from '../api/client-network.js';
 import { asker } from '../database/asker.js';
-import { HEALTH, PROBES } from '../telemetry/probes.js';
+import { PROBES } from '../telemetry/probes.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
 import { Exchange, restAtEnd } from './exchange.js';
@@ -50,14 +50,11 @@ export class Admission implements ConnectionHandler {
     });
   }
 
-  /**
-   * Hands a request to Express, unless there are too many. Probes are always answered, and do not count; metrics, which
-   * take longer than a read, after everything else.
-   */
+  /** Hands a request to Express, unless there are too many. Probes are always answered, and do not count. */
   begin(exchange: Exchange, wasRefused: boolean): void {
     const { request, response, isRefused } = exchange;
     if (isRefused) return this.tell(refuseExpectation(response));
-    if (HEALTH.test(request.url ?? '')) this.give(exchange);
+    if (PROBES.test(request.url ?? '')) this.give(exchange);
     else if (wasRefused || !request.headers.authorization) this.last.add(exchange);
     else this.handOver(exchange);
   }
@@ -79,7 +76,7 @@ export class Admission implements ConnectionHandler {
 
   private handOver(exchange: Exchange): void {
     if (exchange.isOver) return;
-    if (PROBES.test(exchange.request.url ?? '') || exchange.work()) return this.give(exchange);
+    if (exchange.work()) return this.give(exchange);
     exchange.isRefused = true;
     this.tell(shed(exchange.response));
   }

@@ -1,5 +1,2 @@
-/** Where an orchestrator asks after a process. */
-export const HEALTH = /^\/health\/(?:live|ready)$/;
-
 /** Paths that machines request every few seconds, on every instance whatever its role. */
 export const PROBES = /^\/(?:health\/(?:live|ready)|metrics)$/;
