@@ -12,7 +12,7 @@ const NPM_WATCH_MS = 250;
 // Before the configuration and the service are loaded, which takes a third of a second.
 const life = new Lifecycle(0);
 try {
-  if (cluster.isPrimary) (await import('./platform/process/build-age.js')).warnOfStaleBuild();
+  if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
   const { loadConfig } = await import('./config.js');
   const config = loadConfig();
   life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { Body, Controller, Logger, Post } from '@nestjs/common';
 import { Column, DataSource, Entity, PrimaryGeneratedColumn, QueryFailedError } from 'typeorm';
@@ -11,12 +11,14 @@ import { Operation, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { isUnavailable } from '../src/platform/database/unavailable.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';
+import { DeadlineClient } from '../src/platform/database/deadline-client.js';
+import { TIMEOUTS } from '../src/platform/database/timeouts.js';
 import { call, createKey } from './support/client.js';
 import { Customer, times } from './support/customer.js';
 import { connect } from './support/database.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { Proxy } from './support/proxy.js';
-import { query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from './support/service.js';
 
 class VisitDto {
   @Int64Field({ description: 'Animal.' })
@@ -383,4 +385,23 @@ test.each([
 
 test.each(['EACCES', 'ENOSPC', 'ERR_INVALID_ARG_TYPE', '42601'])('A failure with %s is a bug', (code) => {
   expect(isUnavailable(Object.assign(new Error('wrong'), { code }))).toBe(false);
+});
+
+test('A turn of the event loop that took long is not mistaken for a database that has fallen silent', async () => {
+  const client = new DeadlineClient({ connectionString: await createDatabase() });
+  await client.connect();
+  const answers = Promise.allSettled([client.query('SELECT pg_sleep(0.2)'), client.query('SELECT 1 AS one')]);
+  await sleep(50);
+  // After this, timers come before whatever has arrived.
+  await setImmediate();
+  for (const end = performance.now() + TIMEOUTS.silence + 300; performance.now() < end;);
+  expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+  // What is asked for just when an idle connection has been silent for that long is answered.
+  const asked = new Promise((resolve) =>
+    client.connection.stream.once('timeout', () => resolve(client.query('SELECT pg_sleep(0.1)'))),
+  );
+  await expect(asked).resolves.toBeDefined();
+  // It goes on being measured.
+  const silent = client.query(`SELECT pg_sleep(${(TIMEOUTS.silence + 1_000) / 1_000})`);
+  await expect(silent).rejects.toThrow('fallen silent');
 });

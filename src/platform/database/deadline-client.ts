@@ -108,7 +108,19 @@ export class DeadlineClient extends HostClient {
 
   private readonly fellSilent = (): void => {
     this.isMeasured = false;
-    if (!(this as unknown as Internals).readyForQuery) this.terminate('the database has fallen silent');
+    const internals = this as unknown as Internals;
+    if (internals.readyForQuery) return;
+    const { stream } = internals.connection;
+    const { bytesRead } = stream;
+    // After a turn of the event loop that took long, what has arrived is read after the timers and before this.
+    setImmediate(() => {
+      if (internals.readyForQuery) return;
+      if (stream.bytesRead === bytesRead) this.terminate('the database has fallen silent');
+      else if (!this.isMeasured) {
+        stream.setTimeout(this.silenceMs, this.fellSilent);
+        this.isMeasured = true;
+      }
+    });
   };
 
   private gather(): void {

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
-import { RELEASE } from '../process/release.js';
+import { RELEASE } from '../process/build.js';
 import { workersMetrics, offerMetrics } from './workers-metrics.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */

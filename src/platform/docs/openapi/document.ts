@@ -4,7 +4,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { type DeclaredOperation, declaredOperations, defaultId } from '../../api/declared-operations.js';
 import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import { RELEASE } from '../../process/release.js';
+import { RELEASE } from '../../process/build.js';
 import type { Tag } from '../../api/operation-facts.js';
 import { errorComponents } from './errors.js';
 import { addLinks } from './links.js';

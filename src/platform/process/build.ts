@@ -1,6 +1,10 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+/** The release of the service that runs, such as `1.1.0`, or `1.2.0-dev` on the way to one: the version of its package. */
+export const RELEASE: string = JSON.parse(readFileSync(findPackageJSON(import.meta.url)!, 'utf8')).version;
 
 /** Warns when the sources of a checkout are newer than its build. */
 export function warnOfStaleBuild(): void {
