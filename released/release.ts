@@ -1,9 +1,10 @@
 /**
  * Releases what is committed: `npm run release -- 1.1.0`. Writes the number wherever it stands, keeps in this folder what
- * later releases are held against, commits that under a tag, and leaves the tree at the next minor version's `-dev`.
+ * later releases are held against, commits both under a tag, and leaves the tree at the next minor version's `-dev`.
  * Refused, before anything is written: a tree with changes, a number that does not follow, a changelog that says nothing
  * of it or of what is new in the document, a document that is not the committed one, packages with a licence that has not
- * been agreed to or with a known weakness (`npm audit`), and sources that do not build the same bytes twice.
+ * been agreed to or with a known weakness (`npm audit`; `--unaudited` where its service cannot be reached, which the
+ * commit then says), and sources that do not build the same bytes twice.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,6 +12,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '..');
 const CLIENT = 'clients/typescript/package.json';
@@ -93,12 +95,15 @@ export function follows(version: string, last: string): boolean {
   return /^\d+\.\d+\.\d+$/.test(version) && last !== version && inOrder([version, last])[0] === last;
 }
 
+/** The releases that are kept in this folder, the last one last. */
+export function releases(): string[] {
+  const names = readdirSync(import.meta.dirname);
+  return inOrder(names.flatMap((name) => /^petstore-(\d.*)\.tgz$/.exec(name)?.[1] ?? []));
+}
+
 /** The last release that is kept in this folder. */
 export function lastRelease(): string {
-  const kept = readdirSync(import.meta.dirname).flatMap(
-    (name) => /^petstore-(\d.*)\.tgz$/.exec(name)?.[1] ?? [],
-  );
-  return inOrder(kept).at(-1)!;
+  return releases().at(-1)!;
 }
 
 function inOrder(versions: string[]): string[] {
@@ -118,18 +123,18 @@ function refuse(reasons: string[]): void {
   process.exit(1);
 }
 
-/** The SHA-256 of the package that a copy of the committed sources builds. */
-function builtElsewhere(): string {
+/** The SHA-256 of the package that a clone of what is committed builds. */
+function built(): string {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-release-'));
   try {
-    run('git', 'clone', '--quiet', ROOT, join(folder, 'clone'));
     const cwd = join(folder, 'clone');
+    run('git', 'clone', '--quiet', ROOT, cwd);
     symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'));
     execFileSync('npm', ['run', 'build'], { cwd });
     execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd });
-    const name = readdirSync(folder).find((one) => one.endsWith('.tgz'));
+    const name = readdirSync(folder).find((one) => one.endsWith('.tgz'))!;
     return createHash('sha256')
-      .update(readFileSync(join(folder, name!)))
+      .update(readFileSync(join(folder, name)))
       .digest('hex');
   } finally {
     rmSync(folder, { recursive: true });
@@ -160,13 +165,8 @@ function setVersion(version: string): void {
   run('npm', 'run', 'openapi');
 }
 
-function release(version: string): void {
-  refuse(whyNot(version));
-  execFileSync('npm', ['audit', '--omit=dev'], { cwd: ROOT, stdio: 'inherit' });
-  run('npm', 'run', 'openapi');
-  if (run('git', 'status', '--porcelain'))
-    refuse(['the build writes another document or client than is committed']);
-
+/** Writes what a release is: its number wherever that stands, and what is kept of it in this folder. */
+function keep(version: string): void {
   setVersion(version);
   for (const path of OVERLAYS) write(path, read(path).replace(/(newTag: ).*/, `$1${version}`));
   const today = new Date().toISOString().slice(0, 10);
@@ -175,23 +175,39 @@ function release(version: string): void {
     read('CHANGELOG.md').replace('## [Unreleased]\n', `$&\n## [${version}] - ${today}\n`),
   );
   run('npm', 'run', 'format');
-  run('git', 'commit', '--quiet', '--all', '--message', `Release ${version}`);
-  run('git', 'tag', `v${version}`);
-
   run('npm', 'run', 'build:client');
   run('npm', 'pack', '--ignore-scripts', '.', './clients/typescript', '--pack-destination', 'released');
-  const packed = createHash('sha256').update(readFileSync(join(ROOT, `released/petstore-${version}.tgz`)));
-  if (packed.digest('hex') !== builtElsewhere())
-    refuse(['another build of the same sources has other bytes']);
   cpSync(join(ROOT, 'openapi.json'), join(ROOT, `released/openapi-${version}.json`));
   write(`released/sbom-${version}.cdx.json`, billOfMaterials());
-  const tests = `--output=released/tests-${version}.tgz`;
-  run('git', 'archive', '--prefix=package/', tests, 'HEAD', 'src', 'test', 'jest.config.js');
-
-  const [major, minor] = version.split('.').map(Number) as [number, number];
-  setVersion(`${major}.${minor + 1}.0-dev`);
   run('git', 'add', '--all');
-  run('git', 'commit', '--quiet', '--message', `Keep what ${version} is, and go on after it`);
+  const tests = ['src', 'test', 'jest.config.js'];
+  const tree = run('git', 'write-tree').trim();
+  run('git', 'archive', '--prefix=package/', `--output=released/tests-${version}.tgz`, tree, ...tests);
+  run('git', 'add', 'released');
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]!).href) release(process.argv[2] ?? '');
+function release(version: string, isUnaudited: boolean): void {
+  refuse(whyNot(version));
+  if (!isUnaudited) execFileSync('npm', ['audit', '--omit=dev'], { cwd: ROOT, stdio: 'inherit' });
+  run('npm', 'run', 'openapi');
+  if (run('git', 'status', '--porcelain'))
+    refuse(['the build writes another document or client than is committed']);
+  if (built() !== built()) refuse(['two builds of the same sources have other bytes']);
+
+  keep(version);
+  const unaudited = isUnaudited ? '\n\nnpm audit was not asked.' : '';
+  run('git', 'commit', '--quiet', '--message', `Release ${version}${unaudited}`);
+  run('git', 'tag', `v${version}`);
+  const [major, minor] = version.split('.').map(Number) as [number, number];
+  const next = `${major}.${minor + 1}.0-dev`;
+  setVersion(next);
+  run('git', 'commit', '--quiet', '--all', '--message', `Go on to ${next}`);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]!).href) {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { unaudited: { type: 'boolean', default: false } },
+  });
+  release(positionals[0] ?? '', values.unaudited);
+}

@@ -1,8 +1,8 @@
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -12,25 +12,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { extract } from 'tar';
+import { releases } from '../released/release.js';
 import type { Operation } from './support/contract.js';
 import { endRuns, eventually, newFolder, removeFolders, ROOT, Run, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from './support/service.js';
 
-/** The builds of all releases, the last one last. */
-const builds = readdirSync(join(ROOT, 'released'))
-  .filter((name) => /^petstore-\d.*\.tgz$/.test(name))
-  .toSorted(new Intl.Collator('en', { numeric: true }).compare);
-const VERSION = /-(.*)\.tgz$/.exec(builds.at(-1)!)![1];
 const NOW = join(ROOT, 'dist/src/main.js');
 
 let folder: string;
-let released: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
-  await extract({ file: join(ROOT, 'released', builds.at(-1)!), cwd: folder });
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
-  released = join(folder, 'package/dist/src/main.js');
+  for (const version of releases()) {
+    const cwd = join(folder, version);
+    mkdirSync(cwd);
+    await extract({ file: join(ROOT, `released/petstore-${version}.tgz`), cwd });
+    symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'), 'junction');
+  }
 });
 afterEach(endRuns);
 afterAll(async () => {
@@ -93,105 +91,21 @@ async function shop(instances: () => Service[], isOver: () => boolean, key: stri
   return tally;
 }
 
-test.each([
-  ['the last release is upgraded', () => [released, NOW]],
-  ['an upgrade is taken back', () => [NOW, released]],
-])('No request fails and every message is delivered while %s', async (_name, order) => {
-  const [before, after] = order() as [string, string];
-  expect(existsSync(before) && existsSync(after)).toBe(true);
-  const receiver = await Receiver.start();
-  const env = { DATABASE_URL: await createDatabase(), ...receiver.env };
-  const first = await startService(env, before);
-  const key = await newKey(first);
-  let instances = [first];
-  let isOver = false;
-  const shoppers = Array.from({ length: 3 }, () =>
-    shop(
-      () => instances,
-      () => isOver,
-      key,
-    ),
-  );
-  await sleep(500);
-  const second = await startService(env, after);
-  instances = [first, second];
-  await sleep(2_000);
-  // Each has taken its requests away before it ends.
-  instances = [second];
-  await sleep(500);
-  expect(await first.stop()).toBe(0);
-  await sleep(500);
-  isOver = true;
-  const tallies = await Promise.all(shoppers);
-  const statuses = tallies
-    .flatMap(({ answers }) => Object.keys(answers))
-    .filter((name) => !/ 20[012]$/.test(name));
-  expect(statuses).toEqual([]);
-  const messages = tallies.flatMap((tally) => tally.messages);
-  expect(messages.length).toBeGreaterThan(10);
-  await eventually(() => messages.every((id) => receiver.callsFor(id).length > 0));
-  expect(await second.stop()).toBe(0);
-  receiver.stop();
-});
-
-test('The embedded database of the last release goes on under this one, is copied, and goes back', async () => {
-  const env = { DATA_DIR: newFolder() };
-  const old = new Run(process.execPath, [released], env);
-  const first = await old.ready();
-  await first.createPet('Of the last release');
-  await old.stop();
-
-  const now = new Run(process.execPath, [NOW], env);
-  const second = await now.ready();
-  expect(second.key).toBe(first.key);
-  await second.createPet('Of this one');
-  await now.stop();
-
-  const target = await createDatabase();
-  const copy = ['dist/src/platform/commands/admin/main.js', 'data', 'copy', '--to', target];
-  expect(await runNode(copy, { env })).toMatchObject({ code: 0 });
-  const names = `SELECT name FROM pets WHERE name LIKE 'Of %' ORDER BY id`;
-  expect(await query(target, names)).toEqual([{ name: 'Of the last release' }, { name: 'Of this one' }]);
-
-  const back = new Run(process.execPath, [released], env);
-  const third = await back.ready();
-  expect((await third.listPets(first.key)).names).toEqual(
-    expect.arrayContaining(['Of the last release', 'Of this one']),
-  );
-  await back.stop();
-});
-
-test('The last release serves beside this one what it does not know: it enforces no permissions', async () => {
-  const before = await startService({ DATABASE_URL: await createDatabase() }, released);
-  const now = await startService({ DATABASE_URL: before.databaseUrl });
-  await newKey(before);
-  const Authorization = `Basic ${btoa('grace@example.com:correct horse battery')}`;
-  const body = { name: 'Reads', permissions: ['pets:read'] };
-  const { key } = (await ask(now.url, 'POST', '/api-keys', { Authorization }, body)).body;
-  const add = ({ url }: Service, bearer: string) =>
-    ask(url, 'POST', '/pets', { Authorization: `Bearer ${bearer}` }, { name: 'Rex', categoryId: 1 });
-  expect([(await add(now, key)).status, (await add(before, key)).status]).toEqual([403, 201]);
-  const closed = await ask(now.url, 'DELETE', '/accounts/current', { Authorization });
-  expect(closed.status).toBe(204);
-  await eventually(async () => (await add(before, key)).status === 401);
-  expect((await add(now, key)).status).toBe(401);
-  await Promise.all([before.stop(), now.stop()]);
-});
-
-/** A list of the last release, and what its items are filtered by. */
+/** A list of a release, and what its items are filtered by. */
 interface List {
   path: string;
   authorization: string;
   filters: Record<string, string>;
 }
 
-/** Every list of the last release: with each value of its enumerations, with ids, with several of these, and whole. */
-function releasedLists(basic: string, bearer: string): List[] {
+/** Every list of a release: with each value of its enumerations, with ids, with several of these, and whole. */
+function releasedLists(version: string, basic: string, bearer: string): List[] {
   const { paths, components } = JSON.parse(
-    readFileSync(join(ROOT, `released/openapi-${VERSION}.json`), 'utf8'),
+    readFileSync(join(ROOT, `released/openapi-${version}.json`), 'utf8'),
   );
-  const valuesOf = ({ $ref, type }: { $ref?: string; type?: string }): string[] =>
-    $ref ? components.schemas[$ref.split('/').at(-1)!].enum : type === 'array' ? [IDS] : [];
+  type Values = { $ref?: string; type?: string; enum?: string[] };
+  const valuesOf = ({ $ref, type, enum: values = [] }: Values): string[] =>
+    $ref ? components.schemas[$ref.split('/').at(-1)!].enum : type === 'array' ? [IDS] : values;
   return Object.entries(paths as Record<string, { get?: Operation }>).flatMap(([path, { get }]) => {
     const { parameters = [], security = [] } = get ?? {};
     if (!parameters.some(({ name }) => name === 'cursor')) return [];
@@ -223,38 +137,6 @@ async function walkOn(instances: Service[], { path, authorization, filters }: Li
   }
 }
 
-test('Each release continues the pages of the other, of every list that the last one has', async () => {
-  const before = await startService({ DATABASE_URL: await createDatabase() }, released);
-  const now = await startService({ DATABASE_URL: before.databaseUrl });
-  const bearer = `Bearer ${await newKey(before)}`;
-  const basic = `Basic ${btoa('grace@example.com:correct horse battery')}`;
-  await query(
-    before.databaseUrl,
-    `INSERT INTO pets (name, category_id, status)
-       SELECT 'Rex', 1 + n % 3, (ARRAY['available', 'sold', 'pending'])[1 + n % 3] FROM generate_series(1, 60) n;
-     INSERT INTO orders (account_id, pet_id, status)
-       SELECT accounts.id, n, (ARRAY['placed', 'approved', 'delivered', 'cancelled'])[1 + n % 4]
-       FROM accounts, generate_series(1, 40) n;
-     INSERT INTO api_keys (account_id, name, hash)
-       SELECT id, 'Key', sha256(n::text::bytea) FROM accounts, generate_series(1, 8) n`,
-  );
-  const lists = releasedLists(basic, bearer);
-  expect(new Set(lists.map(({ path }) => path)).size).toBeGreaterThanOrEqual(4);
-  let pages = 0;
-  for (const list of lists) {
-    const all = await walkOn([before], list, 100);
-    expect(await walkOn([now], list, 3)).toEqual(all);
-    for (const instances of [
-      [before, now],
-      [now, before],
-    ])
-      expect(await walkOn(instances, list, 3)).toEqual(all);
-    pages += Math.ceil(all.length / 3);
-  }
-  expect(pages).toBeGreaterThan(80);
-  await Promise.all([before.stop(), now.stop()]);
-}, 120_000);
-
 /** Tests that ask over HTTP alone; `npm run test:long` also runs those that take long, or need a machine of their own. */
 const TESTS = [
   ...['accounts', 'categories', 'messages', 'store', 'store-states'],
@@ -263,21 +145,145 @@ const TESTS = [
     : []),
 ];
 
-test('The tests of the last release pass for it on the schema of this one', async () => {
-  const cwd = join(folder, 'package');
-  await extract({ file: join(ROOT, 'released', `tests-${VERSION}.tgz`), cwd: folder });
-  copyFileSync(join(ROOT, 'released', `openapi-${VERSION}.json`), join(cwd, 'openapi.json'));
-  const changed = JSON.stringify({ globalSetup: join(ROOT, 'test/support/with-this-schema.js') });
-  const config = `import base from './jest.config.js';\nexport default { ...base, ...${changed} };\n`;
-  writeFileSync(join(cwd, 'jest.here.config.js'), config);
-  const { code, stderr } = await runNode(
-    [
-      ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
-      ...[join(ROOT, 'node_modules/jest/bin/jest.js'), '--config', 'jest.here.config.js'],
-      ...TESTS.map((name) => `test/${name}.test.ts`),
-    ],
-    { cwd },
-  );
-  expect(code === 0 ? '' : stderr).toBe('');
-  expect(stderr).toContain(`Test Suites: ${TESTS.length} passed, ${TESTS.length} total`);
-}, 600_000);
+describe.each(releases())('With %s', (version) => {
+  let released: string;
+  beforeAll(() => (released = join(folder, version, 'package/dist/src/main.js')));
+
+  test.each([
+    ['it is upgraded', () => [released, NOW]],
+    ['an upgrade is taken back', () => [NOW, released]],
+  ])('No request fails and every message is delivered while %s', async (_name, order) => {
+    const [before, after] = order() as [string, string];
+    expect(existsSync(before) && existsSync(after)).toBe(true);
+    const receiver = await Receiver.start();
+    const env = { DATABASE_URL: await createDatabase(), ...receiver.env };
+    const first = await startService(env, before);
+    const key = await newKey(first);
+    let instances = [first];
+    let isOver = false;
+    const shoppers = Array.from({ length: 3 }, () =>
+      shop(
+        () => instances,
+        () => isOver,
+        key,
+      ),
+    );
+    await sleep(500);
+    const second = await startService(env, after);
+    instances = [first, second];
+    await sleep(2_000);
+    // Each has taken its requests away before it ends.
+    instances = [second];
+    await sleep(500);
+    expect(await first.stop()).toBe(0);
+    await sleep(500);
+    isOver = true;
+    const tallies = await Promise.all(shoppers);
+    const statuses = tallies
+      .flatMap(({ answers }) => Object.keys(answers))
+      .filter((name) => !/ 20[012]$/.test(name));
+    expect(statuses).toEqual([]);
+    const messages = tallies.flatMap((tally) => tally.messages);
+    expect(messages.length).toBeGreaterThan(10);
+    await eventually(() => messages.every((id) => receiver.callsFor(id).length > 0));
+    expect(await second.stop()).toBe(0);
+    receiver.stop();
+  });
+
+  test('Its embedded database goes on under this one, is copied, and goes back', async () => {
+    const env = { DATA_DIR: newFolder() };
+    const old = new Run(process.execPath, [released], env);
+    const first = await old.ready();
+    await first.createPet('Of the release');
+    await old.stop();
+
+    const now = new Run(process.execPath, [NOW], env);
+    const second = await now.ready();
+    expect(second.key).toBe(first.key);
+    await second.createPet('Of this one');
+    await now.stop();
+
+    const target = await createDatabase();
+    const copy = ['dist/src/platform/commands/admin/main.js', 'data', 'copy', '--to', target];
+    expect(await runNode(copy, { env })).toMatchObject({ code: 0 });
+    const names = `SELECT name FROM pets WHERE name LIKE 'Of %' ORDER BY id`;
+    expect(await query(target, names)).toEqual([{ name: 'Of the release' }, { name: 'Of this one' }]);
+
+    const back = new Run(process.execPath, [released], env);
+    const third = await back.ready();
+    expect((await third.listPets(first.key)).names).toEqual(
+      expect.arrayContaining(['Of the release', 'Of this one']),
+    );
+    await back.stop();
+  });
+
+  test('It serves beside this one, and ends what this one ends', async () => {
+    const before = await startService({ DATABASE_URL: await createDatabase() }, released);
+    const now = await startService({ DATABASE_URL: before.databaseUrl });
+    await newKey(before);
+    const Authorization = `Basic ${btoa('grace@example.com:correct horse battery')}`;
+    const body = { name: 'Reads', permissions: ['pets:read'] };
+    const { key } = (await ask(now.url, 'POST', '/api-keys', { Authorization }, body)).body;
+    const add = ({ url }: Service, bearer: string) =>
+      ask(url, 'POST', '/pets', { Authorization: `Bearer ${bearer}` }, { name: 'Rex', categoryId: 1 });
+    // 1.0.0 does not know permissions.
+    const enforced = version === '1.0.0' ? 201 : 403;
+    expect([(await add(now, key)).status, (await add(before, key)).status]).toEqual([403, enforced]);
+    const closed = await ask(now.url, 'DELETE', '/accounts/current', { Authorization });
+    expect(closed.status).toBe(204);
+    await eventually(async () => (await add(before, key)).status === 401);
+    expect((await add(now, key)).status).toBe(401);
+    await Promise.all([before.stop(), now.stop()]);
+  });
+
+  test('Each continues the pages of the other, of every list that it has', async () => {
+    const before = await startService({ DATABASE_URL: await createDatabase() }, released);
+    const now = await startService({ DATABASE_URL: before.databaseUrl });
+    const bearer = `Bearer ${await newKey(before)}`;
+    const basic = `Basic ${btoa('grace@example.com:correct horse battery')}`;
+    await query(
+      before.databaseUrl,
+      `INSERT INTO pets (name, category_id, status)
+       SELECT 'Rex', 1 + n % 3, (ARRAY['available', 'sold', 'pending'])[1 + n % 3] FROM generate_series(1, 60) n;
+     INSERT INTO orders (account_id, pet_id, status)
+       SELECT accounts.id, n, (ARRAY['placed', 'approved', 'delivered', 'cancelled'])[1 + n % 4]
+       FROM accounts, generate_series(1, 40) n;
+     INSERT INTO api_keys (account_id, name, hash)
+       SELECT id, 'Key', sha256(n::text::bytea) FROM accounts, generate_series(1, 8) n`,
+    );
+    const lists = releasedLists(version, basic, bearer);
+    expect(new Set(lists.map(({ path }) => path)).size).toBeGreaterThanOrEqual(4);
+    let pages = 0;
+    for (const list of lists) {
+      const all = await walkOn([before], list, 100);
+      expect(await walkOn([now], list, 3)).toEqual(all);
+      for (const instances of [
+        [before, now],
+        [now, before],
+      ])
+        expect(await walkOn(instances, list, 3)).toEqual(all);
+      pages += Math.ceil(all.length / 3);
+    }
+    expect(pages).toBeGreaterThan(80);
+    await Promise.all([before.stop(), now.stop()]);
+  }, 120_000);
+
+  test('Its tests pass for it on the schema of this one', async () => {
+    const cwd = join(folder, version, 'package');
+    await extract({ file: join(ROOT, 'released', `tests-${version}.tgz`), cwd: join(folder, version) });
+    copyFileSync(join(ROOT, 'released', `openapi-${version}.json`), join(cwd, 'openapi.json'));
+    const changed = JSON.stringify({ globalSetup: join(ROOT, 'test/support/with-this-schema.js') });
+    const config = `import base from './jest.config.js';\nexport default { ...base, ...${changed} };\n`;
+    writeFileSync(join(cwd, 'jest.here.config.js'), config);
+    const { code, stderr } = await runNode(
+      [
+        ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+        ...[join(ROOT, 'node_modules/jest/bin/jest.js'), '--config', 'jest.here.config.js'],
+        ...TESTS.map((name) => `test/${name}.test.ts`),
+      ],
+      { cwd },
+    );
+    expect(code === 0 ? '' : stderr).toBe('');
+    expect(stderr).toContain(`Test Suites: ${TESTS.length} passed, ${TESTS.length} total`);
+  }, 600_000);
+});
