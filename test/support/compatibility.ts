@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { NOT_BLANK, PLAIN } from '../../src/platform/api/text.js';
 
 /** The parts of an OpenAPI document that clients rely on. */
@@ -141,7 +142,9 @@ class Comparison {
     if (was.$ref) this.compared.add(pair);
     const [before, after] = [resolve(this.before, was), resolve(this.after, is)];
     const breaks = ['type', 'format', 'const'].flatMap((keyword) =>
-      before[keyword] === after[keyword] ? [] : [`${keyword} of ${where} is ${String(after[keyword])}`],
+      isDeepStrictEqual(before[keyword], after[keyword])
+        ? []
+        : [`${keyword} of ${where} is ${String(after[keyword])}`],
     );
     breaks.push(...values(before, after, direction === 'answer' && was.$ref !== ERROR_CODE, where));
     if (direction === 'request') breaks.push(...narrowed(before, after, where));
