@@ -16,17 +16,18 @@ const STYLE = `
   .label, .value { fill: #445062; font-size: 12px; } .value { font-variant-numeric: tabular-nums; }
   .own { fill: #0b57d0; font-weight: 650; }
   .track { fill: #f1f4f8; } .service { fill: #0b6bde; } .http { fill: #7f8fa3; } .express { fill: #93a2b4; }
-  .fastify { fill: #a8b5c4; } .nest { fill: #d39a4c; }
+  .fastify { fill: #a8b5c4; } .nest { fill: #d39a4c; } .transaction { fill: #5f9d8f; } .statement { fill: #84b8ab; }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0f151d; stroke: #2a3441; } .title, .panel { fill: #eef3f9; } .note { fill: #93a1b3; }
     .label, .value { fill: #b6c2d0; } .own { fill: #7fb6ff; } .track { fill: #1a232e; } .service { fill: #4a9bff; }
     .http { fill: #8292a6; } .express { fill: #6f7f93; } .fastify { fill: #5d6c80; } .nest { fill: #c48a3d; }
+    .transaction { fill: #5aa393; } .statement { fill: #467f73; }
   }`;
 
 /** Bars of server CPU per request: a panel per operation, a bar per server; light or dark like the reader's screen. */
 export function drawChart(rows: Row[], caption: string): string {
   const operations = [...Map.groupBy(rows, ({ operation }) => operation)];
-  const servers = new Set(rows.map(({ server }) => server)).size;
+  const servers = Math.max(...operations.map(([, group]) => group.length));
   const height = PANEL.title + servers * PANEL.step + PANEL.gap;
   const width = COLUMNS * PANEL.width + 3 * MARGIN;
   const total = HEADER + Math.ceil(operations.length / COLUMNS) * height - PANEL.gap / 2 + MARGIN;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Profiler } from 'node:inspector/promises';
 import type { Database } from './database.js';
 import { Bench } from './measure.js';
-import { OPERATIONS, type OperationName } from './operations.js';
+import { OPERATIONS, type OperationName, takesPart } from './operations.js';
 import type { Options } from './options.js';
 import { type RunningServer, SERVERS, startServer } from './servers.js';
 
@@ -35,8 +35,10 @@ const PACKAGES: Record<string, string> = {
 /** Prints what each layer of each chosen server costs per request, in µs of CPU. */
 export async function printLayers(database: Database, key: string, options: Options): Promise<void> {
   const flags = ['--import', new URL('profiler.js', import.meta.url).href];
-  const operations = options.operations.filter((name) => name === 'list' || name === 'get');
   for (const name of options.servers) {
+    const operations = (['list', 'get'] as const).filter(
+      (operation) => options.operations.includes(operation) && takesPart(name, operation),
+    );
     const server = await startServer(name, database.url, flags);
     const bench = new Bench(database, key);
     const columns = [];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createHistogram } from 'node:perf_hooks';
 import autocannon from 'autocannon';
-import { OPERATIONS, type OperationName, orders } from './operations.js';
+import { connectionTo, type Operation, OPERATIONS, type OperationName, type Supplies } from './operations.js';
 
 /** The job of this process: one load on one server. */
 export interface Job {
@@ -10,8 +10,8 @@ export interface Job {
   operation: OperationName;
   connections: number;
   seconds: number;
-  /** For orders: the ids of animals that have not been ordered. */
-  pets?: { first: number; count: number };
+  /** What the requests use up, if they do. */
+  supply?: Supplies[keyof Supplies];
 }
 
 /** Its result. */
@@ -31,13 +31,13 @@ process.on('message', (job: Job) => {
   void run(job).then((load) => process.send!(load));
 });
 
-async function run({ url, key, operation, connections, seconds, pets }: Job): Promise<Load> {
+async function run({ url, key, operation, connections, seconds, supply }: Job): Promise<Load> {
   // autocannon's own histogram counts in whole milliseconds.
   const latency = createHistogram();
   const failures: Record<string, number> = {};
   const note = (what: string) => (failures[what] = (failures[what] ?? 0) + 1);
-  const request = pets ? [orders(pets.first)] : undefined;
-  const { requests } = OPERATIONS[operation];
+  const load: Operation = OPERATIONS[operation];
+  let clients = 0;
   const instance = autocannon(
     {
       url,
@@ -45,8 +45,12 @@ async function run({ url, key, operation, connections, seconds, pets }: Job): Pr
       duration: seconds,
       sampleInt: 50,
       headers: { Authorization: `Bearer ${key}` },
-      ...(request && { requests: request, maxOverallRequests: pets!.count - 2 * connections }),
-      setupClient: (client) => !request && client.setRequests(requests()),
+      ...('uses' in load && {
+        requests: [load.request(supply as never)],
+        maxOverallRequests: supply!.count - 2 * connections,
+      }),
+      setupClient: (client) =>
+        'requests' in load && client.setRequests(load.requests(connectionTo(url, clients++))),
     },
     () => {},
   );

@@ -1,16 +1,16 @@
-import { Database } from './database.js';
+import { Database, EMAIL } from './database.js';
 import { requireEqualAnswers } from './equality.js';
 import { measureGrowth } from './growth.js';
 import { printLayers } from './layers.js';
 import { Bench, type Measurement } from './measure.js';
-import { OPERATIONS } from './operations.js';
+import { OPERATIONS, takesPart } from './operations.js';
 import { type Options, readOptions } from './options.js';
 import { toText, writeReport } from './report.js';
 import { type RunningServer, startServer } from './servers.js';
 import { summarize } from './summary.js';
 
 /** Load on every server before anything is measured, so that its code is compiled. */
-const WARM_UP = { connections: 16, seconds: 5 };
+const WARM_UP = { operations: ['mix', 'keyed'], connections: 16, seconds: 5 } as const;
 
 let database: Database | undefined;
 let servers: RunningServer[] = [];
@@ -35,11 +35,13 @@ async function run(options: Options, on: Database): Promise<void> {
   if (options.growth) return measureGrowth(on, service, key, options.out);
   await on.seed();
   if (options.layers) return printLayers(on, key, options);
-  const peers = options.servers.filter((name) => name !== 'service');
+  const taking = options.servers.filter((name) => options.operations.some((one) => takesPart(name, one)));
+  if (taking.length === 0) throw new Error('none of --servers takes part in any of --only');
+  const peers = taking.filter((name) => name !== 'service');
   servers.push(...(await Promise.all(peers.map((name) => startServer(name, on.url)))));
   const count = await requireEqualAnswers(servers, key, on);
   console.log(`${servers.length} servers give the same ${count} answers.`);
-  const measured = servers.filter(({ name }) => options.servers.includes(name));
+  const measured = servers.filter(({ name }) => taking.includes(name));
   await compare(measured, new Bench(on, key), options, on);
 }
 
@@ -49,7 +51,10 @@ async function compare(
   options: Options,
   on: Database,
 ): Promise<void> {
-  for (const server of measured) await bench.load(server, 'mix', WARM_UP.connections, WARM_UP.seconds);
+  for (const server of measured) {
+    const loads = WARM_UP.operations.filter((operation) => takesPart(server.name, operation));
+    for (const operation of loads) await bench.load(server, operation, WARM_UP.connections, WARM_UP.seconds);
+  }
   const all: Measurement[] = [];
   for (const connections of options.connections) {
     const measurements: Measurement[] = [];
@@ -67,7 +72,7 @@ async function compare(
 
 /** An account with a key, created as every client does. */
 async function createKey(url: string): Promise<string> {
-  const account = { email: 'bench@example.com', password: 'correct horse battery' };
+  const account = { email: EMAIL, password: 'correct horse battery' };
   const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
   await post(`${url}/v1/accounts`, account);
   const headers = { Authorization: `Basic ${basic}` };

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Request } from 'autocannon';
 import type { Database } from './database.js';
 import type { Job, Load } from './load.js';
-import { OPERATIONS, type OperationName } from './operations.js';
+import { connectionTo, type Operation, OPERATIONS, type OperationName, takesPart } from './operations.js';
 import type { Options } from './options.js';
 import { type RunningServer, type ServerName, SERVERS } from './servers.js';
 import { cpuOf, cpuOfFamily, memoryOf } from './usage.js';
@@ -19,8 +20,8 @@ export interface Measurement extends Load {
   memory: number;
 }
 
-/** Each order needs its own animal. A server that takes more orders in a second ends its measurement sooner. */
-const ORDERS_PER_SECOND = 6_000;
+/** Each order needs its own animal, and each change its own order. A server that is faster ends its measurement sooner. */
+const SUPPLY_PER_SECOND = 6_000;
 
 /** Puts load on servers from a process of its own. */
 export class Bench {
@@ -31,13 +32,14 @@ export class Bench {
     private readonly key: string,
   ) {}
 
-  /** Measures every server under one load, in turn and again each round, each time after a warm-up. */
+  /** Measures every server that takes part under one load, in turn and again each round, each time after a warm-up. */
   async compare(
-    servers: RunningServer[],
+    all: RunningServer[],
     operation: OperationName,
     connections: number,
     options: Options,
   ): Promise<Measurement[]> {
+    const servers = all.filter(({ name }) => takesPart(name, operation));
     const measurements: Measurement[] = [];
     for (let round = 0; round < options.rounds; round++) {
       // No server is always the first after a pause, or always follows the same other one.
@@ -58,10 +60,10 @@ export class Bench {
     seconds: number,
   ): Promise<Measurement> {
     const pid = server.process.pid!;
-    const pets = await this.prepare(operation, seconds);
+    const supply = await this.prepare(server, operation, connections, seconds);
     const cpu = cpuOf(pid);
     const databaseCpu = cpuOfFamily(this.database.postmaster);
-    const load = await this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
+    const load = await this.run({ url: server.url, key: this.key, operation, connections, seconds, supply });
     const failures = Object.entries(load.failures).map(([what, count]) => `${count} × ${what}`);
     if (failures.length > 0 || load.requests === 0) {
       const { title } = OPERATIONS[operation];
@@ -86,18 +88,38 @@ export class Bench {
     connections: number,
     seconds: number,
   ): Promise<Load> {
-    const pets = await this.prepare(operation, seconds);
-    return this.run({ url: server.url, key: this.key, operation, connections, seconds, pets });
+    const supply = await this.prepare(server, operation, connections, seconds);
+    return this.run({ url: server.url, key: this.key, operation, connections, seconds, supply });
   }
 
   close(): void {
     this.loader.disconnect();
   }
 
-  private async prepare(operation: OperationName, seconds: number): Promise<Job['pets']> {
-    if (operation !== 'order') return undefined;
-    const count = Math.ceil(seconds * ORDERS_PER_SECOND);
-    return { first: await this.database.addAvailablePets(count), count };
+  private async prepare(
+    { url }: RunningServer,
+    operation: OperationName,
+    connections: number,
+    seconds: number,
+  ): Promise<Job['supply']> {
+    const load: Operation = OPERATIONS[operation];
+    if (!('uses' in load)) {
+      const names = Array.from({ length: connections }, (_none, i) => connectionTo(url, i));
+      const requests = load.isRepetition ? names.flatMap(load.requests) : [];
+      await Promise.all(requests.map((request) => this.send(url, request)));
+      return undefined;
+    }
+    const count = Math.ceil(seconds * SUPPLY_PER_SECOND);
+    return load.uses === 'pets'
+      ? this.database.addAvailablePets(count)
+      : this.database.addPlacedOrders(count);
+  }
+
+  private async send(url: string, { method, path, headers, body }: Request): Promise<void> {
+    const all = { Authorization: `Bearer ${this.key}`, ...(headers as Record<string, string>) };
+    const response = await fetch(url + path, { method, headers: all, body: body as string });
+    if (!response.ok) throw new Error(`${url}${path} answered ${response.status}: ${await response.text()}`);
+    await response.arrayBuffer();
   }
 
   private async run(job: Job): Promise<Load> {

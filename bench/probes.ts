@@ -1,20 +1,49 @@
-import { BIG_ID, PETS } from './database.js';
+import { BIG_ID, type Database, type Orders, type Pets, PETS } from './database.js';
 import { encodeCursor } from './cursor.js';
+import { tagOfPlaced } from './entity-tag.js';
+import type { OperationName } from './operations.js';
 
-/** A request whose answer must be the same from every server. */
+/** A request whose answer must be the same from every server that takes part in the operation. */
 export interface Probe {
+  of: OperationName;
   method?: string;
   path: string;
   /** Sent as it is if it is a string, else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
+  /** Does something before or while the request is sent. */
+  around?: <T>(database: Database, ask: () => Promise<T>) => Promise<T>;
 }
+
+/** What is asked for only from one server. */
+export interface Own {
+  server: string;
+  pets: Pets;
+  orders: Orders;
+}
+
+/** How many of each. */
+export const OWN = 3;
 
 const STATUSES = ['available', 'pending', 'sold'];
 const after = (id: number | string) => `cursor=${encodeCursor(String(id))}`;
-const get = (path: string): Probe => ({ path });
-const post = (path: string, body: unknown): Probe => ({ method: 'POST', path, body });
-const pet = (body: unknown) => post('/v1/pets', body);
+const list = (path: string): Probe => ({ of: 'list', path });
+const get = (path: string): Probe => ({ of: 'get', path });
+const pet = (body: unknown): Probe => ({ of: 'create', method: 'POST', path: '/v1/pets', body });
+const message = (body: unknown): Probe => ({ of: 'message', method: 'POST', path: '/v1/messages', body });
+const order = (petId: unknown): Probe => ({
+  of: 'order',
+  method: 'POST',
+  path: '/v1/store/orders',
+  body: { petId },
+});
+const change = (id: number | string, status: unknown, tag?: string): Probe => ({
+  of: 'change',
+  method: 'PATCH',
+  path: `/v1/store/orders/${id}`,
+  body: { status },
+  headers: tag === undefined ? {} : { 'If-Match': tag },
+});
 
 const PAGES = [
   ...['', 'limit=20', 'limit=1', 'limit=100', ...STATUSES.map((status) => `status=${status}`)],
@@ -56,25 +85,87 @@ const MESSAGES = [
   {},
 ];
 
-/**
- * Every operation that is measured, used correctly and incorrectly.
- * @param available the id of an animal that is ordered only from this server
- */
-export function probes(available: number): Probe[] {
+/** Every operation that is measured, used correctly and incorrectly. */
+export function probes(own: Own): Probe[] {
+  const available = own.pets.first;
   return [
-    ...PAGES.map((query) => get(`/v1/pets${query && '?'}${query}`)),
+    ...PAGES.map((query) => list(`/v1/pets${query && '?'}${query}`)),
     ...PET_IDS.map((id) => get(`/v1/pets/${id}`)),
     ...NEW_PETS.map(pet),
-    ...MESSAGES.map((message) => post('/v1/messages', message)),
+    ...MESSAGES.map(message),
     // The second finds the animal reserved.
-    ...[available, available, 987_654_321, 'luna', undefined].map((petId) =>
-      post('/v1/store/orders', { petId }),
-    ),
+    ...[available, available, 987_654_321, 'luna', undefined].map(order),
     { ...pet('{"name":"Luna","categoryId":2}'), headers: { 'Content-Type': 'text/plain' } },
-    { ...get('/v1/pets'), headers: { Authorization: '' } },
-    { ...get('/v1/pets'), headers: { Authorization: 'Bearer luna' } },
-    { ...get('/v1/pets'), headers: { Authorization: `Bearer petstore_${'0'.repeat(48)}` } },
-    { ...get('/v1/pets'), headers: { 'X-Request-Id': 'luna-1' } },
+    { ...get('/v1/pets/1'), headers: { Authorization: '' } },
+    { ...get('/v1/pets/1'), headers: { Authorization: 'Bearer luna' } },
+    { ...get('/v1/pets/1'), headers: { Authorization: `Bearer petstore_${'0'.repeat(48)}` } },
+    { ...get('/v1/pets/1'), headers: { 'X-Request-Id': 'luna-1' } },
     get('/v1/nothing'),
+    ...keyed(own),
+    ...changes(own),
+  ];
+}
+
+/** What is promised to those who send an `Idempotency-Key`. */
+function keyed({ server, pets }: Own): Probe[] {
+  const name = (key: string) => `${server}-${key}`;
+  const under = (key: string, probe: Probe): Probe => {
+    const ids = { 'Idempotency-Key': name(key), 'X-Request-Id': name(key) };
+    return { ...probe, of: 'keyed', headers: { ...probe.headers, ...ids } };
+  };
+  const [luna, bella] = NEW_PETS.map(pet) as [Probe, Probe];
+  const lost = pet({ name: 'Luna', categoryId: 4711 });
+  const aged: Probe['around'] = (database, ask) => database.age(name('created')).then(ask);
+  const inUse: Probe['around'] = (database, ask) => database.whileInUse(name('in-use'), ask);
+  const malformed = ['', 'a space', 'é', 'x'.repeat(256)];
+  const [, mine, others] = Array.from({ length: OWN }, (_none, i) => order(pets.first + i));
+  return [
+    ...[luna, luna, bella, message({ message: 'Luna' }), luna].map((probe) => under('created', probe)),
+    { ...under('created', luna), around: aged },
+    under('created', luna),
+    { ...under('in-use', luna), around: inUse },
+    under('in-use', luna),
+    // What has failed is not stored.
+    ...[lost, lost, pet('{"name":'), bella, bella, lost].map((probe) => under('failed', probe)),
+    ...[bella, bella].map((probe) => under('x'.repeat(255 - name('').length), probe)),
+    ...malformed.map((key): Probe => ({ ...luna, of: 'keyed', headers: { 'Idempotency-Key': key } })),
+    ...MESSAGES.slice(0, 3).flatMap((body, i) =>
+      [message(body), message(body)].map((probe) => under(`message-${i}`, probe)),
+    ),
+    ...[mine!, mine!, others!].map((probe) => under('ordered', probe)),
+    ...[mine!, mine!, others!, others!].map((probe) => under('ordered-again', probe)),
+    ...[order(987_654_321), order('luna')].map((probe) => under('ordered-none', probe)),
+  ];
+}
+
+/** What is promised to those who change an order, with a key or without. */
+function changes({ server, orders: { first, firstPet } }: Own): Probe[] {
+  const under = (key: string, probe: Probe): Probe => {
+    const ids = { 'Idempotency-Key': `${server}-${key}`, 'X-Request-Id': `${server}-${key}` };
+    return { ...probe, headers: { ...probe.headers, ...ids } };
+  };
+  const [tag, other, third] = [0, 1, 2].map((i) => tagOfPlaced(first + i, firstPet + i)) as [
+    string,
+    string,
+    string,
+  ];
+  return [
+    ...[other, `W/${tag}`, 'luna', tag.slice(1), '"luna", "bella"'].map((given) =>
+      change(first, 'approved', given),
+    ),
+    under('outdated', change(first, 'approved', other)),
+    ...[tag, tag, '*'].map((given) => under('approved', change(first, 'approved', given))),
+    under('outdated', change(first, 'delivered', tag)),
+    ...['placed', 'approved', 'lost', null].map((status) => change(first, status, '*')),
+    change(first, 'delivered'),
+    change(first, 'cancelled'),
+    // The animal is available again, and then somebody else's.
+    ...[0, 1].map(() => under('cancelled', change(first + 1, 'cancelled', `"luna",, ${other}`))),
+    ...[0, 1].map(() => ({ ...order(firstPet + 1), of: 'change' as const })),
+    ...[0, 1].map(() => under('unmatched', change(first + 2, 'approved'))),
+    under('delivered', change(first + 2, 'delivered', third)),
+    ...[0, 1].map(() => under('delivered', change(first + 2, 'delivered'))),
+    ...['987654321', 'luna', '9223372036854775808'].map((id) => change(id, 'approved', tag)),
+    under('no-order', change('987654321', 'approved', tag)),
   ];
 }

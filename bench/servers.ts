@@ -12,6 +12,8 @@ export const SERVERS = {
   express: { title: 'Express 5 + pg', main: root('dist-bench/bench/peers/express.js') },
   fastify: { title: 'Fastify 5 + pg', main: root('dist-bench/bench/peers/fastify.js') },
   nest: { title: 'Nest as usual', main: root('dist-bench/bench/peers/nest/main.js') },
+  transaction: { title: 'pg, in a transaction', main: root('dist-bench/bench/peers/transaction.js') },
+  statement: { title: 'pg, in a statement', main: root('dist-bench/bench/peers/statement.js') },
 };
 
 /** How `npm start` starts the service. */

@@ -32,7 +32,8 @@ app.use((request, response, next) => {
   next();
 });
 app.use(async (request, response, next) => {
-  response.locals.accountId = await authenticate(request.get('authorization'));
+  const { accountId } = await authenticate(request.get('authorization'));
+  response.locals.accountId = accountId;
   next();
 });
 const json = [express.json({ limit: '100kb', reviver: reviveInt64 }), requireBody];

@@ -51,9 +51,8 @@ app.decorateRequest('accountId', '');
 app.addHook('onRequest', async (request, reply) => {
   reply.header('X-Request-Id', request.id);
   logRequest(request.id, request.raw, reply.raw);
-  (request as FastifyRequest & { accountId: string }).accountId = await authenticate(
-    request.headers.authorization,
-  );
+  const { accountId } = await authenticate(request.headers.authorization);
+  (request as FastifyRequest & { accountId: string }).accountId = accountId;
 });
 
 app.removeContentTypeParser('text/plain');

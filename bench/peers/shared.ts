@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../src/platform/api/error-codes.js';
 import { int64FromJson, isInt64Text } from '../../src/platform/api/int64.js';
 import { isPlainText, lengthInCodePoints } from '../../src/platform/api/text.js';
 import { encodeCursor } from '../cursor.js';
-import { findKeyOwner, type ListQuery, type NewPet } from './statements.js';
+import { findKeyOwner, type KeyOwner, type ListQuery, type NewPet } from './statements.js';
 
 export const STATUSES = ['available', 'pending', 'sold'];
 
@@ -24,26 +24,32 @@ const BODY_ERRORS: Record<string, ErrorCode> = {
   'entity.too.large': 'payload_too_large',
 };
 
+const ORDER_STATUSES = ['placed', 'approved', 'delivered', 'cancelled'] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`;
+const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]*$`);
 const LIMIT = /^(?:[1-9]\d?|100)$/;
 const REQUEST_ID = /^[\w.:~+/=-]{1,128}$/;
 const BEARER = /^bearer +(?=\S)/i;
 
 /** Less than a second, as the service remembers a key. */
 const KEY_LIFETIME_MS = 800;
-const owners = new Map<string, { accountId: Promise<string>; until: number }>();
+const owners = new Map<string, { owner: Promise<KeyOwner>; until: number }>();
 
-/** The account of a request, by a query if its key was not seen recently. */
-export async function authenticate(authorization = ''): Promise<string> {
+/** Whose request it is, by a query if its key was not seen recently. */
+export async function authenticate(authorization = ''): Promise<KeyOwner> {
   const [scheme] = BEARER.exec(authorization) ?? [];
   if (!scheme) throw new ApiError('missing_api_key');
   const key = authorization.slice(scheme.length);
   const known = owners.get(key);
-  if (known && performance.now() < known.until) return known.accountId;
+  if (known && performance.now() < known.until) return known.owner;
   if (!isSecret(KEYS, key)) throw new ApiError('invalid_api_key');
-  const accountId = findKeyOwner(hashSecret(key));
-  owners.set(key, { accountId, until: performance.now() + KEY_LIFETIME_MS });
-  accountId.catch(() => owners.delete(key));
-  return accountId;
+  const owner = findKeyOwner(hashSecret(key));
+  owners.set(key, { owner, until: performance.now() + KEY_LIFETIME_MS });
+  owner.catch(() => owners.delete(key));
+  return owner;
 }
 
 /** The id of a request: the client's own if it is well-formed. */
@@ -66,6 +72,11 @@ export function readPetId(text: unknown): string {
   return text as string;
 }
 
+export function readOrderId(text: unknown): string {
+  require(isInt64Text(text), 'orderId');
+  return text as string;
+}
+
 export function readNewPet(body: unknown): NewPet {
   const { name, categoryId, status } = readObject(body);
   require(isText(name, 255) && /\S/.test(name), 'name');
@@ -81,6 +92,25 @@ export function readNewMessage(body: unknown): string {
   const { message } = readObject(body);
   require(isText(message, 65_536), 'message');
   return message as string;
+}
+
+export function readOrderChange(body: unknown): OrderStatus {
+  const { status } = readObject(body);
+  require(ORDER_STATUSES.includes(status as OrderStatus), 'status');
+  return status as OrderStatus;
+}
+
+/** The header `Idempotency-Key`, of which there must not be several. */
+export function readIdempotencyKey([key, ...others]: string[] = []): string | undefined {
+  require(others.length === 0 && (key === undefined || VISIBLE.test(key)), 'Idempotency-Key');
+  return key;
+}
+
+/** The tags of an `If-Match` (RFC 9110, 13.1.1); undefined where any state will do. */
+export function readIfMatch(header: string | undefined): string[] | undefined {
+  if (header === undefined || header === '*') return undefined;
+  require(TAGS.test(header), 'If-Match');
+  return header.match(new RegExp(TAG, 'g'))!;
 }
 
 function isText(value: unknown, max: number): value is string {

@@ -31,6 +31,11 @@ export interface Message {
   createdAt: Date;
 }
 
+export interface KeyOwner {
+  accountId: string;
+  keyId: string;
+}
+
 export interface ListQuery {
   limit: number;
   status?: string;
@@ -38,17 +43,17 @@ export interface ListQuery {
   after: string;
 }
 
-const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
+export const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
 
 const PET = 'id, name, category_id AS "categoryId", status';
 const ORDER = 'id, pet_id AS "petId", status, created_at AS "createdAt", updated_at AS "updatedAt"';
 
-/** The account of a key that has not expired. */
-export async function findKeyOwner(hash: Buffer): Promise<string> {
-  const text = 'SELECT account_id, expires_at FROM api_keys WHERE hash = $1';
+/** The owner of a key that has not expired. */
+export async function findKeyOwner(hash: Buffer): Promise<KeyOwner> {
+  const text = 'SELECT id, account_id, expires_at FROM api_keys WHERE hash = $1';
   const { rows } = await pool.query({ name: 'key', text, values: [hash] });
   if (!rows[0] || rows[0].expires_at?.getTime() <= Date.now()) throw new ApiError('invalid_api_key');
-  return rows[0].account_id;
+  return { accountId: rows[0].account_id, keyId: rows[0].id };
 }
 
 /** A page, and the id after which the next one starts. Status and limit are literals, so that each has its own plan. */
@@ -99,7 +104,11 @@ export async function submitMessage(accountId: string, message: string): Promise
   return (await pool.query<Message>({ name: 'message', text, values })).rows[0]!;
 }
 
-function violation(constraint: string, code: ErrorCode, status?: number): (error: DatabaseError) => never {
+export function violation(
+  constraint: string,
+  code: ErrorCode,
+  status?: number,
+): (error: DatabaseError) => never {
   return (error) => {
     throw error.constraint === constraint ? new ApiError(code, undefined, { status }) : error;
   };

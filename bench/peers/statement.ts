@@ -1,0 +1,91 @@
+import { DatabaseError } from 'pg';
+import { ApiError } from '../../src/platform/api/api-error.js';
+import {
+  type Answer,
+  answerOf,
+  type KeyedRequest,
+  replayOf,
+  selection,
+  type Statement,
+  type Stored,
+  storedColumns,
+} from './answers.js';
+import type { Kind, Outcome, Write } from './kinds.js';
+import { pool } from './statements.js';
+import { serveWrites } from './writes.js';
+
+/** What the statement has found and done, if it has come to an end. */
+interface Row extends Outcome {
+  stored: Stored | null;
+  /** Null where the lock was not tried. */
+  isMine: boolean | null;
+}
+
+const REMOVE = {
+  name: 'remove',
+  text: `
+    DELETE FROM idempotency_keys
+    WHERE account_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'`,
+};
+
+const texts = new Map<Kind, string>();
+
+await serveWrites(keepInStatement);
+
+/**
+ * One statement. It sees what was stored when it began: what another has stored between that and the lock makes its own
+ * INSERT fail, which undoes all of it.
+ */
+async function keepInStatement(write: Write, keyed: KeyedRequest): Promise<Answer> {
+  for (;;) {
+    const row = await ask(statementOf(write, keyed));
+    if (!row) continue;
+    const { stored, isMine } = row;
+    if (stored?.isFresh) return replayOf(stored);
+    if (stored) await pool.query({ ...REMOVE, values: [keyed.accountId, keyed.key] });
+    else if (!isMine) throw new ApiError('idempotency_key_in_use');
+    else {
+      const made = answerOf(write, row);
+      if (made) return made;
+    }
+  }
+}
+
+/** The row of a statement; undefined if an answer was stored meanwhile. */
+async function ask(statement: Statement): Promise<Row | undefined> {
+  try {
+    return (await pool.query<Row>(statement)).rows[0];
+  } catch (error) {
+    if (error instanceof DatabaseError && error.constraint === 'idempotency_keys_pkey') return undefined;
+    throw error;
+  }
+}
+
+function statementOf({ kind, values, base }: Write, { accountId, key, hash }: KeyedRequest): Statement {
+  let text = texts.get(kind);
+  if (!text) texts.set(kind, (text = textOf(kind)));
+  const createdAt = new Date().toISOString();
+  return { name: `${kind.name} once`, text, values: [...values, accountId, key, hash, base, createdAt] };
+}
+
+function textOf(kind: Kind): string {
+  const { parameters, queries, status } = kind;
+  const [account, key, hash, base, createdAt] = [1, 2, 3, 4, 5].map((i) => `$${parameters + i}`);
+  return `
+    WITH stored AS MATERIALIZED (
+      SELECT ${storedColumns(hash!)} FROM idempotency_keys
+      WHERE account_id = ${account}::bigint AND key = ${key}),
+    tried AS MATERIALIZED (
+      SELECT pg_try_advisory_xact_lock(hashtextextended(${key}, ${account})) AS "isMine"
+      WHERE NOT EXISTS (SELECT FROM stored)),
+    gate AS (SELECT FROM tried WHERE "isMine"),
+    ${queries('gate')},
+    kept AS (
+      INSERT INTO idempotency_keys (account_id, key, request_hash, location, body, head, created_at)
+      SELECT ${account}, ${key}, ${hash}, ${base}::text || id, body,
+        jsonb_build_object('status', ${status}, 'createdAt', ${createdAt}::text,
+          'headers', jsonb_strip_nulls(jsonb_build_object('location', ${base} || id, 'etag', etag))),
+        ${createdAt}::timestamptz
+      FROM answer)
+    ${selection(kind, ', tried.*, to_json(stored) AS stored', 'LEFT JOIN tried ON true LEFT JOIN stored ON true')}`;
+}

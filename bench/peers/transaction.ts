@@ -1,0 +1,110 @@
+import type { PoolClient, QueryResult } from 'pg';
+import { ApiError } from '../../src/platform/api/api-error.js';
+import {
+  type Answer,
+  answerOf,
+  type KeyedRequest,
+  replayOf,
+  type Statement,
+  statementOf,
+  type Stored,
+  storedColumns,
+} from './answers.js';
+import type { Write } from './kinds.js';
+import { pool } from './statements.js';
+import { serveWrites } from './writes.js';
+
+const LOCK = {
+  name: 'lock',
+  text: 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint)) AS "isMine"',
+};
+const FIND = {
+  name: 'find',
+  text: `SELECT ${storedColumns('$3')} FROM idempotency_keys WHERE key = $1 AND account_id = $2`,
+};
+const REMOVE = { name: 'remove', text: 'DELETE FROM idempotency_keys WHERE key = $1 AND account_id = $2' };
+const STORE = {
+  name: 'store',
+  text: `
+    INSERT INTO idempotency_keys (key, account_id, request_hash, location, body, head, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+};
+
+// What does not need the answer to what is before it goes out with that.
+pool.on('connect', (client) => Object.assign(client, { pipeline: true }));
+await serveWrites(keepInTransaction);
+
+/** One transaction in three round trips. */
+async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Answer> {
+  const client = await pool.connect();
+  let result: Answer | Stored;
+  try {
+    result = await carryOut(client, write, keyed);
+  } catch (error) {
+    // The client may try again at once, and must not find the key in use.
+    await undo(client);
+    throw error;
+  }
+  if (!('isFresh' in result)) {
+    client.release();
+    return result;
+  }
+  // It has written nothing, and whoever asks meanwhile finds the same.
+  void undo(client);
+  return replayOf(result);
+}
+
+/** The answer, which is committed; or the one that was stored before, with the transaction still open. */
+async function carryOut(
+  client: PoolClient,
+  write: Write,
+  { accountId, key, hash }: KeyedRequest,
+): Promise<Answer | Stored> {
+  const name = [key, accountId];
+  // In this order: what was stored before the lock was given up is found.
+  const lock = { ...LOCK, values: name };
+  const find = { ...FIND, values: [...name, hash] };
+  const [, locked, found] = await together(client, ['BEGIN', lock, find]);
+  const stored: Stored | undefined = found!.rows[0];
+  if (stored?.isFresh) return stored;
+  if (!locked!.rows[0].isMine) throw new ApiError('idempotency_key_in_use');
+  const answer = await make(client, write, stored ? [{ ...REMOVE, values: name }] : []);
+  await together(client, [storing(answer, [...name, hash]), 'COMMIT']);
+  return answer;
+}
+
+async function make(client: PoolClient, write: Write, before: Statement[]): Promise<Answer> {
+  let answers = await together(client, [...before, statementOf(write)]);
+  for (;;) {
+    const made = answerOf(write, answers.at(-1)!.rows[0]);
+    if (made) return made;
+    answers = await together(client, [statementOf(write)]);
+  }
+}
+
+function storing({ status, headers, body }: Answer, given: unknown[]): Statement {
+  const createdAt = new Date();
+  const head = { status, headers, createdAt };
+  return { ...STORE, values: [...given, headers.location ?? null, body, head, createdAt] };
+}
+
+/** Sends statements in one packet. */
+async function together(
+  client: PoolClient,
+  statements: readonly (string | Statement)[],
+): Promise<QueryResult[]> {
+  const { stream } = client.connection;
+  stream.cork();
+  const answers = statements.map((statement) => client.query(statement as string));
+  stream.uncork();
+  return Promise.all(answers);
+}
+
+async function undo(client: PoolClient): Promise<void> {
+  try {
+    await client.query('ROLLBACK');
+    client.release();
+  } catch (error) {
+    client.release(error as Error);
+  }
+}
