@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
@@ -7,6 +8,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { Category } from '../src/categories/category.entity.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
+import { ApiError } from '../src/platform/api/api-error.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import type { Filter } from '../src/platform/data/rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
@@ -281,8 +283,7 @@ test('What a transaction has not waited for is refused, and not done outside of 
 });
 
 test.each<[what: string, ask: (transactions: Transactions) => Promise<unknown>]>([
-  ['a statement for its end', (transactions) => transactions.atCommit(() => Promise.resolve())],
-  ['a lock', (transactions) => transactions.tryLock('late', '1')],
+  ['rows for its end', () => fast(Category).addRowsAtCommit({ name: 'Late' })],
   ['a part', (transactions) => transactions.run(() => Promise.resolve())],
 ])('A transaction that has ended refuses %s', async (_what, ask) => {
   const transactions = Transactions.of(connected.database);
@@ -299,7 +300,7 @@ describe('What a transaction leaves to its end', () => {
   test('is sent with the COMMIT, and all of it is undone if that fails', async () => {
     const both = (first: string, last: string) =>
       transactions().run(async () => {
-        await transactions().atCommit(() => fast(Category).addRow({ name: last }));
+        await fast(Category).addRowsAtCommit({ name: last });
         await fast(Category).addRow({ name: first });
         connected.sent.length = 0;
       });
@@ -312,7 +313,7 @@ describe('What a transaction leaves to its end', () => {
   test('is undone with the rest if it cannot even be sent', async () => {
     const work = transactions().run(async () => {
       await fast(Category).addRow({ name: 'Half' });
-      await transactions().atCommit(() => Promise.reject(new Error('not sent')));
+      await transactions().atCommit({}, [1], () => Promise.reject(new Error('not sent')));
     });
     await expect(work).rejects.toThrow('not sent');
     expect(await names('Half')).toBe(0);
@@ -320,11 +321,152 @@ describe('What a transaction leaves to its end', () => {
 
   test('is done in a transaction that TypeORM has begun', async () => {
     await connected.database.transaction((manager) =>
-      transactions().in(manager, () =>
-        transactions().atCommit(() => fast(Category).addRow({ name: "In TypeORM's" })),
-      ),
+      transactions().in(manager, () => fast(Category).addRowsAtCommit({ name: "In TypeORM's" })),
     );
     expect(await names("In TypeORM's")).toBe(1);
+  });
+});
+
+describe('Transactions that share a COMMIT', () => {
+  const transactions = () => Transactions.of(connected.database);
+  const sentNow = () => connected.sent.splice(0).map(({ text }) => /^(?:SET LOCAL|\w+)/.exec(text)![0]);
+  const named = async (prefix: string) => {
+    const rows = await plain(Category).find({ order: { name: 'ASC' } });
+    return rows.map(({ name }) => name).filter((name) => name.startsWith(prefix));
+  };
+  const numbers = Array.from({ length: 20 }, (_none, i) => i);
+
+  test('send their statements of a kind as one', async () => {
+    await transactions().group(() => fast(Category).addRow({ name: 'Grouped, so that the next wait' }));
+    const all = numbers.map((i) =>
+      transactions().group(async () => {
+        const { id } = await fast(Category).addRow({ name: `Grouped ${i}` });
+        await fast(Category).updateRows({ id }, { name: `Grouped, changed ${i}` });
+        await fast(Category).changeRow({ id }, 'category_not_found', (row) => (row.name += '!'));
+        await fast(Category).addRowsAtCommit({ name: `Grouped, last ${i}` });
+        return id;
+      }),
+    );
+    connected.sent.length = 0;
+    expect(new Set(await Promise.all(all)).size).toBe(20);
+    expect(sentNow()).toEqual([
+      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'WITH', 'COMMIT'],
+    ]);
+    expect(await named('Grouped, changed')).toHaveLength(20);
+    expect(await named('Grouped, last')).toHaveLength(20);
+  });
+
+  test.each<[what: string, fail: (name: string) => Promise<unknown>]>([
+    ['fails after its write', () => Promise.reject(new ApiError('pet_not_found'))],
+    ['is refused by PostgreSQL', () => fast(Category).addRow({ name: 'Dogs' })],
+    ['fails at its end', () => fast(Category).addRowsAtCommit({ name: 'Dogs' })],
+    [
+      'ignores a failure',
+      () =>
+        fast(Category)
+          .addRow({ name: 'Dogs' })
+          .catch(() => {}),
+    ],
+    [
+      'changes a row that it does not name by its key',
+      (name) =>
+        fast(Category).changeRow({ name }, 'category_not_found', () => Promise.reject(new Error('no'))),
+    ],
+    ['asks the manager', () => transactions().manager.query('SELECT nothing')],
+  ])('lose nothing but the one that %s', async (what, fail) => {
+    const calls: number[] = [];
+    const work = async (i: number) => {
+      calls.push(i);
+      const name = `${what} ${i}`;
+      await fast(Category).addRow({ name });
+      if (i % 7 === 3) await fail(name);
+      return name;
+    };
+    const outcomes = await Promise.allSettled(numbers.map((i) => transactions().group(() => work(i))));
+    const done = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(done).toHaveLength(17);
+    expect((await named(what)).toSorted()).toEqual(done.toSorted());
+    expect(calls.length).toBeLessThanOrEqual(40);
+  });
+
+  test('are not repeated for one that is refused before it has written', async () => {
+    const calls: number[] = [];
+    const work = async (i: number) => {
+      calls.push(i);
+      if (i % 2) await fast(Pet).getRow({ id: '999999' }, 'pet_not_found');
+      const [found] = await fast(Pet).updateRows({ id: '999999' }, { name: 'Nobody' });
+      if (!found && i % 4 === 0) throw new ApiError('pet_not_found');
+      return fast(Category).addRow({ name: `Unharmed ${i}` });
+    };
+    const outcomes = await Promise.allSettled(numbers.map((i) => transactions().group(() => work(i))));
+    expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(5);
+    expect(await named('Unharmed')).toHaveLength(5);
+    expect(calls).toHaveLength(20);
+  });
+
+  test('change one row in turn', async () => {
+    const [pet] = await fast(Pet).addRows([{ name: '-', categoryId: '1', status: null }]);
+    const change = (i: number) =>
+      transactions().group(() =>
+        fast(Pet).changeRow({ id: pet!.id }, 'pet_not_found', async (row) => {
+          if (i % 3 === 0) await fast(Category).getRow({ id: '1' }, 'category_not_found');
+          row.name += 'x';
+        }),
+      );
+    await Promise.all(numbers.map(change));
+    expect((await fast(Pet).findRow({ id: pet!.id }))!.name).toBe(`-${'x'.repeat(20)}`);
+  });
+
+  test('do not wait for one that waits for something else', async () => {
+    const works = numbers.map((i) =>
+      transactions().group(async () => {
+        await fast(Category).addRow({ name: `Patient ${i}` });
+        if (i === 5) await sleep(2_000);
+        return performance.now();
+      }),
+    );
+    const begun = performance.now();
+    const slow = works.splice(5, 1)[0]!;
+    const ends = await Promise.all(works);
+    expect(Math.max(...ends) - begun).toBeLessThan(2_000);
+    await slow;
+    expect(await named('Patient')).toHaveLength(20);
+  });
+
+  test('wait for nobody who holds a row of one of them', async () => {
+    const { id: held } = await fast(Category).addRow({ name: 'Held' });
+    const runner = connected.database.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('SELECT FROM categories WHERE id = $1 FOR UPDATE', [held]);
+    const works = numbers.map((i) =>
+      transactions().group(async () => {
+        if (i === 5)
+          await fast(Category).changeRow({ id: held }, 'category_not_found', (row) => (row.name = 'Free'));
+        return fast(Category).addRow({ name: `Not held ${i}` });
+      }),
+    );
+    const waits = works.splice(5, 1)[0]!;
+    await Promise.all(works);
+    await runner.rollbackTransaction();
+    await runner.release();
+    await waits;
+    expect(await named('Not held')).toHaveLength(20);
+    expect(await named('Free')).toHaveLength(1);
+  });
+
+  test('keep the context of each', async () => {
+    const contexts = new AsyncLocalStorage<number>();
+    const seen = await Promise.all(
+      numbers.map((i) =>
+        contexts.run(i, () =>
+          transactions().group(async () => {
+            await fast(Category).addRow({ name: `In context ${i}` });
+            return contexts.getStore();
+          }),
+        ),
+      ),
+    );
+    expect(seen).toEqual(numbers);
   });
 });
 

@@ -294,3 +294,108 @@ async function waitForLock(): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
   await eventually(async () => (await query(service.databaseUrl, sql)).length > 0);
 }
+
+describe('Writes of the same moment, with keys and without', () => {
+  /** What a client sends, several at once. */
+  interface Sent {
+    kind: 'pet' | 'homeless' | 'order' | 'message' | 'category';
+    /** One of a few keys of its kind, none for a write without; the same key has the same body. */
+    keyed: number | undefined;
+    /** Which of two instances. */
+    at: 0 | 1;
+    /** One of a few animals, or categories. */
+    which: number;
+  }
+  const sent = fc.record<Sent>({
+    kind: fc.constantFrom('pet', 'pet', 'homeless', 'order', 'message', 'category'),
+    keyed: fc.option(fc.nat(3), { nil: undefined }),
+    at: fc.constantFrom(0, 1),
+    which: fc.nat(2),
+  });
+
+  test('are each made once or not at all, whatever fails or is cut off beside them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(sent, { minLength: 12, maxLength: 48 }), fc.boolean(), async (all, isCut) => {
+        const run = randomUUID();
+        const bearer = await createKey(service);
+        const pets = [await newPet(), await newPet(), await newPet()];
+        const bodyOf = ({ kind, which }: Sent): [path: string, body: object] =>
+          ({
+            pet: ['/v1/pets', { name: run, categoryId: 1 }] as [string, object],
+            homeless: ['/v1/pets', { name: run, categoryId: 987_654 }] as [string, object],
+            order: ['/v1/store/orders', { petId: pets[which] }] as [string, object],
+            message: ['/v1/messages', { message: run }] as [string, object],
+            category: ['/v1/categories', { name: `${run} ${which}` }] as [string, object],
+          })[kind];
+        const ask = async (one: Sent) => {
+          const [path, body] = bodyOf(one);
+          const idempotencyKey = `${run} ${one.kind} ${one.which} ${one.keyed}`.replaceAll(' ', '-');
+          const headers: Record<string, string> | undefined =
+            one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
+          const answer = await call([service, second][one.at]!, 'POST', path, { key: bearer, body, headers });
+          return { ...one, idempotencyKey, status: answer.status, text: answer.text, code: answer.body.code };
+        };
+        const cut = isCut ? cutOff() : Promise.resolve();
+        const answers = await Promise.all(all.map(ask));
+        await cut;
+        // A client tries again what it could not be told.
+        for (const one of answers)
+          if (one.keyed !== undefined && one.status === 503)
+            Object.assign(one, await settled(() => ask(one)));
+
+        const codes = answers
+          .filter(({ status }) => status >= 300)
+          .map(({ kind, code }) => `${kind} ${code}`);
+        const allowed =
+          /(?:homeless category_not_found|order pet_not_available|category category_exists|idempotency_key_in_use|service_unavailable)$/;
+        expect(codes.filter((code) => !allowed.test(code))).toEqual([]);
+        const made = answers.filter(({ status }) => status < 300);
+        const keyedTexts = Map.groupBy(
+          made.filter(({ keyed }) => keyed !== undefined),
+          ({ idempotencyKey }) => idempotencyKey,
+        );
+        // Whoever repeats a write gets its one answer.
+        for (const [, same] of keyedTexts) expect(new Set(same.map(({ text }) => text)).size).toBe(1);
+        const unkeyed = made.filter(({ keyed }) => keyed === undefined).length;
+        const unknown = answers.filter(({ status, keyed }) => status === 503 && keyed === undefined).length;
+        const [stored] = await query<{ rows: string; keys: string; torn: string; jobless: string }>(
+          service.databaseUrl,
+          `SELECT (SELECT count(*) FROM pets WHERE name = $1) + (SELECT count(*) FROM messages WHERE message = $1)
+               + (SELECT count(*) FROM categories WHERE name LIKE $1 || '%')
+               + (SELECT count(*) FROM orders WHERE pet_id = ANY($2)) AS rows,
+             (SELECT count(*) FROM idempotency_keys WHERE key LIKE $1 || '%') AS keys,
+             (SELECT count(*) FROM orders o WHERE pet_id = ANY($2) AND NOT EXISTS (
+               SELECT FROM audit_log WHERE action = 'order.placed' AND subject_id = o.id::text)) AS torn,
+             (SELECT count(*) FROM messages m WHERE message = $1 AND NOT EXISTS (
+               SELECT FROM pgboss.job WHERE id = m.id)) AS jobless`,
+          [run, pets],
+        );
+        expect(stored).toMatchObject({ keys: String(keyedTexts.size), torn: '0', jobless: '0' });
+        const rows = Number(stored!.rows) - keyedTexts.size - unkeyed;
+        expect(rows).toBeGreaterThanOrEqual(0);
+        expect(rows).toBeLessThanOrEqual(unknown);
+      }),
+      { numRuns: 25 },
+    );
+  }, 120_000);
+
+  /** Cancels statements and closes connections of both instances for a moment. */
+  async function cutOff(): Promise<void> {
+    for (let i = 0; i < 6; i++) {
+      await sleep(8);
+      const how = i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend';
+      await query(
+        service.databaseUrl,
+        `SELECT ${how}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
+           AND datname = current_database() AND state <> 'idle' LIMIT 2`,
+      );
+    }
+  }
+
+  async function settled<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const answer = await ask();
+      if (answer.status !== 503) return answer;
+    }
+  }
+});

@@ -229,7 +229,7 @@ async function record(): Promise<Sent[]> {
   const rowsOf = <Entity extends object>(type: new () => Entity) =>
     new FastRepository(type, database.manager);
   const pets = new PetsService(rowsOf(Pet));
-  const audit = new AuditLog(rowsOf(AuditRecord), transactions);
+  const audit = new AuditLog(rowsOf(AuditRecord));
   const closing = new AccountClosing(transactions);
   const orders = new OrdersService(rowsOf(Order), pets, transactions, audit, closing);
   const categories = new CategoriesService(rowsOf(Category));
@@ -284,14 +284,17 @@ async function record(): Promise<Sent[]> {
   await orders.place(by, { petId: free[0]!.id }).catch(() => {});
   await orders.get('1', placed[0]!.id);
   await orders.move(by, placed[0]!.id, OrderStatus.Cancelled);
+  await Promise.all(placed.slice(1).map(({ id }) => orders.move(by, id, OrderStatus.Cancelled)));
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
-  const once = { accountId: '1', key: 'another key', requestHash: Buffer.alloc(32) };
-  await idempotency.once(once, async () => ({
-    status: 200,
-    headers: {},
-    body: '{}',
-  }));
+  const once = (key: string, grouped: boolean) =>
+    idempotency.once(
+      { accountId: '1', key, requestHash: Buffer.alloc(32) },
+      async () => ({ status: 200, headers: {}, body: '{}' }),
+      grouped,
+    );
+  await once('another key', false);
+  await Promise.all(['a', 'b', 'c'].map((key) => once(key, true)));
   return sent.filter(isOfTables);
 }
 
@@ -321,14 +324,14 @@ test('The statements examined are those of every list, alone and shared, and of 
   const counts = {
     unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
     several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
-    placing: texts.filter((text) => /^UPDATE "pets".*ANY.* AND "status" = /.test(text)).length,
+    placing: texts.filter((text) => /^UPDATE "pets" AS one .*one."status" = list/.test(text)).length,
     locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
     unread: filled.filter((table) => !texts.some((text) => text.includes(`"${table}"`))),
   };
   expect(counts).toMatchObject({
     unseen: [],
     placing: 1,
-    locking: 2,
+    locking: 3,
     unread: [],
   });
   expect(counts.several).toBeGreaterThanOrEqual(6 * 3);

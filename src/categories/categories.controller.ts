@@ -24,7 +24,7 @@ export class CategoriesController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ grouped: true })
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',

@@ -16,7 +16,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Post()
-  @Idempotent()
+  @Idempotent({ grouped: true })
   @Sends(DELIVERY)
   @Operation({
     id: 'submitMessage',

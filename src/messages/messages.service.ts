@@ -9,37 +9,31 @@ import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 import { QUEUE } from './queue.js';
 
-type NewMessage = Pick<Message, 'id' | 'accountId' | 'message' | 'status'>;
-
 /** The messages of one account each: another account's message is treated as missing. */
 @Injectable()
 export class MessagesService {
-  private readonly store: (message: NewMessage) => Promise<Message>;
-
   constructor(
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly jobs: Jobs,
-    transactions: Transactions,
+    private readonly transactions: Transactions,
     closing: AccountClosing,
   ) {
     // The job of one that has not been delivered finds no message then, and does nothing.
     closing.erases(Message);
-    this.store = transactions.batched((all) => this.storeAll(all));
   }
 
-  /** Stores a message for delivery; it is durable when the promise resolves. */
+  /** Stores a message for delivery, with its job; it is durable when the promise resolves. */
   submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
-    return this.store({ id: randomUUIDv7(), accountId, message, status: MessageStatus.Queued });
+    const id = randomUUIDv7();
+    return this.transactions.group(async () => {
+      const row = this.messages.addRow({ id, accountId, message, status: MessageStatus.Queued });
+      const [stored] = await settled([row, this.jobs.addAll(QUEUE, [{ id }])]);
+      return stored;
+    }, message.length);
   }
 
   /** @throws ApiError `message_not_found` */
   get(accountId: string, id: string): Promise<Message> {
     return this.messages.getRow({ id, accountId }, 'message_not_found');
-  }
-
-  private async storeAll(messages: NewMessage[]): Promise<Message[]> {
-    const jobs = messages.map(({ id }) => ({ id }));
-    const [stored] = await settled([this.messages.addRows(messages), this.jobs.addAll(QUEUE, jobs)]);
-    return stored;
   }
 }

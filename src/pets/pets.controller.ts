@@ -24,7 +24,7 @@ export class PetsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ grouped: true })
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',

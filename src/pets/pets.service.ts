@@ -35,23 +35,23 @@ export class PetsService {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /** Takes the available ones of some animals, which are pending from then on; returns their ids. */
-  async reserve(ids: readonly string[]): Promise<Set<string>> {
-    const available = { id: ids, status: PetStatus.Available };
-    const reserved = await this.pets.updateRows(available, { status: PetStatus.Pending });
-    return new Set(reserved.map(({ id }) => id));
-  }
-
-  /** Why an animal could not be reserved. */
-  async refusal(id: string): Promise<ApiError> {
-    const pet = await this.pets.findRow({ id });
-    return pet
+  /**
+   * Takes an animal, which is pending from then on.
+   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
+   */
+  async reserve(id: string): Promise<void> {
+    const available = { id, status: PetStatus.Available };
+    const [pet] = await this.pets.updateRows(available, { status: PetStatus.Pending });
+    if (pet) return;
+    const exists = await this.pets.findRow({ id });
+    throw exists
       ? new ApiError('pet_not_available')
       : new ApiError('pet_not_found', undefined, { status: 400 });
   }
 
   /** Gives reserved animals their next status. */
   async settle(ids: readonly string[], status: PetStatus): Promise<void> {
-    await this.pets.updateRows({ id: ids }, { status });
+    const [id, ...more] = ids;
+    await this.pets.updateRows({ id: more.length > 0 ? ids : id }, { status });
   }
 }

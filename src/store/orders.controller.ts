@@ -33,7 +33,7 @@ export class OrdersController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ grouped: true })
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',
@@ -60,7 +60,7 @@ export class OrdersController {
   }
 
   @Patch(':orderId')
-  @Idempotent()
+  @Idempotent({ grouped: true })
   @NeedsBy('status', {
     [OrderStatus.Cancelled]: 'orders:write',
     [OrderStatus.Approved]: 'orders:manage',

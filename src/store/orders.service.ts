@@ -31,25 +31,17 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
 /** The statuses of orders that hold their animal. */
 const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
 
-interface Placement {
-  by: Caller;
-  petId: string;
-}
-
 /** The orders of one account each: another account's order is as good as none. */
 @Injectable()
 export class OrdersService {
-  private readonly take: (placement: Placement) => Promise<Order | undefined>;
-
   constructor(
     @InjectFastRepository(Order) private readonly orders: FastRepository<Order>,
     private readonly pets: PetsService,
-    transactions: Transactions,
+    private readonly transactions: Transactions,
     private readonly audit: AuditLog,
     closing: AccountClosing,
   ) {
     for (const status of OPEN) closing.add((by, limit) => this.cancelAll(by, status, limit));
-    this.take = transactions.batched((placements) => this.takeAll(placements));
   }
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
@@ -60,12 +52,17 @@ export class OrdersService {
    * Takes the animal and writes its order.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
-  async place(by: Caller, { petId }: NewOrderDto): Promise<Order> {
-    const order = await this.take({ by, petId })
-      // Only an animal whose status was set past its open order gets there.
-      .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
-    if (!order) throw await this.pets.refusal(petId);
-    return order;
+  place(by: Caller, { petId }: NewOrderDto): Promise<Order> {
+    const { accountId } = by;
+    return this.transactions.group(async () => {
+      await this.pets.reserve(petId);
+      const order = await this.orders
+        .addRow({ accountId, petId, status: OrderStatus.Placed })
+        // Only an animal whose status was set past its open order gets there.
+        .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
+      await this.audit.add(changeOf(by, order, OrderStatus.Placed));
+      return order;
+    });
   }
 
   /** @throws ApiError `order_not_found` */
@@ -75,17 +72,22 @@ export class OrdersService {
 
   /** @throws ApiError `order_not_found`, `precondition_failed`, `invalid_transition` */
   move(by: Caller, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
-    const { accountId } = by;
-    return this.orders.changeRow({ id, accountId }, 'order_not_found', async (order) => {
-      precondition?.require(order);
-      if (!NEXT[order.status].includes(status)) {
-        throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
-      }
-      const petStatus = PET_STATUS[status];
-      if (petStatus) await this.pets.settle([order.petId], petStatus);
-      await this.audit.add(changeOf(by, order, status, order.status));
-      order.status = status;
-    });
+    const where = { id, accountId: by.accountId };
+    return this.transactions.group(() =>
+      this.orders.changeRow(where, 'order_not_found', async (order) => {
+        precondition?.require(order);
+        if (!NEXT[order.status].includes(status)) {
+          throw new ApiError(
+            'invalid_transition',
+            `The order is ${order.status} and cannot become ${status}.`,
+          );
+        }
+        const petStatus = PET_STATUS[status];
+        if (petStatus) await this.pets.settle([order.petId], petStatus);
+        await this.audit.add(changeOf(by, order, status, order.status));
+        order.status = status;
+      }),
+    );
   }
 
   /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
@@ -99,19 +101,6 @@ export class OrdersService {
     await this.pets.settle(petIds, PetStatus.Available);
     await this.audit.add(...cancelled.map((order) => changeOf(by, order, OrderStatus.Cancelled, status)));
     return items.length;
-  }
-
-  /** The orders of those whose animals are available. Of several who want one animal, the first gets it. */
-  private async takeAll(placements: Placement[]): Promise<(Order | undefined)[]> {
-    const first = new Map(placements.toReversed().map((one) => [one.petId, one]));
-    const reserved = await this.pets.reserve([...first.keys()]);
-    const taken = placements.filter((one) => first.get(one.petId) === one && reserved.has(one.petId));
-    const orders = await this.orders.addRows(
-      taken.map(({ by, petId }) => ({ accountId: by.accountId, petId, status: OrderStatus.Placed })),
-    );
-    await this.audit.add(...orders.map((order, i) => changeOf(taken[i]!.by, order, OrderStatus.Placed)));
-    const made = new Map(taken.map((one, i) => [one, orders[i]]));
-    return placements.map((one) => made.get(one));
   }
 }
 

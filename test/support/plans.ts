@@ -148,10 +148,14 @@ function indexFor({ text }: Sent): { table: string; list: string } | undefined {
 /** A value of a parameter as SQL. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
-  if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
-  if (Array.isArray(value)) return quoted(`{${value.map((one) => JSON.stringify(one)).join()}}`);
+  if (Buffer.isBuffer(value)) return `'${bytes(value)}'`;
+  if (Array.isArray(value)) {
+    const items = value.map((one) => JSON.stringify(Buffer.isBuffer(one) ? bytes(one) : one));
+    return quoted(`{${items.join()}}`);
+  }
   const sent: unknown = value instanceof Date ? value.toISOString() : value;
   return quoted(typeof sent === 'string' ? sent : JSON.stringify(sent));
 }
 
+const bytes = (value: Buffer) => `\\x${value.toString('hex')}`;
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;

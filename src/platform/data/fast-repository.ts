@@ -3,6 +3,7 @@ import { ApiError } from '../api/api-error.js';
 import type { ErrorCode } from '../api/error-codes.js';
 import { decodeCursor } from '../api/cursor.js';
 import { Page } from '../api/paging.js';
+import { isExactKey } from './keys.js';
 import { Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
@@ -42,19 +43,31 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /** Inserts a row; returns it as it is stored. @throws QueryFailedError that `violation` can turn into an ApiError */
-  addRow(values: Values<Entity>): Promise<Entity> {
-    return this.rows.add(this.current, values) as Promise<Entity>;
+  async addRow(values: Values<Entity>): Promise<Entity> {
+    const { current } = this;
+    return this.transactions.written(this.rows.add(current, values)) as Promise<Entity>;
   }
 
   /** Inserts rows by one statement; returns them in the same order. */
-  addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
-    return this.rows.addAll(this.current, values) as Promise<Entity[]>;
+  async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
+    const { current } = this;
+    return this.transactions.written(this.rows.addAll(current, values)) as Promise<Entity[]>;
+  }
+
+  /**
+   * Inserts rows at the end of the open transaction, together with its COMMIT: of those that nobody reads meanwhile. All
+   * of them have values for the same properties.
+   */
+  addRowsAtCommit(...values: Values<Entity>[]): Promise<void> {
+    return this.transactions.atCommit(this.metadata, values, (all) => this.rows.addAll(this.current, all));
   }
 
   /** Sets properties of all rows with these values; returns the rows, in no order. */
   async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
     requireValues(which);
-    return this.rows.update(this.current, which, values) as Promise<Entity[]>;
+    const { current } = this;
+    const updated = this.rows.update(current, which, values);
+    return this.transactions.written(updated, ({ length }) => length === 0) as Promise<Entity[]>;
   }
 
   /**
@@ -64,9 +77,17 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
     requireValues(where);
-    const row = await this.inTransaction((transaction) =>
-      this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown),
-    );
+    const { transactions } = this;
+    const change = (transaction: EntityManager) =>
+      this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown);
+    const row = this.manager.queryRunner
+      ? await transactions.in(this.manager, change)
+      : await transactions.runCounted(() =>
+          transactions.inTurn(this.nameOf(where), () => {
+            const changed = change(transactions.connection);
+            return transactions.written(changed, (found) => found === null);
+          }),
+        );
     if (!row) throw new ApiError(missing);
     return row as Entity;
   }
@@ -90,13 +111,22 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return new Page(slice, list, (row) => rows.read(row) as Row);
   }
 
-  private get current(): EntityManager {
-    return this.manager.queryRunner ? this.manager : Transactions.of(this.manager.dataSource).manager;
+  private get transactions(): Transactions {
+    return Transactions.of(this.manager.dataSource);
   }
 
-  private inTransaction<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    const transactions = Transactions.of(this.manager.dataSource);
-    return this.manager.queryRunner ? transactions.in(this.manager, work) : transactions.run(work);
+  private get current(): EntityManager {
+    return this.manager.queryRunner ? this.manager : this.transactions.connection;
+  }
+
+  /** A text that names the row with these values and no other; undefined where they do not have its key. */
+  private nameOf(where: ObjectLiteral): string | undefined {
+    const { tablePath, primaryColumns, dataSource } = this.metadata;
+    const [key, ...more] = primaryColumns;
+    if (!key || more.length > 0 || key.transformer) return undefined;
+    const type = dataSource.driver.normalizeType(key);
+    const value: unknown = where[key.propertyName];
+    return isExactKey(type, value) ? `${tablePath} ${value}` : undefined;
   }
 
   private get rows(): Rows {

@@ -81,3 +81,8 @@ export function isKeyText(type: string, text: string): boolean {
   if (type === 'uuid') return UUID.test(text);
   return DIGITS.test(text) && BigInt(text) >= BigInt(bounds[0]) && BigInt(text) <= BigInt(bounds[1]);
 }
+
+/** Whether a value is the very text that PostgreSQL has of a key: no other text is of the same row. */
+export function isExactKey(type: string, value: unknown): value is string {
+  return (type === 'bigint' || type === 'uuid') && typeof value === 'string' && isKeyText(type, value);
+}

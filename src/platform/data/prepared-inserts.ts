@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { Statement } from '../database/prepared-query.js';
 import { Transactions } from './transactions.js';
 import { isLarge, isUndone, made, type Outcome, Together } from './together.js';
 import { MissingReferences } from './missing-references.js';
@@ -21,8 +22,16 @@ export class PreparedInserts {
   /** Inserts a row with values for some columns; returns it as it is stored. */
   async one(manager: EntityManager, given: readonly ShapeColumn[], row: Row): Promise<Row> {
     // SQL has no type for a list of lists.
-    const canBatch = !manager.queryRunner && given.length > 0 && !given.some(({ isArray }) => isArray);
-    return canBatch ? this.batch(given).add(row) : (await this.all(manager, given, [row]))[0]!;
+    if (given.length > 0 && !given.some(({ isArray }) => isArray)) {
+      if (!manager.queryRunner) return this.batch(given).add(row);
+      const calls = Transactions.of(manager.dataSource).gathered<Row, Row>(
+        manager,
+        this.many(given),
+        (rows) => this.attempt(manager, given, rows),
+      );
+      if (calls) return calls.add(row);
+    }
+    return (await this.all(manager, given, [row]))[0]!;
   }
 
   /** Inserts rows by one statement; returns them as they are stored, in the same order. */
@@ -31,7 +40,7 @@ export class PreparedInserts {
     const isOne = rows.length === 1;
     const statement = isOne
       ? statements.once(`insert ${namesOf(given)}`, () => insertOne(shape, given))
-      : statements.once(`insert many ${namesOf(given)}`, () => insertMany(shape, given));
+      : this.many(given);
     const values = isOne ? rows[0]! : valuesOf(given, rows);
     const stored = await statements.run(manager, statement, values);
     // Of a lone row, nothing is undone where none was made.
@@ -51,10 +60,15 @@ export class PreparedInserts {
       try {
         return made(await this.all(manager, given, rows));
       } catch (error) {
-        if (!missing.suspect(error) || !canLookThrough) throw error;
+        // A transaction is over with it.
+        if (!missing.suspect(error) || !canLookThrough || manager.queryRunner) throw error;
       }
     }
     return missing.insert(manager, given, rows);
+  }
+
+  private many(given: readonly ShapeColumn[]): Statement {
+    return this.statements.once(`insert many ${namesOf(given)}`, () => insertMany(this.shape, given));
   }
 
   private batch(given: readonly ShapeColumn[]): Together<Row, Row> {

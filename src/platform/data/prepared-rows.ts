@@ -5,10 +5,13 @@ import { PreparedPages } from './prepared-pages.js';
 import type { Slice } from '../api/paging.js';
 import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
-import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
+import { compareKeys, isExactKey } from './keys.js';
+import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { SharedReads } from './shared-reads.js';
-import { selectOne, update } from './sql.js';
+import { lockMany, selectOne, update, updateMany } from './sql.js';
 import { Statements } from './statements.js';
+import { made, type Together } from './together.js';
+import { Transactions } from './transactions.js';
 import type { TypeOrmRows } from './typeorm-rows.js';
 
 /**
@@ -65,6 +68,17 @@ export class PreparedRows implements Rows {
     const set = this.given(values);
     const by = this.sought(which);
     if (!set?.length) return this.plain.update(manager, which, values);
+    const alone = this.gathered(
+      manager,
+      [...set, ...by],
+      which,
+      `update many ${namesOf(set)} by ${namesOf(by)}`,
+      () => updateMany(shape, set, by),
+    );
+    if (alone)
+      return (await alone.add([...written(set, values), ...written(by, which)])).map((row) =>
+        shape.hydrate(row),
+      );
     const among = new Set(by.filter((column) => !column.isArray && Array.isArray(valueOf(column, which))));
     const name = `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`;
     const statement = statements.once(name, () => update(shape, set, by, among));
@@ -118,9 +132,51 @@ export class PreparedRows implements Rows {
     lock: boolean,
   ): Promise<Row | undefined> {
     const by = this.sought(where);
+    const calls = lock
+      ? this.gathered(manager, by, where, `lock many by ${namesOf(by)}`, () => lockMany(this.shape, by))
+      : undefined;
+    if (calls) return (await calls.add(written(by, where)))[0];
     const name = `${lock ? 'lock' : 'find'} by ${namesOf(by)}`;
     const statement = this.statements.once(name, () => selectOne(this.shape, by, lock));
     return (await this.statements.run(manager, statement, written(by, where)))[0];
+  }
+
+  /**
+   * Statements of a transaction that several share, each of one row by its key; undefined where they are none.
+   * @param columns those of the values, in their order
+   */
+  private gathered(
+    manager: EntityManager,
+    columns: readonly ShapeColumn[],
+    where: ObjectLiteral,
+    name: string,
+    write: () => string,
+  ): Together<Row, Row[]> | undefined {
+    const { statements } = this;
+    const [key, ...more] = this.shape.keys;
+    if (!manager.queryRunner || more.length > 0 || columns.some(({ isArray }) => isArray)) return undefined;
+    if (key!.read || !isExactKey(key!.type, where[key!.property])) return undefined;
+    // A list of values is for several rows.
+    if (Object.values(where).some(Array.isArray)) return undefined;
+    const statement = statements.once(name, write);
+    const place = columns.lastIndexOf(key!);
+    return Transactions.of(manager.dataSource).gathered<Row, Row[]>(manager, statement, async (calls) => {
+      const answers = calls.map((): Row[] => []);
+      // In the order of their keys, so that no two transactions wait for each other.
+      let left = [...calls.keys()].toSorted((a, b) => compareKeys(calls[a]![place], calls[b]![place]));
+      while (left.length > 0) {
+        // Of several for one row, each sees what the one before has left.
+        const now = left.filter((i, at) => calls[left[at - 1]!]?.[place] !== calls[i]![place]);
+        left = left.filter((i) => !now.includes(i));
+        const lists = valuesOf(
+          columns,
+          now.map((i) => calls[i]!),
+        );
+        for (const [n, ...row] of await statements.run(manager, statement, lists))
+          answers[now[Number(n) - 1]!] = [row];
+      }
+      return made(answers);
+    });
   }
 
   /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */

@@ -1,6 +1,6 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import { Batcher } from '../database/batcher.js';
-import { isKeyText } from './keys.js';
+import { isExactKey } from './keys.js';
 import { bytesOfRows } from './values.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import { selectAmong, selectOne } from './sql.js';
@@ -40,7 +40,7 @@ export class SharedReads {
     const names = Object.keys(where);
     if (names.length !== 1 || names[0] !== this.key.property) return undefined;
     const text = where[names[0]] as unknown;
-    if (typeof text !== 'string' || !isKeyText(this.key.type, text)) return undefined;
+    if (!isExactKey(this.key.type, text)) return undefined;
     return this.batcher.add(text).then((found) => found.get(text) ?? null);
   }
 }

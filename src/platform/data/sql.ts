@@ -78,6 +78,30 @@ export function update(
   return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 
+/**
+ * Finds and locks the rows of many look-ups at once, each by the key and perhaps others; first, the place of the look-up.
+ * They are locked in the order of their keys, so that no two transactions wait for each other.
+ */
+export function lockMany(shape: Shape, by: readonly ShapeColumn[]): string {
+  const { lists, items } = listsOf(by);
+  const found = `unnest(${lists}) WITH ORDINALITY AS list(${items}, n) JOIN ${shape.table} AS one ON ${matches(shape, by, 1)}`;
+  return `SELECT list.n, ${namesIn('one', shape.selected)} FROM ${found} ORDER BY ${namesIn('one', shape.keys)} FOR UPDATE OF one`;
+}
+
+/** Updates many rows, each by the key and perhaps others, with values of its own; returns their places, and the rows. */
+export function updateMany(shape: Shape, set: readonly ShapeColumn[], by: readonly ShapeColumn[]): string {
+  const changes = set.map(({ sql }, i) => `${sql} = list.v${i + 1}`);
+  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  const { lists, items } = listsOf([...set, ...by]);
+  return `UPDATE ${shape.table} AS one SET ${changes.join(', ')} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) WHERE ${matches(shape, by, set.length + 1)} RETURNING list.n, ${namesIn('one', shape.selected)}`;
+}
+
+/** That a row has the values that it is looked up by, which stand in the lists from a place on. */
+function matches(shape: Shape, by: readonly ShapeColumn[], first: number): string {
+  const conditions = by.map(({ sql }, i) => `one.${sql} = list.v${first + i}`);
+  return [...conditions, ...(shape.living ? [`one.${shape.living}`] : [])].join(' AND ');
+}
+
 /** Deletes some of the rows below a bound in some columns, and with one of a list of values in others; last, how many. */
 export function deleteSome(
   shape: Shape,
@@ -115,6 +139,10 @@ export function listsOf(columns: readonly ShapeColumn[]) {
 
 function equals({ sql }: ShapeColumn, i: number): string {
   return `${sql} = $${i + 1}`;
+}
+
+function namesIn(table: string, columns: readonly ShapeColumn[]): string {
+  return columns.map(({ sql }) => `${table}.${sql}`).join(', ');
 }
 
 function names(columns: readonly ShapeColumn[]): string {

@@ -56,10 +56,11 @@ export class Together<Item, Result> {
     );
   }
 
-  async add(item: Item): Promise<Result> {
-    if (isLarge(item)) return valueOf((await this.making.make([item]))[0]!);
+  /** @param bytes how large the item is */
+  async add(item: Item, bytes = bytesOf(item)): Promise<Result> {
+    if (bytes > LARGE) return valueOf((await this.making.make([item]))[0]!);
     const call: Call<Item, Result> = { item };
-    await this.batcher.add(call, bytesOf(item));
+    await this.batcher.add(call, bytes);
     if (call.alone) return call.alone.promise;
     return valueOf(call.outcome!);
   }

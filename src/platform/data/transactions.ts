@@ -5,25 +5,42 @@ import { ApiError } from '../api/api-error.js';
 import { asPartOf } from '../database/asker.js';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
-import { isUndone, made, Together } from './together.js';
-
-const LOCK = {
-  name: 'try_lock',
-  text: 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, $2::bigint))',
-};
+import { isUnavailable } from '../database/unavailable.js';
+import { isUndone, made, type Outcome, Together } from './together.js';
 
 /** Enough for those who have their turn; in milliseconds. */
 const BRIEF_LOCKS = 'SET LOCAL lock_timeout = 50';
 
-/** A transaction, and whether it has to be undone. */
-interface OpenTransaction {
+/** Milliseconds after which those who share a transaction no longer wait for one that does something else. */
+const PATIENCE_MS = 1_000;
+
+type Insert = (values: unknown[]) => Promise<unknown>;
+
+/** A transaction that is open, for all whose work it is. */
+interface Session {
   manager: EntityManager;
   client: PoolClient;
-  /** What is done at its end. */
-  last: (() => Promise<unknown>)[];
+  /** What is inserted at its end, by whatever it is inserted into. */
+  last: Map<object, { values: unknown[]; insert: Insert }>;
   /** Whether it is being ended: what is still asked for would be done outside of it. */
   isOver: boolean;
+  /** Where several share it: their calls of the same kind, and who changes which row. */
+  shared?: { calls: Map<object, Together<unknown, unknown>>; turns: Map<string, Promise<unknown>> };
+}
+
+/** The part of a transaction that is one caller's. */
+interface Part {
+  session: Session;
+  /** Its writes that were made, or may still be. */
+  writes: number;
+  /** Whether all of the transaction has to be undone. */
   failure?: { error: unknown };
+}
+
+/** One of those who share a transaction, and the context of its request. */
+interface Member {
+  work: () => Promise<unknown>;
+  inContext: <T>(run: () => T) => T;
 }
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
@@ -32,6 +49,9 @@ interface Ending<T> {
   last: Promise<unknown>[];
 }
 
+/** A transaction that was certainly undone, for what one of those who share it has done or cannot do in company. */
+class UndoneError extends Error {}
+
 const known = new WeakMap<DataSource, Transactions>();
 
 /**
@@ -39,7 +59,8 @@ const known = new WeakMap<DataSource, Transactions>();
  * else is called works on a connection of its own, as TypeORM documents.
  */
 export class Transactions {
-  private readonly open = new AsyncLocalStorage<OpenTransaction>();
+  private readonly open = new AsyncLocalStorage<Part>();
+  private groups?: Together<Member, unknown>;
 
   private constructor(private readonly database: DataSource) {}
 
@@ -55,7 +76,15 @@ export class Transactions {
    * @throws Error when that transaction has ended: somebody has not waited for all of its work
    */
   get manager(): EntityManager {
-    return this.current?.manager ?? this.database.manager;
+    const { current } = this;
+    // Nothing tells what is done with it.
+    if (current) current.writes++;
+    return current?.session.manager ?? this.database.manager;
+  }
+
+  /** The same, for those who count their writes (`written`). */
+  get connection(): EntityManager {
+    return this.current?.session.manager ?? this.database.manager;
   }
 
   /**
@@ -65,46 +94,39 @@ export class Transactions {
    * @throws Error as `manager` does
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    const open = this.current;
-    if (!open) return this.in(this.database.manager, work);
-    try {
-      return await work(open.manager);
-    } catch (error) {
-      open.failure ??= { error };
-      throw error;
-    }
+    const { current } = this;
+    // Nothing tells what is done with the manager.
+    if (current) current.writes++;
+    return this.runCounted(work);
+  }
+
+  /** The same, for work that counts its writes (`written`). */
+  async runCounted<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
+    const { current } = this;
+    if (!current) return this.in(this.database.manager, work);
+    return asPart(current, () => work(current.session.manager));
   }
 
   /**
-   * Takes a lock on a name of somebody's until the open transaction ends, unless it is taken: nobody waits for it.
-   * @param owner an int64: the same name of another is another lock
+   * Runs `work` in the open transaction, or else in one that it shares with others which come at the same moment: their
+   * statements of the same kind are one, and so is their COMMIT (a group commit). An error undoes what its own work has
+   * done, and harms nobody else's: then each is done again, in a transaction of its own. So `work` may be called twice,
+   * and asks the database alone: what waits for anything else holds up the others.
+   * @param bytes about how much it writes: what is large goes alone
    */
-  async tryLock(name: string, owner: string): Promise<boolean> {
-    const { client } = this.current!;
-    const [[isMine]] = (await Connections.of(this.database).run(client, LOCK, [name, owner])) as [[boolean]];
-    return isMine;
-  }
-
-  /**
-   * Leaves one statement, whose answer nothing needs, to the end of the open transaction: it is sent together with the
-   * COMMIT. Without a transaction it is done at once. If PostgreSQL refuses it, nothing of the transaction is done; what only
-   * its answer tells comes too late for that. Not for jobs, which may take more than one statement.
-   */
-  async atCommit(work: () => Promise<unknown>): Promise<void> {
-    const open = this.current;
-    if (open) open.last.push(work);
-    else await work();
-  }
-
-  /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
-  in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    if (!manager.queryRunner) return inNewTransaction(this.database, (own) => this.within(own, work));
-    const whole = async (own: EntityManager) => {
-      const { result, last } = await this.within(own, work);
-      await settled(last);
-      return result;
-    };
-    return manager.queryRunner.isTransactionActive ? whole(manager) : manager.transaction(whole);
+  async group<T>(work: () => Promise<T>, bytes = 0): Promise<T> {
+    const { current } = this;
+    if (current) return asPart(current, work);
+    this.groups ??= new Together<Member, unknown>(Connections.of(this.database).writes, {
+      make: async (members) => {
+        const [{ work: alone, inContext }, ...others] = members as [Member, ...Member[]];
+        if (others.length > 0) return this.runTogether(members);
+        return made([await inContext(() => this.run(alone))]);
+      },
+      canRepeat: (error) => error instanceof UndoneError || isUndone(error),
+      tryAlone: ({ work: alone, inContext }) => inContext(() => this.runBriefly(alone)),
+    });
+    return this.groups.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
   /**
@@ -117,42 +139,182 @@ export class Transactions {
       make: async (items) => made(await this.run(() => write(items))),
       // A business rule is a refusal too: the work ends by it before there is a COMMIT.
       canRepeat: (error) => isUndone(error) || error instanceof ApiError,
-      tryAlone: (item) =>
-        this.run(async (transaction) => {
-          await transaction.query(BRIEF_LOCKS);
-          return (await write([item]))[0]!;
-        }),
+      tryAlone: (item) => this.runBriefly(async () => (await write([item]))[0]!),
     });
     return async (item) => (this.current ? (await write([item]))[0]! : batch.add(item));
   }
 
   /**
-   * The open transaction.
-   * @throws Error where it has ended: what is asked of it then would be done outside of it, or never
+   * Leaves rows, whose answer nothing needs, to the end of the open transaction: they are inserted together with the COMMIT,
+   * those of the same table by one statement. Without a transaction it is done at once. If PostgreSQL refuses them, nothing
+   * of the transaction is done.
+   * @param into what they are inserted into
    */
-  private get current(): OpenTransaction | undefined {
-    const open = this.open.getStore();
-    if (open?.isOver) throw new Error('The transaction has ended before all of its work was done');
-    return open;
+  async atCommit<T>(
+    into: object,
+    values: readonly T[],
+    insert: (all: T[]) => Promise<unknown>,
+  ): Promise<void> {
+    const { current } = this;
+    if (!current) return void (await insert([...values]));
+    current.writes++;
+    const { last } = current.session;
+    const others = last.get(into);
+    if (others) others.values.push(...values);
+    else last.set(into, { values: [...values], insert: insert as Insert });
   }
 
-  /** Runs `work` in the transaction of a manager, as the open one, to its end. */
-  private async within<T>(
-    manager: EntityManager,
-    work: (own: EntityManager) => Promise<T>,
-  ): Promise<Ending<T>> {
-    const client = (await manager.queryRunner!.connect()) as PoolClient;
-    const open: OpenTransaction = { manager, client, last: [], isOver: false };
-    const inOpen = <Result>(step: () => Promise<Result>) =>
-      asPartOf('within', () => this.open.run(open, step));
+  /** Counts a write of the open transaction, unless it turns out to have written nothing. */
+  async written<T>(write: Promise<T>, isNothing: (result: T) => boolean = () => false): Promise<T> {
+    const part = this.open.getStore();
+    if (!part) return write;
+    part.writes++;
     try {
-      const result = await inOpen(() => work(manager));
-      if (open.failure) throw open.failure.error;
-      return { result, last: await inOpen(() => sendLast(open)) };
-    } finally {
-      open.isOver = true;
+      const result = await write;
+      if (isNothing(result)) part.writes--;
+      return result;
+    } catch (error) {
+      part.writes--;
+      throw error;
     }
   }
+
+  /** Calls of one kind in a transaction that several share, to be made together; undefined where nobody shares it. */
+  gathered<Item, Result>(
+    manager: EntityManager,
+    kind: object,
+    make: (items: Item[]) => Promise<Outcome<Result>[]>,
+  ): Together<Item, Result> | undefined {
+    const { session } = this.open.getStore() ?? {};
+    if (!session?.shared || session.manager !== manager) return undefined;
+    const { calls } = session.shared;
+    let together = calls.get(kind) as Together<Item, Result> | undefined;
+    if (!together) {
+      together = new Together<Item, Result>({ asked: 0, sent: 0 }, { make, canRepeat: () => false });
+      calls.set(kind, together as Together<unknown, unknown>);
+    }
+    return together;
+  }
+
+  /**
+   * Runs what reads and then changes a row behind whatever else does that to it in a transaction that several share, in
+   * which a row's lock keeps out nobody.
+   * @param row names the row; undefined if it is not known which it is, and so cannot be done in company
+   */
+  async inTurn<T>(row: string | undefined, change: () => Promise<T>): Promise<T> {
+    const part = this.open.getStore();
+    if (!part?.session.shared) return change();
+    if (row === undefined) throw new UndoneError('A row of an unknown key is changed alone');
+    const { turns } = part.session.shared;
+    const before = turns.get(row);
+    const done = before ? before.then(change, change) : change();
+    turns.set(row, done);
+    return done;
+  }
+
+  /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
+  in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
+    const within = (own: EntityManager) =>
+      this.within(own, {}, (session) => this.partOf(session, () => work(own)));
+    if (!manager.queryRunner) return inNewTransaction(this.database, within);
+    const whole = async (own: EntityManager) => {
+      const { result, last } = await within(own);
+      await settled(last);
+      return result;
+    };
+    return manager.queryRunner.isTransactionActive ? whole(manager) : manager.transaction(whole);
+  }
+
+  /**
+   * The part of the open transaction that is the current call's.
+   * @throws Error where it has ended: what is asked of it then would be done outside of it, or never
+   */
+  private get current(): Part | undefined {
+    const part = this.open.getStore();
+    if (part?.session.isOver) throw new Error('The transaction has ended before all of its work was done');
+    return part;
+  }
+
+  /** A transaction that waits for no lock of others for long. */
+  private runBriefly<T>(work: () => Promise<T>): Promise<T> {
+    return this.run(async (transaction) => {
+      await transaction.query(BRIEF_LOCKS);
+      return work();
+    });
+  }
+
+  /** Runs all of a group in one transaction. @throws UndoneError where each has to be done alone */
+  private runTogether(members: readonly Member[]): Promise<Outcome<unknown>[]> {
+    return inNewTransaction(this.database, (manager) => {
+      const shared = { calls: new Map(), turns: new Map() };
+      const ending = this.within(manager, { shared }, async (session) => {
+        session.client.query(BRIEF_LOCKS).catch(() => {});
+        const all = members.map(({ work, inContext }) =>
+          inContext(() => asPartOf('within', () => this.partOf(session, work, true))),
+        );
+        const outcomes = await inTime(Promise.allSettled(all));
+        const undone = outcomes.find((one) => one.status === 'rejected' && one.reason instanceof UndoneError);
+        if (undone) throw (undone as PromiseRejectedResult).reason;
+        return outcomes;
+      });
+      // Nothing was sent to be committed.
+      return ending.catch((error: Error) => {
+        throw isUnavailable(error) ? error : new UndoneError(error.message, { cause: error });
+      });
+    });
+  }
+
+  /** Runs one's work in a transaction. @throws what it throws; of several who share it, UndoneError if all has to be undone */
+  private async partOf<T>(session: Session, work: () => Promise<T>, isOneOfMany = false): Promise<T> {
+    const part: Part = { session, writes: 0 };
+    try {
+      const result = await this.open.run(part, work);
+      if (part.failure) throw part.failure.error;
+      return result;
+    } catch (error) {
+      if (isOneOfMany && part.writes > 0)
+        throw new UndoneError('One of those who share a transaction has failed', { cause: error });
+      throw error;
+    }
+  }
+
+  /** Runs `work` in the transaction of a manager, to its end. */
+  private async within<T>(
+    manager: EntityManager,
+    more: Pick<Session, 'shared'>,
+    work: (session: Session) => Promise<T>,
+  ): Promise<Ending<T>> {
+    const client = (await manager.queryRunner!.connect()) as PoolClient;
+    const session: Session = { manager, client, last: new Map(), isOver: false, ...more };
+    const inOpen = <Result>(step: () => Promise<Result>) =>
+      asPartOf('within', () => this.open.run({ session, writes: 0 }, step));
+    try {
+      const result = await inOpen(() => work(session));
+      return { result, last: await inOpen(() => sendLast(session)) };
+    } finally {
+      session.isOver = true;
+    }
+  }
+}
+
+/** Runs `work` as part of a transaction: all of it is undone if this part fails, whatever becomes of the failure. */
+async function asPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    part.failure ??= { error };
+    throw error;
+  }
+}
+
+/** @throws UndoneError where one of a group takes too long */
+async function inTime<T>(all: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new UndoneError('One of those who share a transaction takes too long')),
+    PATIENCE_MS,
+  );
+  return Promise.race([all, late]).finally(() => clearTimeout(timer));
 }
 
 /** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
@@ -199,11 +361,11 @@ async function begin(runner: QueryRunner): Promise<{ begun: Promise<void> }> {
  * Does the last of a transaction, up to where its statements have been sent.
  * @throws what keeps one from being sent
  */
-async function sendLast({ client, last }: OpenTransaction): Promise<Promise<unknown>[]> {
+async function sendLast({ client, last }: Session): Promise<Promise<unknown>[]> {
   const sent: Promise<unknown>[] = [];
-  for (const work of last) {
+  for (const { values, insert } of last.values()) {
     const isSent = client instanceof DeadlineClient ? client.sent() : undefined;
-    const done = work();
+    const done = insert(values);
     done.catch(() => {});
     sent.push(done);
     await Promise.race([isSent ?? done, done]);
@@ -213,7 +375,7 @@ async function sendLast({ client, last }: OpenTransaction): Promise<Promise<unkn
 
 /**
  * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
- * @throws what one of them has failed for; Error where the server has undone it for a failure that the work has ignored
+ * @throws what one of them has failed for; UndoneError where the server has undone it for a failure that the work has ignored
  */
 async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {
   const client = await quickClient(runner);
@@ -224,7 +386,7 @@ async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): P
   const [{ command }] = await settled([client.query('COMMIT'), ...last]);
   Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
   if (command !== 'COMMIT')
-    throw new Error('The transaction was undone: a failure of one of its statements was ignored');
+    throw new UndoneError('The transaction was undone: a failure of one of its statements was ignored');
 }
 
 /**

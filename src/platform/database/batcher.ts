@@ -60,11 +60,11 @@ export class Batcher<Item, Answer> {
   }
 
   private open(): Batch<Item, Answer> {
-    // With none under way, it is sent at once; if lately there were several, with those that come in the same turn of the
-    // event loop.
+    // With none under way, it is sent with what is asked for before anything else happens; if lately there were several, with
+    // those that come in the same turn of the event loop.
     if (this.underWay > 0) this.timer = setTimeout(this.flush, MAX_WAIT_MS);
     else if (this.isCrowded) setImmediate(this.flush);
-    else queueMicrotask(this.flush);
+    else process.nextTick(this.flush);
     const span = tracing.active?.share();
     return (this.waiting = { items: [], bytes: 0, span, ...Promise.withResolvers<Answer>() });
   }

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { Db } from 'pg-boss';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { made } from '../data/together.js';
 import { Transactions } from '../data/transactions.js';
 import { Connections } from '../database/connections.js';
 import { JobQueues } from './job-queues.js';
@@ -19,6 +20,9 @@ interface NewJob {
   /** Not before this time, or so many seconds later, by the clock of the database. */
   startAfter?: Date | number;
 }
+
+/** The same, for pg-boss. */
+type NewRow = Pick<NewJob, 'id' | 'startAfter'> & { data?: object };
 
 /** Puts jobs into the open transaction: either they are there and what else it writes, or neither. */
 @Injectable()
@@ -50,19 +54,26 @@ export class Jobs {
       data: payload && { payload: checked(name, payload) },
       startAfter,
     }));
-    const made = await this.transactions.run(() =>
-      this.queues.boss.insert(name, rows, { db: this.transaction, returnId: true }),
-    );
-    if (made?.length !== jobs.length)
+    await this.transactions.run(async (transaction) => {
+      const calls = this.transactions.gathered<NewRow[], void>(transaction, this.queues.get(queue), (all) =>
+        this.insert(transaction, name, all.flat()).then(() => made(all.map(() => undefined))),
+      );
+      await (calls ? calls.add(rows) : this.insert(transaction, name, rows));
+    });
+  }
+
+  private async insert(transaction: EntityManager, queue: string, rows: NewRow[]): Promise<void> {
+    const ids = await this.queues.boss.insert(queue, rows, { db: this.dbOf(transaction), returnId: true });
+    if (ids?.length !== rows.length)
       throw new Error('pg-boss has skipped a job, which has an id of an earlier one');
   }
 
-  /** The open transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
-  private get transaction(): Db {
+  /** A transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
+  private dbOf({ queryRunner }: EntityManager): Db {
     const { prepared } = Connections.of(this.database);
     return {
       executeSql: async (text: string, values?: unknown[]) => {
-        const client = (await this.transactions.manager.queryRunner!.connect()) as PoolClient;
+        const client = (await queryRunner!.connect()) as PoolClient;
         return prepared.query(client, { name: this.nameOf(text), text }, values);
       },
     };

@@ -3,7 +3,6 @@ import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import type { Anyone } from '../../api/caller.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
-import { Transactions } from '../../data/transactions.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
@@ -36,16 +35,11 @@ const PAGE = 1_000;
 /** Who has changed what. */
 @Injectable()
 export class AuditLog {
-  constructor(
-    @InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>,
-    private readonly transactions: Transactions,
-  ) {}
+  constructor(@InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>) {}
 
   /** Records changes. Call it in their transaction: either both are there, or neither. */
   async add(...changes: Change[]): Promise<void> {
-    if (changes.length === 0) return;
-    const records = changes.map(recordOf);
-    await this.transactions.atCommit(() => this.records.addRows(records));
+    if (changes.length > 0) await this.records.addRowsAtCommit(...changes.map(recordOf));
   }
 
   /** Reads records, oldest first. */

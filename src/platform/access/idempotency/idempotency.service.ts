@@ -1,11 +1,15 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
-import { Batcher } from '../../database/batcher.js';
+import { Connections } from '../../database/connections.js';
 import { InjectFastRepository } from '../../data/data.module.js';
 import { FastRepository } from '../../data/fast-repository.js';
 import { AccountClosing } from '../closing/account-closing.js';
 import { Sweeps } from '../../data/sweeps.js';
-import { settled, Transactions } from '../../data/transactions.js';
+import { made } from '../../data/together.js';
+import { Transactions } from '../../data/transactions.js';
+import { violation } from '../../data/violations.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { answerIn, columnsOf, type StoredAnswer } from './stored-answer.js';
 
@@ -17,6 +21,8 @@ export interface KeyedRequest {
   accountId: string;
   key: string;
   requestHash: Buffer;
+  /** The size of its body; 0 when left out. */
+  bytes?: number;
 }
 
 /** An answer, and when it was stored; whether that was before, or just now. */
@@ -26,14 +32,32 @@ export interface GivenAnswer {
   isReplayed: boolean;
 }
 
+/**
+ * For each of some keys: its place, whether this transaction may write under it, and what is stored. What another one
+ * stores between the look-up and its lock is found by the primary key: then all of the transaction is undone.
+ */
+const CLAIM = {
+  name: 'idempotency_claim',
+  text: `SELECT n, CASE WHEN found.created_at > $3::timestamptz THEN NULL
+      ELSE pg_try_advisory_xact_lock(hashtextextended(asked.key, asked.account_id)) END,
+    found.request_hash, found.location, found.body, found.head, found.created_at
+  FROM unnest((SELECT $1::bigint[])::bigint[], (SELECT $2::text[])::text[]) WITH ORDINALITY AS asked(account_id, key, n)
+  LEFT JOIN LATERAL (SELECT * FROM idempotency_keys AS stored
+    WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
+};
+
+/** What a transaction has found of a key. */
+interface Claim {
+  /** Whether it may write under the key. */
+  isMine: boolean;
+  stored?: IdempotencyKey;
+}
+
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap {
-  private readonly running = new Set<string>();
-  /** Looks up stored answers in batches: a thousand retries at once take one query, not every connection. */
-  private readonly rows = new Batcher<KeyedRequest, Map<string, IdempotencyKey>>((requests) =>
-    this.findAll(requests),
-  );
+  /** The writes of this process, whose retries are turned away without the database; locks are for those to others. */
+  private readonly running = new Map<string, KeyedRequest>();
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -47,21 +71,25 @@ export class IdempotencyService implements OnApplicationBootstrap {
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
    * fails stores nothing, so it can be tried again.
+   * @param grouped whether the transaction may be shared with other writes of the same moment, as `Transactions.group` says
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
-  async once(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
-    // A retry that comes to the same process is turned away without the database; `lock` is for those to other processes.
+  async once(
+    request: KeyedRequest,
+    write: () => Promise<StoredAnswer>,
+    grouped = false,
+  ): Promise<GivenAnswer> {
     const name = nameOf(request);
     if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
-    const stored = answerOf((await this.rows.add(request)).get(name), request);
-    if (stored) return replayOf(stored);
-    // Another retry may have begun while the query was out.
-    if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
-    this.running.add(name);
+    const work = () => this.claimAndWrite(request, write);
     try {
-      return await this.inTransaction(request, write);
+      return await (grouped
+        ? this.transactions.group(work, request.bytes)
+        : this.transactions.runCounted(work));
+    } catch (error) {
+      return violation('idempotency_keys_pkey', 'idempotency_key_in_use')(error);
     } finally {
-      this.running.delete(name);
+      if (this.running.get(name) === request) this.running.delete(name);
     }
   }
 
@@ -70,31 +98,51 @@ export class IdempotencyService implements OnApplicationBootstrap {
     await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
   }
 
-  private async findAll(requests: KeyedRequest[]): Promise<Map<string, IdempotencyKey>> {
-    const distinct = [...new Map(requests.map((request) => [nameOf(request), request])).values()];
-    const where = distinct.map(({ accountId, key }) => ({ accountId, key }));
-    const found = where.length === 1 ? [await this.keys.findRow(where[0]!)] : await this.keys.find({ where });
-    return new Map(found.flatMap((row) => (row ? [[nameOf(row), row]] : [])));
+  private async claimAndWrite(
+    request: KeyedRequest,
+    write: () => Promise<StoredAnswer>,
+  ): Promise<GivenAnswer> {
+    const { accountId, key, requestHash } = request;
+    const { stored, isMine } = await this.claim(request);
+    if (stored && stored.createdAt > expiry()) {
+      if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
+      return { answer: answerIn(stored), createdAt: stored.createdAt, isReplayed: true };
+    }
+    // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection. Of those in
+    // one transaction, each has its lock.
+    const first = this.running.get(nameOf(request)) ?? request;
+    if (!isMine || first !== request) throw new ApiError('idempotency_key_in_use');
+    this.running.set(nameOf(request), request);
+    // It has expired, and may be swept meanwhile.
+    if (stored) await this.transactions.manager.delete(IdempotencyKey, { accountId, key });
+    const answer = await write();
+    const createdAt = new Date();
+    const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
+    await this.keys.addRowsAtCommit({ accountId, key, ...values });
+    return { answer, createdAt, isReplayed: false };
   }
 
-  private inTransaction(request: KeyedRequest, write: () => Promise<StoredAnswer>): Promise<GivenAnswer> {
-    const { accountId, key, requestHash } = request;
-    return this.transactions.run(async () => {
-      // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection.
-      // In this order: what was stored before the lock was given up is found.
-      const locked = this.transactions.tryLock(key, accountId);
-      const [isFirst, found] = await settled([locked, this.keys.findRow({ accountId, key })]);
-      const stored = answerOf(found, request);
-      if (stored) return replayOf(stored);
-      if (!isFirst) throw new ApiError('idempotency_key_in_use');
-      // It has expired, and may be swept meanwhile.
-      if (found) await this.transactions.manager.delete(IdempotencyKey, { accountId, key });
-      const answer = await write();
-      const createdAt = new Date();
-      const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
-      await this.transactions.atCommit(() => this.keys.addRow({ accountId, key, ...values }));
-      return { answer, createdAt, isReplayed: false };
-    });
+  /** Claims a key for the open transaction; all that are claimed together by one statement. */
+  private async claim(request: KeyedRequest): Promise<Claim> {
+    const { connection } = this.transactions;
+    const calls = this.transactions.gathered<KeyedRequest, Claim>(connection, CLAIM, async (requests) =>
+      made(await this.claimAll(connection, requests)),
+    );
+    return calls ? calls.add(request, request.bytes) : (await this.claimAll(connection, [request]))[0]!;
+  }
+
+  private async claimAll({ queryRunner }: EntityManager, requests: KeyedRequest[]): Promise<Claim[]> {
+    const client = (await queryRunner!.connect()) as PoolClient;
+    const lists = [requests.map(({ accountId }) => accountId), requests.map(({ key }) => key)];
+    const rows = await Connections.of(this.keys.manager.dataSource).run(client, CLAIM, [...lists, expiry()]);
+    const claims: Claim[] = [];
+    for (const [n, isMine, requestHash, location, body, head, createdAt] of rows) {
+      const stored = createdAt
+        ? ({ requestHash, location, body, head, createdAt } as IdempotencyKey)
+        : undefined;
+      claims[Number(n) - 1] = { isMine: isMine === true, stored };
+    }
+    return claims;
   }
 
   onApplicationBootstrap(): void {
@@ -102,22 +150,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 }
 
-function replayOf(row: IdempotencyKey): GivenAnswer {
-  return { answer: answerIn(row), createdAt: row.createdAt, isReplayed: true };
-}
-
-function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {
+function nameOf({ accountId, key }: KeyedRequest): string {
   return `${accountId} ${key}`;
-}
-
-/** @throws ApiError `idempotency_key_reused` where it is the answer to another request */
-function answerOf(
-  stored: IdempotencyKey | null | undefined,
-  { requestHash }: KeyedRequest,
-): IdempotencyKey | undefined {
-  if (!stored || stored.createdAt <= expiry()) return undefined;
-  if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
-  return stored;
 }
 
 function expiry(): Date {

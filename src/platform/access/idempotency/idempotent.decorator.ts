@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import {
   applyDecorators,
@@ -11,6 +12,7 @@ import {
 } from '@nestjs/common';
 import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import { Reflector } from '@nestjs/core';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { isObservable, lastValueFrom } from 'rxjs';
@@ -29,10 +31,24 @@ type Method = () => unknown;
 type Once = (method: Method) => Promise<unknown>;
 type IdempotentRequest = RawBodyRequest<AuthenticatedRequest> & { runOnce?: Once };
 
+/** What an operation says of its writes. */
+export interface IdempotentOptions {
+  /**
+   * Whether writes of the same moment share a transaction, as `Transactions.group` says, which makes them several times as
+   * many: the method asks the database alone, and may be called twice for one request.
+   */
+  grouped?: boolean;
+}
+
+const Grouped = Reflector.createDecorator<boolean>();
+
 /** Reads the header. */
 @Injectable()
 class IdempotencyGuard implements CanActivate {
-  constructor(private readonly idempotency: IdempotencyService) {}
+  constructor(
+    private readonly idempotency: IdempotencyService,
+    private readonly reflector: Reflector,
+  ) {}
 
   canActivate(context: ExecutionContext): true {
     const [request, response] = context.getArgs<[IdempotentRequest, Response]>();
@@ -44,26 +60,32 @@ class IdempotencyGuard implements CanActivate {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
     }
     const { accountId } = request;
-    const keyed = { accountId, key, requestHash: hash(request) };
-    request.runOnce = (method) => this.run(keyed, method, request, response);
+    const keyed = { accountId, key, requestHash: hash(request), bytes: request.rawBody?.length ?? 0 };
+    const grouped = this.reflector.get(Grouped, context.getHandler());
+    request.runOnce = (method) => this.run(keyed, grouped, method, request, response);
     return true;
   }
 
   /** What is sent is decided when interceptors are done: `response` may have changed, and is stored as it is then. */
   private async run(
     keyed: KeyedRequest,
+    grouped: boolean,
     method: Method,
     request: IdempotentRequest,
     response: Response,
   ): Promise<unknown> {
     const { operation } = request;
     const before = response.getHeaders();
+    const { statusCode } = response;
     let value: unknown;
-    const { answer, createdAt, isReplayed } = await this.idempotency.once(keyed, async () => {
+    let calls = 0;
+    const write = async () => {
+      if (calls++ > 0) reset(response, before, statusCode);
       const returned = await method();
       value = isObservable(returned) ? await lastValueFrom(returned, { defaultValue: undefined }) : returned;
       return answerToStore(operation, value, response, before);
-    });
+    };
+    const { answer, createdAt, isReplayed } = await this.idempotency.once(keyed, write, grouped);
     request.settle = async (body) => {
       if (isReplayed) return restore(answer, response);
       const final = answerToStore(operation, body, response, before);
@@ -73,6 +95,13 @@ class IdempotencyGuard implements CanActivate {
     if (!isReplayed) return value;
     return answer.body === '' ? undefined : JSON.parse(answer.body);
   }
+}
+
+/** Takes from an answer what a call of the method has set whose transaction was undone. */
+function reset(response: Response, before: OutgoingHttpHeaders, statusCode: number): void {
+  for (const name of response.getHeaderNames()) if (!(name in before)) response.removeHeader(name);
+  response.setHeaders(new Map(Object.entries(before) as [string, string][]));
+  response.statusCode = statusCode;
 }
 
 /** Gives the method what the guard has made of the header, as one parameter behind its own. */
@@ -132,9 +161,10 @@ function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
  * returned, and what they make of that is sent and stored; when an answer is given again, they see it as JSON has it, and
  * change nothing.
  */
-export function Idempotent(): MethodDecorator {
+export function Idempotent({ grouped = false }: IdempotentOptions = {}): MethodDecorator {
   return applyDecorators(
     AnsweredOnce,
+    Grouped(grouped),
     UseGuards(IdempotencyGuard),
     ApiHeader({
       name: HEADER,
