@@ -350,7 +350,7 @@ describe('Transactions that share a COMMIT', () => {
     connected.sent.length = 0;
     expect(new Set(await Promise.all(all)).size).toBe(20);
     expect(sentNow()).toEqual([
-      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'WITH', 'COMMIT'],
+      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'INSERT', 'COMMIT'],
     ]);
     expect(await named('Grouped, changed')).toHaveLength(20);
     expect(await named('Grouped, last')).toHaveLength(20);

@@ -1,12 +1,10 @@
 import 'reflect-metadata';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type DataSource, type EntityManager, In, type ObjectLiteral, type Repository } from 'typeorm';
+import { type DataSource, type EntityManager, type ObjectLiteral, type Repository } from 'typeorm';
 import QueryStream from 'pg-query-stream';
 import '../src/pets/pets.errors.js';
-import { ApiError } from '../src/platform/api/api-error.js';
 import type { Page } from '../src/platform/api/paging.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
@@ -415,7 +413,6 @@ test('A property with a relation is written as TypeORM writes it', async () => {
 
 describe('What one caller does', () => {
   const types = () => new FastRepository(kinds.Types, database.manager);
-  const identity = () => new FastRepository(kinds.Identity, database.manager);
   const made = KINDS.find(({ entity }) => entity === kinds.Types)!.values!;
   const add = () => types().addRow({ label: 'shared', ...made(1) });
 
@@ -480,35 +477,6 @@ describe('What one caller does', () => {
     const ask = (n: number) => rows.page({ n }, { limit: 5 });
     const [good, bad, other] = await Promise.allSettled([ask(1), ask(3e9), ask(0)]);
     expect([good.status, bad.status, other.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-  });
-
-  test('wrong in a batch of writes is its own failure', async () => {
-    const write = transactions.batched(async (labels: string[]) => {
-      const rows = await identity().addRows(labels.map((label) => ({ label, state: null })));
-      if (labels.includes('bad')) throw new ApiError('pet_not_found');
-      return rows.map(({ label }) => label);
-    });
-    const settled = await Promise.allSettled(['batch 1', 'bad', 'batch 2'].map(write));
-    expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.code))).toEqual([
-      'batch 1',
-      'pet_not_found',
-      'batch 2',
-    ]);
-    const stored = await database
-      .getRepository(kinds.Identity)
-      .findBy({ label: In(['batch 1', 'bad', 'batch 2']) });
-    expect(stored.map(({ label }) => label).toSorted()).toEqual(['batch 1', 'batch 2']);
-  });
-
-  test('in a context of its own does not reach the batch of others', async () => {
-    const tenants = new AsyncLocalStorage<string>();
-    const seen = new Set<string | undefined>();
-    const write = transactions.batched(async (items: string[]) => {
-      seen.add(tenants.getStore());
-      return items;
-    });
-    await Promise.all(['a', 'b'].map((tenant) => tenants.run(tenant, () => write(tenant))));
-    expect([...seen]).toEqual([undefined]);
   });
 });
 

@@ -59,7 +59,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    * of them have values for the same properties.
    */
   addRowsAtCommit(...values: Values<Entity>[]): Promise<void> {
-    return this.transactions.atCommit(this.metadata, values, (all) => this.rows.addAll(this.current, all));
+    return this.transactions.atCommit(this.metadata, values, (all) => this.rows.addUnread(this.current, all));
   }
 
   /** Sets properties of all rows with these values; returns the rows, in no order. */

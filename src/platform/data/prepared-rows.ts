@@ -8,7 +8,7 @@ import type { Place, Rows } from './rows.js';
 import { compareKeys, isExactKey } from './keys.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { SharedReads } from './shared-reads.js';
-import { lockMany, selectOne, update, updateMany } from './sql.js';
+import { insertUnread, lockMany, selectOne, update, updateMany } from './sql.js';
 import { Statements } from './statements.js';
 import { made, type Together } from './together.js';
 import { Transactions } from './transactions.js';
@@ -49,14 +49,19 @@ export class PreparedRows implements Rows {
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {
-    const all = values.map((one) => this.shape.withInitial(one));
-    const [given, ...others] = all.map((one) => this.given(one));
-    const areAlike = others.every((other) => namesOf(other ?? []) === namesOf(given ?? []));
-    // SQL has no type for a list of lists.
-    if (!given?.length || !areAlike || given.some(({ isArray }) => isArray))
-      return this.plain.addAll(manager, values);
-    const rows = all.map((one) => written(given, one));
+    const alike = this.alike(values);
+    if (!alike) return this.plain.addAll(manager, values);
+    const { given, rows } = alike;
     return (await this.inserts.all(manager, given, rows)).map((row) => this.shape.hydrate(row));
+  }
+
+  async addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown> {
+    const alike = this.alike(values);
+    if (!alike) return this.plain.addAll(manager, values);
+    const { given, rows } = alike;
+    const { shape, statements } = this;
+    const statement = statements.once(`insert unread ${namesOf(given)}`, () => insertUnread(shape, given));
+    return statements.run(manager, statement, valuesOf(given, rows));
   }
 
   async update(
@@ -177,6 +182,16 @@ export class PreparedRows implements Rows {
       }
       return made(answers);
     });
+  }
+
+  /** What one statement inserts: rows with values for the same columns; undefined if they are none. */
+  private alike(values: readonly ObjectLiteral[]): { given: ShapeColumn[]; rows: Row[] } | undefined {
+    const all = values.map((one) => this.shape.withInitial(one));
+    const [given, ...others] = all.map((one) => this.given(one));
+    const areAlike = others.every((other) => namesOf(other ?? []) === namesOf(given ?? []));
+    // SQL has no type for a list of lists.
+    if (!given?.length || !areAlike || given.some(({ isArray }) => isArray)) return undefined;
+    return { given, rows: all.map((one) => written(given, one)) };
   }
 
   /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */

@@ -65,6 +65,8 @@ export interface Rows {
   find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null>;
   add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral>;
   addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]>;
+  /** The same, by one statement wherever that can be, for rows that nobody reads. */
+  addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown>;
   update(manager: EntityManager, which: ObjectLiteral, values: ObjectLiteral): Promise<ObjectLiteral[]>;
   /** In a transaction: finds a row, keeps others from changing it, and saves what `work` sets. */
   change(

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { ApiError } from '../api/api-error.js';
 import { asPartOf } from '../database/asker.js';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
@@ -130,21 +129,6 @@ export class Transactions {
   }
 
   /**
-   * Batches writes of several statements: the returned function makes one write, in a transaction shared with others
-   * that come at the same time, or in the open one.
-   * @param write makes all of them or none, and returns their results in the same order
-   */
-  batched<Item, Result>(write: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
-    const batch = new Together<Item, Result>(Connections.of(this.database).writes, {
-      make: async (items) => made(await this.run(() => write(items))),
-      // A business rule is a refusal too: the work ends by it before there is a COMMIT.
-      canRepeat: (error) => isUndone(error) || error instanceof ApiError,
-      tryAlone: (item) => this.runBriefly(async () => (await write([item]))[0]!),
-    });
-    return async (item) => (this.current ? (await write([item]))[0]! : batch.add(item));
-  }
-
-  /**
    * Leaves rows, whose answer nothing needs, to the end of the open transaction: they are inserted together with the COMMIT,
    * those of the same table by one statement. Without a transaction it is done at once. If PostgreSQL refuses them, nothing
    * of the transaction is done.
@@ -179,7 +163,10 @@ export class Transactions {
     }
   }
 
-  /** Calls of one kind in a transaction that several share, to be made together; undefined where nobody shares it. */
+  /**
+   * Calls of one kind in a transaction that several share, to be made together; undefined where nobody shares it.
+   * @param make makes them in that transaction, in the context of nobody's request
+   */
   gathered<Item, Result>(
     manager: EntityManager,
     kind: object,
@@ -190,7 +177,8 @@ export class Transactions {
     const { calls } = session.shared;
     let together = calls.get(kind) as Together<Item, Result> | undefined;
     if (!together) {
-      together = new Together<Item, Result>({ asked: 0, sent: 0 }, { make, canRepeat: () => false });
+      const within = (items: Item[]) => this.open.run({ session, writes: 0 }, () => make(items));
+      together = new Together<Item, Result>({ asked: 0, sent: 0 }, { make: within, canRepeat: () => false });
       calls.set(kind, together as Together<unknown, unknown>);
     }
     return together;

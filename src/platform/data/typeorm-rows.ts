@@ -43,6 +43,10 @@ export class TypeOrmRows implements Rows {
     });
   }
 
+  addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown> {
+    return this.addAll(manager, values);
+  }
+
   update(manager: EntityManager, which: ObjectLiteral, values: ObjectLiteral): Promise<ObjectLiteral[]> {
     const { target, columns } = this.entity;
     const isArray = (name: string) => columns.some((one) => one.propertyName === name && one.isArray);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { made } from '../data/together.js';
 import { settled, Transactions } from '../data/transactions.js';
 import { FAILED_FOR_SECONDS } from './boss.js';
 import type { Ending } from './job.js';
@@ -33,14 +34,21 @@ const END = `
  */
 @Injectable()
 export class JobEndings {
-  /** Records one. @throws what the database throws; the job is then still held */
-  readonly add: (ending: Ending) => Promise<void>;
-
   constructor(
     private readonly transactions: Transactions,
     private readonly queues: JobQueues,
-  ) {
-    this.add = transactions.batched((endings) => this.addAll(endings));
+  ) {}
+
+  /** Records one. @throws what the database throws; the job is then still held */
+  add(ending: Ending): Promise<void> {
+    const { transactions } = this;
+    return transactions.group(async () => {
+      const calls = transactions.gathered<Ending, void>(transactions.manager, this, async (endings) => {
+        await this.addAll(endings);
+        return made(endings.map(() => undefined));
+      });
+      await (calls ? calls.add(ending) : this.addAll([ending]));
+    });
   }
 
   /**
@@ -62,7 +70,7 @@ export class JobEndings {
     return false;
   }
 
-  private async addAll(endings: Ending[]): Promise<void[]> {
+  private async addAll(endings: Ending[]): Promise<void> {
     const jobs = endings.map((ending) => {
       const isKeptElsewhere = ending.state === 'failed' && this.queues.get(ending.queue).record;
       return { ...ending, state: isKeptElsewhere ? 'completed' : ending.state, result: undefined };
@@ -71,6 +79,5 @@ export class JobEndings {
       this.queues.get(queue).record?.(own),
     );
     await settled([this.transactions.manager.query(END, [JSON.stringify(jobs)]), ...records]);
-    return endings.map(() => undefined);
   }
 }

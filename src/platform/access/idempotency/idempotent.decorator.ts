@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -60,7 +60,7 @@ class IdempotencyGuard implements CanActivate {
       throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
     }
     const { accountId } = request;
-    const keyed = { accountId, key, requestHash: hash(request), bytes: request.rawBody?.length ?? 0 };
+    const keyed = { accountId, key, requestHash: hashOf(request), bytes: request.rawBody?.length ?? 0 };
     const grouped = this.reflector.get(Grouped, context.getHandler());
     request.runOnce = (method) => this.run(keyed, grouped, method, request, response);
     return true;
@@ -145,13 +145,11 @@ function requireReturned({ constructor }: object, name: string | symbol): void {
  * What makes two requests the same: their method, path and body, byte for byte. `/v1/messages` and `/messages` are one
  * path.
  */
-function hash({ method, path, rawBody }: IdempotentRequest): Buffer {
+function hashOf({ method, path, rawBody }: IdempotentRequest): Buffer {
   const exact = path.replace(/\/+$/, '');
   const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
-  return createHash('sha256')
-    .update(`${method} ${address}\n`)
-    .update(rawBody ?? '')
-    .digest();
+  const head = Buffer.from(`${method} ${address}\n`);
+  return hash('sha256', rawBody ? Buffer.concat([head, rawBody]) : head, 'buffer');
 }
 
 /**
