@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import { And, type FindOptionsOrder, In, IsNull, MoreThan, type ObjectLiteral } from 'typeorm';
+import { And, type FindOptionsOrder, In, IsNull, Like, MoreThan, type ObjectLiteral } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { Category } from '../src/categories/category.entity.js';
@@ -305,7 +305,7 @@ describe('What a transaction leaves to its end', () => {
         connected.sent.length = 0;
       });
     await both('Before', 'At the end');
-    expect(connected.sent.map(({ text }) => text.split(' ')[0])).toEqual(['INSERT', 'COMMIT']);
+    expect(connected.sent.map(({ text }) => text.split(' ')[0])).toEqual(['WITH', 'COMMIT']);
     await expect(both('Also before', 'At the end')).rejects.toThrow('categories_name_key');
     expect(await names('Before', 'At the end', 'Also before')).toBe(2);
   });
@@ -337,9 +337,11 @@ describe('Transactions that share a COMMIT', () => {
   const numbers = Array.from({ length: 20 }, (_none, i) => i);
 
   test('send their statements of a kind as one', async () => {
-    await transactions().group(() => fast(Category).addRow({ name: 'Grouped, so that the next wait' }));
+    await transactions().group('test', () =>
+      fast(Category).addRow({ name: 'Grouped, so that the next wait' }),
+    );
     const all = numbers.map((i) =>
-      transactions().group(async () => {
+      transactions().group('test', async () => {
         const { id } = await fast(Category).addRow({ name: `Grouped ${i}` });
         await fast(Category).updateRows({ id }, { name: `Grouped, changed ${i}` });
         await fast(Category).changeRow({ id }, 'category_not_found', (row) => (row.name += '!'));
@@ -350,7 +352,7 @@ describe('Transactions that share a COMMIT', () => {
     connected.sent.length = 0;
     expect(new Set(await Promise.all(all)).size).toBe(20);
     expect(sentNow()).toEqual([
-      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'INSERT', 'COMMIT'],
+      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'WITH', 'COMMIT'],
     ]);
     expect(await named('Grouped, changed')).toHaveLength(20);
     expect(await named('Grouped, last')).toHaveLength(20);
@@ -382,7 +384,9 @@ describe('Transactions that share a COMMIT', () => {
       if (i % 7 === 3) await fail(name);
       return name;
     };
-    const outcomes = await Promise.allSettled(numbers.map((i) => transactions().group(() => work(i))));
+    const outcomes = await Promise.allSettled(
+      numbers.map((i) => transactions().group('test', () => work(i))),
+    );
     const done = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(done).toHaveLength(17);
     expect((await named(what)).toSorted()).toEqual(done.toSorted());
@@ -398,7 +402,9 @@ describe('Transactions that share a COMMIT', () => {
       if (!found && i % 4 === 0) throw new ApiError('pet_not_found');
       return fast(Category).addRow({ name: `Unharmed ${i}` });
     };
-    const outcomes = await Promise.allSettled(numbers.map((i) => transactions().group(() => work(i))));
+    const outcomes = await Promise.allSettled(
+      numbers.map((i) => transactions().group('test', () => work(i))),
+    );
     expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(5);
     expect(await named('Unharmed')).toHaveLength(5);
     expect(calls).toHaveLength(20);
@@ -407,7 +413,7 @@ describe('Transactions that share a COMMIT', () => {
   test('change one row in turn', async () => {
     const [pet] = await fast(Pet).addRows([{ name: '-', categoryId: '1', status: null }]);
     const change = (i: number) =>
-      transactions().group(() =>
+      transactions().group('test', () =>
         fast(Pet).changeRow({ id: pet!.id }, 'pet_not_found', async (row) => {
           if (i % 3 === 0) await fast(Category).getRow({ id: '1' }, 'category_not_found');
           row.name += 'x';
@@ -419,9 +425,12 @@ describe('Transactions that share a COMMIT', () => {
 
   test('do not wait for one that waits for something else', async () => {
     const works = numbers.map((i) =>
-      transactions().group(async () => {
+      transactions().group('test', async () => {
         await fast(Category).addRow({ name: `Patient ${i}` });
-        if (i === 5) await sleep(2_000);
+        if (i === 5) {
+          await sleep(1_500);
+          await fast(Category).addRow({ name: `Patient in the end ${i}` });
+        }
         return performance.now();
       }),
     );
@@ -430,7 +439,7 @@ describe('Transactions that share a COMMIT', () => {
     const ends = await Promise.all(works);
     expect(Math.max(...ends) - begun).toBeLessThan(2_000);
     await slow;
-    expect(await named('Patient')).toHaveLength(20);
+    expect(await named('Patient')).toHaveLength(21);
   });
 
   test('wait for nobody who holds a row of one of them', async () => {
@@ -439,7 +448,7 @@ describe('Transactions that share a COMMIT', () => {
     await runner.startTransaction();
     await runner.query('SELECT FROM categories WHERE id = $1 FOR UPDATE', [held]);
     const works = numbers.map((i) =>
-      transactions().group(async () => {
+      transactions().group('test', async () => {
         if (i === 5)
           await fast(Category).changeRow({ id: held }, 'category_not_found', (row) => (row.name = 'Free'));
         return fast(Category).addRow({ name: `Not held ${i}` });
@@ -454,12 +463,120 @@ describe('Transactions that share a COMMIT', () => {
     expect(await named('Free')).toHaveLength(1);
   });
 
+  test('write what is left to the end before their COMMIT, whatever properties it has', async () => {
+    connected.sent.length = 0;
+    const all = numbers.map((i) =>
+      transactions().group('test', async () => {
+        const values = { name: `At the end ${i}`, categoryId: '1' };
+        await fast(Pet).addRowsAtCommit(i % 2 ? values : { ...values, status: PetStatus.Sold });
+      }),
+    );
+    await Promise.all(all);
+    expect(sentNow().at(-1)).toBe('COMMIT');
+    expect(await plain(Pet).countBy({ name: Like('At the end %') })).toBe(20);
+  });
+
+  test('are undone where a trigger leaves out what is left to the end', async () => {
+    await query(
+      service.databaseUrl,
+      `CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+       CREATE TRIGGER leave_out BEFORE INSERT ON categories FOR EACH ROW
+         WHEN (NEW.name LIKE 'Left out%') EXECUTE FUNCTION leave_out()`,
+    );
+    const all = numbers.map((i) =>
+      transactions().group('test', async () => {
+        await fast(Category).addRow({ name: `With another ${i}` });
+        if (i === 7) await fast(Category).addRowsAtCommit({ name: 'Left out' });
+      }),
+    );
+    const outcomes = await Promise.allSettled(all);
+    await query(service.databaseUrl, 'DROP TRIGGER leave_out ON categories; DROP FUNCTION leave_out');
+    expect(outcomes.filter(({ status: one }) => one === 'rejected')).toHaveLength(1);
+    expect(await named('With another')).toHaveLength(19);
+  });
+
+  test('keep what one of them has not waited for from being done', async () => {
+    const all = numbers.map((i) =>
+      transactions().group('test', async () => {
+        const late = async () => {
+          await fast(Category).getRow({ id: '1' }, 'category_not_found');
+          await fast(Category).getRow({ id: '1' }, 'category_not_found');
+          await fast(Category).addRow({ name: `Not waited for ${i}` });
+        };
+        const fails = async () => {
+          if (i % 2) throw new ApiError('pet_not_found');
+        };
+        await Promise.all([fails(), late()]);
+      }),
+    );
+    const outcomes = await Promise.allSettled(all);
+    expect(outcomes.filter(({ status: one }) => one === 'rejected')).toHaveLength(10);
+    await sleep(50);
+    expect(await named('Not waited for')).toHaveLength(10);
+  });
+
+  test.each<[how: string, take: (id: string) => Promise<unknown>]>([
+    ['a row that one holds', (id) => fast(Pet).changeRow({ id }, 'pet_not_found', () => {})],
+    [
+      'a row that one has locked by the manager',
+      (id) =>
+        transactions().manager.findOneOrFail(Pet, { where: { id }, lock: { mode: 'pessimistic_write' } }),
+    ],
+  ])('let no other change %s', async (_how, take) => {
+    const { id: held } = await fast(Pet).addRow({ name: 'free', categoryId: '1', status: null });
+    const works = numbers.map(() =>
+      transactions().group('test', async () => {
+        const { name: found } = (await take(held)) as Pet;
+        if (found !== 'free') throw new ApiError('pet_not_available');
+        await fast(Pet).getRow({ id: '1' }, 'pet_not_found');
+        await fast(Pet).updateRows({ id: held }, { name: 'taken' });
+      }),
+    );
+    const outcomes = await Promise.allSettled(works);
+    expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(1);
+  });
+
+  test('lose no write of one to the savepoint of another', async () => {
+    const works = numbers.map((i) =>
+      transactions().group('test', async () => {
+        if (i % 5 === 0)
+          await transactions()
+            .manager.transaction(async (inner) => {
+              await sleep(5);
+              await inner.query('SELECT 1 / 0');
+            })
+            .catch(() => {});
+        await fast(Category).addRow({ name: `Beside a savepoint ${i}` });
+      }),
+    );
+    await Promise.all(works);
+    expect(await named('Beside a savepoint')).toHaveLength(20);
+  });
+
+  test('do not wait for those who wait for each other in a circle', async () => {
+    const [one, other] = await fast(Pet).addRows(
+      ['one', 'other'].map((each) => ({ name: each, categoryId: '1', status: null })),
+    );
+    const both = (first: string, second: string) =>
+      transactions().group('test', () =>
+        fast(Pet).changeRow({ id: first }, 'pet_not_found', async () => {
+          await fast(Pet).changeRow({ id: second }, 'pet_not_found', (row) => (row.name += '-'));
+        }),
+      );
+    const begun = performance.now();
+    const circle = Promise.allSettled([both(one!.id, other!.id), both(other!.id, one!.id)]);
+    await transactions().group('test', () => fast(Category).addRow({ name: 'Beside a circle' }));
+    expect(performance.now() - begun).toBeLessThan(900);
+    await circle;
+    expect(await named('Beside a circle')).toHaveLength(1);
+  });
+
   test('keep the context of each', async () => {
     const contexts = new AsyncLocalStorage<number>();
     const seen = await Promise.all(
       numbers.map((i) =>
         contexts.run(i, () =>
-          transactions().group(async () => {
+          transactions().group('test', async () => {
             await fast(Category).addRow({ name: `In context ${i}` });
             return contexts.getStore();
           }),

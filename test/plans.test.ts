@@ -287,14 +287,14 @@ async function record(): Promise<Sent[]> {
   await Promise.all(placed.slice(1).map(({ id }) => orders.move(by, id, OrderStatus.Cancelled)));
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
-  const once = (key: string, grouped: boolean) =>
+  const once = (key: string, group?: string) =>
     idempotency.once(
       { accountId: '1', key, requestHash: Buffer.alloc(32) },
       async () => ({ status: 200, headers: {}, body: '{}' }),
-      grouped,
+      group,
     );
-  await once('another key', false);
-  await Promise.all(['a', 'b', 'c'].map((key) => once(key, true)));
+  await once('another key');
+  await Promise.all(['a', 'b', 'c'].map((key) => once(key, 'keys')));
   return sent.filter(isOfTables);
 }
 

@@ -25,11 +25,12 @@ export class MessagesService {
   /** Stores a message for delivery, with its job; it is durable when the promise resolves. */
   submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
     const id = randomUUIDv7();
-    return this.transactions.group(async () => {
+    const work = async () => {
       const row = this.messages.addRow({ id, accountId, message, status: MessageStatus.Queued });
       const [stored] = await settled([row, this.jobs.addAll(QUEUE, [{ id }])]);
       return stored;
-    }, message.length);
+    };
+    return this.transactions.group('messages', work, message.length);
   }
 
   /** @throws ApiError `message_not_found` */

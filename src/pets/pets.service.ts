@@ -51,7 +51,6 @@ export class PetsService {
 
   /** Gives reserved animals their next status. */
   async settle(ids: readonly string[], status: PetStatus): Promise<void> {
-    const [id, ...more] = ids;
-    await this.pets.updateRows({ id: more.length > 0 ? ids : id }, { status });
+    await this.pets.updateRows({ id: ids.length === 1 ? ids[0]! : ids }, { status });
   }
 }

@@ -32,7 +32,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /** The row with these values, or null. Of several, any one. */
   async findRow(where: Where<Entity>): Promise<Entity | null> {
     requireValues(where);
-    return this.rows.find(this.current, where) as Promise<Entity | null>;
+    const { current, transactions } = this;
+    const name = this.nameOf(where);
+    if (name) await transactions.reach(name, false);
+    return this.rows.find(current, where) as Promise<Entity | null>;
   }
 
   /** The row with these values. @throws ApiError with the code `missing` where there is none */
@@ -45,29 +48,30 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /** Inserts a row; returns it as it is stored. @throws QueryFailedError that `violation` can turn into an ApiError */
   async addRow(values: Values<Entity>): Promise<Entity> {
     const { current } = this;
-    return this.transactions.written(this.rows.add(current, values)) as Promise<Entity>;
+    return this.transactions.written(() => this.rows.add(current, values)) as Promise<Entity>;
   }
 
   /** Inserts rows by one statement; returns them in the same order. */
   async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
     const { current } = this;
-    return this.transactions.written(this.rows.addAll(current, values)) as Promise<Entity[]>;
+    return this.transactions.written(() => this.rows.addAll(current, values)) as Promise<Entity[]>;
   }
 
-  /**
-   * Inserts rows at the end of the open transaction, together with its COMMIT: of those that nobody reads meanwhile. All
-   * of them have values for the same properties.
-   */
-  addRowsAtCommit(...values: Values<Entity>[]): Promise<void> {
-    return this.transactions.atCommit(this.metadata, values, (all) => this.rows.addUnread(this.current, all));
+  /** Inserts rows that nobody reads, at the end of the open transaction: together with its COMMIT, if one statement does it. */
+  async addRowsAtCommit(...values: Values<Entity>[]): Promise<void> {
+    const kind = this.rows.unread(values);
+    const add = (all: Values<Entity>[]) => this.rows.addUnread(this.current, all);
+    if (kind) await this.transactions.atCommit(kind, values, add);
+    else await this.addRows(values);
   }
 
   /** Sets properties of all rows with these values; returns the rows, in no order. */
   async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
     requireValues(which);
-    const { current } = this;
-    const updated = this.rows.update(current, which, values);
-    return this.transactions.written(updated, ({ length }) => length === 0) as Promise<Entity[]>;
+    const { current, transactions } = this;
+    await transactions.reach(this.nameOf(which), true);
+    const update = () => this.rows.update(current, which, values);
+    return transactions.written(update, ({ length }) => length === 0) as Promise<Entity[]>;
   }
 
   /**
@@ -82,12 +86,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown);
     const row = this.manager.queryRunner
       ? await transactions.in(this.manager, change)
-      : await transactions.runCounted(() =>
-          transactions.inTurn(this.nameOf(where), () => {
-            const changed = change(transactions.connection);
-            return transactions.written(changed, (found) => found === null);
-          }),
-        );
+      : await transactions.runCounted(async (transaction) => {
+          await transactions.reach(this.nameOf(where), true);
+          return transactions.written(
+            () => change(transaction),
+            (found) => found === null,
+          );
+        });
     if (!row) throw new ApiError(missing);
     return row as Entity;
   }

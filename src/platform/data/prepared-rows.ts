@@ -3,6 +3,7 @@ import type { EntityManager, ObjectLiteral } from 'typeorm';
 import { PreparedInserts } from './prepared-inserts.js';
 import { PreparedPages } from './prepared-pages.js';
 import type { Slice } from '../api/paging.js';
+import type { Statement } from '../database/prepared-query.js';
 import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
 import { compareKeys, isExactKey } from './keys.js';
@@ -55,13 +56,19 @@ export class PreparedRows implements Rows {
     return (await this.inserts.all(manager, given, rows)).map((row) => this.shape.hydrate(row));
   }
 
-  async addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown> {
+  unread(values: readonly ObjectLiteral[]): Statement | undefined {
     const alike = this.alike(values);
-    if (!alike) return this.plain.addAll(manager, values);
-    const { given, rows } = alike;
-    const { shape, statements } = this;
-    const statement = statements.once(`insert unread ${namesOf(given)}`, () => insertUnread(shape, given));
-    return statements.run(manager, statement, valuesOf(given, rows));
+    return alike && this.insertUnread(alike.given);
+  }
+
+  async addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown> {
+    const { given, rows } = this.alike(values)!;
+    return this.statements.run(manager, this.insertUnread(given), valuesOf(given, rows));
+  }
+
+  private insertUnread(given: readonly ShapeColumn[]): Statement {
+    const name = `insert unread ${namesOf(given)}`;
+    return this.statements.once(name, () => insertUnread(this.shape, given));
   }
 
   async update(

@@ -65,7 +65,9 @@ export interface Rows {
   find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null>;
   add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral>;
   addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]>;
-  /** The same, by one statement wherever that can be, for rows that nobody reads. */
+  /** What rows that nobody reads have in common with others that one statement inserts with them; undefined if none does. */
+  unread(values: readonly ObjectLiteral[]): object | undefined;
+  /** Inserts such rows. */
   addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown>;
   update(manager: EntityManager, which: ObjectLiteral, values: ObjectLiteral): Promise<ObjectLiteral[]>;
   /** In a transaction: finds a row, keeps others from changing it, and saves what `work` sets. */

@@ -20,16 +20,24 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
   return `INSERT INTO ${shape.table} ${given.length > 0 ? values : 'DEFAULT VALUES'} RETURNING ${names(shape.selected)}`;
 }
 
-/** Inserts many rows, from a list of values for each of some columns, in the order of the lists; returns nothing. */
-export function insertUnread(shape: Shape, given: readonly ShapeColumn[]): string {
-  const { lists, items } = listsOf(given);
-  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n`;
+/**
+ * Inserts many rows, from a list of values for each of some columns. Rows are inserted in the order of the lists, and
+ * returned in the order in which they were inserted, on which TypeORM relies for its own inserts of many too.
+ */
+export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string {
+  const stored = `${insertAll(shape, given)} RETURNING ${names(shape.selected)}`;
+  return `WITH stored AS (${stored}) SELECT * FROM stored WHERE ${allOf(given, 'SELECT FROM stored')}`;
 }
 
-/** The same, and returns them in the order in which they were inserted, on which TypeORM relies for its own inserts of many too. */
-export function insertMany(shape: Shape, given: readonly ShapeColumn[]): string {
-  const stored = `${insertUnread(shape, given)} RETURNING ${names(shape.selected)}`;
-  return `WITH stored AS (${stored}) SELECT * FROM stored WHERE ${allOf(given, 'SELECT FROM stored')}`;
+/** The same, and returns nothing. */
+export function insertUnread(shape: Shape, given: readonly ShapeColumn[]): string {
+  const stored = `${insertAll(shape, given)} RETURNING NULL`;
+  return `WITH stored AS (${stored}) SELECT WHERE ${allOf(given, 'SELECT FROM stored')}`;
+}
+
+function insertAll(shape: Shape, given: readonly ShapeColumn[]): string {
+  const { lists, items } = listsOf(given);
+  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${items} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) ORDER BY n`;
 }
 
 /**

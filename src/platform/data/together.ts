@@ -12,6 +12,10 @@ const REFUSED = /^(?:22|23|40|55)/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** How many calls of a batch that was refused are made at once: the other connections are for others. */
 const AT_ONCE = 2;
+/** For how many milliseconds the next one waits for a slow one. */
+const PATIENCE_MS = 100;
+/** For how many milliseconds each waits for a lock: all of them may wait for the same, once one has. */
+const LOCK_MS = { first: 50, next: 5 };
 /** Bytes from which on an item is large. */
 const LARGE = 128 * 1024;
 
@@ -32,7 +36,7 @@ interface Making<Item, Result> {
   /** Whether a failure of `make` has certainly left nothing behind, so that its calls may be made again, alone. */
   canRepeat: (error: unknown) => boolean;
   /** Makes one that waits for no lock of others for long, where `make` would. */
-  tryAlone?: (item: Item) => Promise<Result>;
+  tryAlone?: (item: Item, lockMs: number) => Promise<Result>;
   /** The bytes of an outcome, of which a batch must not hold too many; none when left out. */
   bytesOf?: (result: Result) => number;
 }
@@ -85,27 +89,38 @@ export class Together<Item, Result> {
 
   /** Each is answered as soon as it is made. Those that wait for others wait behind all that do not. */
   private async makeEachAlone(calls: Call<Item, Result>[]): Promise<void> {
-    const held: Call<Item, Result>[] = [];
     const { make, tryAlone } = this.making;
-    if (tryAlone)
-      await each(calls, ({ item, alone }) =>
-        tryAlone(item).then(alone!.resolve, (error: unknown) => {
-          if (codeOf(error) === LOCK_NOT_AVAILABLE) held.push({ item, alone });
-          else alone!.reject(error);
-        }),
-      );
-    await each(tryAlone ? held : calls, ({ item, alone }) =>
+    const makeAlone = ({ item, alone }: Call<Item, Result>) =>
       make([item])
         .then(([outcome]) => alone!.resolve(valueOf(outcome!)))
-        .catch(alone!.reject),
+        .catch(alone!.reject);
+    if (!tryAlone) return each(calls, makeAlone);
+    const held: Call<Item, Result>[] = [];
+    let isTrying = true;
+    await each(calls, (call) =>
+      tryAlone(call.item, held.length > 0 ? LOCK_MS.next : LOCK_MS.first).then(
+        call.alone!.resolve,
+        (error: unknown) => {
+          if (codeOf(error) !== LOCK_NOT_AVAILABLE) call.alone!.reject(error);
+          else if (isTrying) held.push(call);
+          else void makeAlone(call);
+        },
+      ),
     );
+    isTrying = false;
+    await each(held, makeAlone);
   }
 }
 
 async function each<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
   const left = all.values();
   const worker = async () => {
-    for (const one of left) await run(one);
+    for (const one of left) {
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, PATIENCE_MS);
+      await Promise.race([run(one), late]);
+      clearTimeout(timer);
+    }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }

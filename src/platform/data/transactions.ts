@@ -1,14 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { ApiError } from '../api/api-error.js';
 import { asPartOf } from '../database/asker.js';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
 import { isUnavailable } from '../database/unavailable.js';
 import { isUndone, made, type Outcome, Together } from './together.js';
 
-/** Enough for those who have their turn; in milliseconds. */
-const BRIEF_LOCKS = 'SET LOCAL lock_timeout = 50';
+/** For how many milliseconds a group waits for what others have locked. */
+const BRIEF_MS = 50;
 
 /** Milliseconds after which those who share a transaction no longer wait for one that does something else. */
 const PATIENCE_MS = 1_000;
@@ -23,8 +24,10 @@ interface Session {
   last: Map<object, { values: unknown[]; insert: Insert }>;
   /** Whether it is being ended: what is still asked for would be done outside of it. */
   isOver: boolean;
-  /** Where several share it: their calls of the same kind, and who changes which row. */
-  shared?: { calls: Map<object, Together<unknown, unknown>>; turns: Map<string, Promise<unknown>> };
+  /** Whether its COMMIT may tell something: it has written, or a statement has failed. */
+  matters: boolean;
+  /** Where several share it: their calls of the same kind, and who has which row. */
+  shared?: { calls: Map<object, Together<unknown, unknown>>; owners: Map<string, Part> };
 }
 
 /** The part of a transaction that is one caller's. */
@@ -32,6 +35,11 @@ interface Part {
   session: Session;
   /** Its writes that were made, or may still be. */
   writes: number;
+  /** Whether it has ended: what it still asks for would be nobody's. */
+  isOver: boolean;
+  /** Where several share the transaction: whether it has rows, and what tells the others that it has ended. */
+  hasRows: boolean;
+  ended: PromiseWithResolvers<void>;
   /** Whether all of the transaction has to be undone. */
   failure?: { error: unknown };
 }
@@ -46,10 +54,14 @@ interface Member {
 interface Ending<T> {
   result: T;
   last: Promise<unknown>[];
+  /** Whether the answer to its COMMIT is waited for. */
+  matters: boolean;
 }
 
 /** A transaction that was certainly undone, for what one of those who share it has done or cannot do in company. */
 class UndoneError extends Error {}
+
+const ENDED = 'The transaction has ended before all of its work was done';
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -59,7 +71,7 @@ const known = new WeakMap<DataSource, Transactions>();
  */
 export class Transactions {
   private readonly open = new AsyncLocalStorage<Part>();
-  private groups?: Together<Member, unknown>;
+  private readonly groups = new Map<string, Together<Member, unknown>>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -71,12 +83,13 @@ export class Transactions {
   }
 
   /**
-   * TypeORM's manager of the open transaction, else that of no transaction.
+   * TypeORM's manager of the open transaction, else that of no transaction. Work that several share a transaction for is
+   * done alone if it asks for the manager: nothing tells what is done with it, such as a savepoint, or a row's lock.
    * @throws Error when that transaction has ended: somebody has not waited for all of its work
    */
   get manager(): EntityManager {
     const { current } = this;
-    // Nothing tells what is done with it.
+    if (current?.session.shared) throw new UndoneError('It asks for the manager');
     if (current) current.writes++;
     return current?.session.manager ?? this.database.manager;
   }
@@ -93,10 +106,12 @@ export class Transactions {
    * @throws Error as `manager` does
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    const { current } = this;
-    // Nothing tells what is done with the manager.
-    if (current) current.writes++;
-    return this.runCounted(work);
+    return this.runCounted(async (manager) => {
+      const part = this.open.getStore()!;
+      part.writes++;
+      if (part.session.shared && work.length > 0) throw new UndoneError('It takes the manager');
+      return work(manager);
+    });
   }
 
   /** The same, for work that counts its writes (`written`). */
@@ -107,25 +122,38 @@ export class Transactions {
   }
 
   /**
-   * Runs `work` in the open transaction, or else in one that it shares with others which come at the same moment: their
-   * statements of the same kind are one, and so is their COMMIT (a group commit). An error undoes what its own work has
-   * done, and harms nobody else's: then each is done again, in a transaction of its own. So `work` may be called twice,
-   * and asks the database alone: what waits for anything else holds up the others.
+   * Runs `work` in the open transaction, or else in one that it shares with others of its kind which come at the same
+   * moment: their statements of the same kind are one, and so is their COMMIT (a group commit). A row that one of them
+   * changes or holds is out of reach of the others until its work has ended. An error undoes what its own work has done,
+   * and harms nobody else's: then each is done again, in a transaction of its own. So `work` may be called twice, and asks
+   * the database alone, by a `FastRepository`: what waits for anything else holds up the others.
+   * @param kind names what shares transactions, such as an operation
    * @param bytes about how much it writes: what is large goes alone
    */
-  async group<T>(work: () => Promise<T>, bytes = 0): Promise<T> {
+  async group<T>(kind: string, work: () => Promise<T>, bytes = 0): Promise<T> {
     const { current } = this;
     if (current) return asPart(current, work);
-    this.groups ??= new Together<Member, unknown>(Connections.of(this.database).writes, {
+    let group = this.groups.get(kind);
+    if (!group) this.groups.set(kind, (group = this.newGroup()));
+    return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
+  }
+
+  private newGroup(): Together<Member, unknown> {
+    return new Together<Member, unknown>(Connections.of(this.database).writes, {
       make: async (members) => {
         const [{ work: alone, inContext }, ...others] = members as [Member, ...Member[]];
         if (others.length > 0) return this.runTogether(members);
-        return made([await inContext(() => this.run(alone))]);
+        return made([await inContext(() => this.runCounted(alone))]);
       },
       canRepeat: (error) => error instanceof UndoneError || isUndone(error),
-      tryAlone: ({ work: alone, inContext }) => inContext(() => this.runBriefly(alone)),
+      tryAlone: ({ work: alone, inContext }, lockMs) =>
+        inContext(() =>
+          this.runCounted(async (transaction) => {
+            await transaction.query(briefly(lockMs));
+            return alone();
+          }),
+        ),
     });
-    return this.groups.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
   /**
@@ -148,17 +176,18 @@ export class Transactions {
     else last.set(into, { values: [...values], insert: insert as Insert });
   }
 
-  /** Counts a write of the open transaction, unless it turns out to have written nothing. */
-  async written<T>(write: Promise<T>, isNothing: (result: T) => boolean = () => false): Promise<T> {
-    const part = this.open.getStore();
-    if (!part) return write;
+  /** Counts a write of the open transaction, unless it has certainly written nothing. */
+  async written<T>(write: () => Promise<T>, isNothing: (result: T) => boolean = () => false): Promise<T> {
+    const part = this.current;
+    if (!part) return write();
     part.writes++;
     try {
-      const result = await write;
+      const result = await write();
       if (isNothing(result)) part.writes--;
       return result;
     } catch (error) {
-      part.writes--;
+      part.session.matters = true;
+      if (error instanceof ApiError || isUndone(error)) part.writes--;
       throw error;
     }
   }
@@ -172,12 +201,12 @@ export class Transactions {
     kind: object,
     make: (items: Item[]) => Promise<Outcome<Result>[]>,
   ): Together<Item, Result> | undefined {
-    const { session } = this.open.getStore() ?? {};
+    const { session } = this.current ?? {};
     if (!session?.shared || session.manager !== manager) return undefined;
     const { calls } = session.shared;
     let together = calls.get(kind) as Together<Item, Result> | undefined;
     if (!together) {
-      const within = (items: Item[]) => this.open.run({ session, writes: 0 }, () => make(items));
+      const within = (items: Item[]) => this.open.run(partOf(session), () => make(items));
       together = new Together<Item, Result>({ asked: 0, sent: 0 }, { make: within, canRepeat: () => false });
       calls.set(kind, together as Together<unknown, unknown>);
     }
@@ -185,25 +214,31 @@ export class Transactions {
   }
 
   /**
-   * Runs what reads and then changes a row behind whatever else does that to it in a transaction that several share, in
-   * which a row's lock keeps out nobody.
-   * @param row names the row; undefined if it is not known which it is, and so cannot be done in company
+   * In a transaction that several share, in which a row's lock keeps out none of them: waits until no other one has the
+   * row.
+   * @param row names the row; undefined if it is not known which it is, and so cannot be had in company
+   * @param has whether the current one has it from then on, until its work has ended
    */
-  async inTurn<T>(row: string | undefined, change: () => Promise<T>): Promise<T> {
-    const part = this.open.getStore();
-    if (!part?.session.shared) return change();
-    if (row === undefined) throw new UndoneError('A row of an unknown key is changed alone');
-    const { turns } = part.session.shared;
-    const before = turns.get(row);
-    const done = before ? before.then(change, change) : change();
-    turns.set(row, done);
-    return done;
+  async reach(row: string | undefined, has: boolean): Promise<void> {
+    const part = this.current;
+    const owners = part?.session.shared?.owners;
+    if (!owners) return;
+    if (row === undefined) throw new UndoneError('It asks for a row by something else than its key');
+    for (let owner = owners.get(row); owner && owner !== part && !owner.isOver; owner = owners.get(row)) {
+      // Whoever has rows waits for none, so that no two wait for each other.
+      if (part.hasRows) throw new UndoneError('It asks for a row that another has');
+      await owner.ended.promise;
+    }
+    if (part.isOver) throw new UndoneError(ENDED);
+    if (!has) return;
+    owners.set(row, part);
+    part.hasRows = true;
   }
 
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const within = (own: EntityManager) =>
-      this.within(own, {}, (session) => this.partOf(session, () => work(own)));
+      this.within(own, {}, (session) => this.runPart(partOf(session), () => work(own)));
     if (!manager.queryRunner) return inNewTransaction(this.database, within);
     const whole = async (own: EntityManager) => {
       const { result, last } = await within(own);
@@ -219,28 +254,20 @@ export class Transactions {
    */
   private get current(): Part | undefined {
     const part = this.open.getStore();
-    if (part?.session.isOver) throw new Error('The transaction has ended before all of its work was done');
+    if (part?.session.isOver || part?.isOver) throw new Error(ENDED);
     return part;
-  }
-
-  /** A transaction that waits for no lock of others for long. */
-  private runBriefly<T>(work: () => Promise<T>): Promise<T> {
-    return this.run(async (transaction) => {
-      await transaction.query(BRIEF_LOCKS);
-      return work();
-    });
   }
 
   /** Runs all of a group in one transaction. @throws UndoneError where each has to be done alone */
   private runTogether(members: readonly Member[]): Promise<Outcome<unknown>[]> {
     return inNewTransaction(this.database, (manager) => {
-      const shared = { calls: new Map(), turns: new Map() };
+      const shared = { calls: new Map(), owners: new Map() };
       const ending = this.within(manager, { shared }, async (session) => {
-        session.client.query(BRIEF_LOCKS).catch(() => {});
+        session.client.query(briefly(BRIEF_MS)).catch(() => {});
         const all = members.map(({ work, inContext }) =>
-          inContext(() => asPartOf('within', () => this.partOf(session, work, true))),
+          inContext(() => asPartOf('within', () => this.runOneOfMany(partOf(session), work))),
         );
-        const outcomes = await inTime(Promise.allSettled(all));
+        const outcomes = await inTime(Promise.allSettled(all), session);
         const undone = outcomes.find((one) => one.status === 'rejected' && one.reason instanceof UndoneError);
         if (undone) throw (undone as PromiseRejectedResult).reason;
         return outcomes;
@@ -252,17 +279,26 @@ export class Transactions {
     });
   }
 
-  /** Runs one's work in a transaction. @throws what it throws; of several who share it, UndoneError if all has to be undone */
-  private async partOf<T>(session: Session, work: () => Promise<T>, isOneOfMany = false): Promise<T> {
-    const part: Part = { session, writes: 0 };
+  /** Runs one's work in a transaction. @throws what it throws */
+  private async runPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
     try {
       const result = await this.open.run(part, work);
       if (part.failure) throw part.failure.error;
       return result;
+    } finally {
+      if (part.writes > 0) part.session.matters = true;
+      part.isOver = true;
+      part.ended.resolve();
+    }
+  }
+
+  /** The same in a transaction that several share. @throws UndoneError if all of it has to be undone */
+  private async runOneOfMany<T>(part: Part, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.runPart(part, work);
     } catch (error) {
-      if (isOneOfMany && part.writes > 0)
-        throw new UndoneError('One of those who share a transaction has failed', { cause: error });
-      throw error;
+      if (part.writes === 0) throw error;
+      throw new UndoneError('One of those who share a transaction has failed', { cause: error });
     }
   }
 
@@ -273,12 +309,12 @@ export class Transactions {
     work: (session: Session) => Promise<T>,
   ): Promise<Ending<T>> {
     const client = (await manager.queryRunner!.connect()) as PoolClient;
-    const session: Session = { manager, client, last: new Map(), isOver: false, ...more };
+    const session: Session = { manager, client, last: new Map(), isOver: false, matters: false, ...more };
     const inOpen = <Result>(step: () => Promise<Result>) =>
-      asPartOf('within', () => this.open.run({ session, writes: 0 }, step));
+      asPartOf('within', () => this.open.run(partOf(session), step));
     try {
       const result = await inOpen(() => work(session));
-      return { result, last: await inOpen(() => sendLast(session)) };
+      return { result, last: await inOpen(() => sendLast(session)), matters: session.matters };
     } finally {
       session.isOver = true;
     }
@@ -295,13 +331,20 @@ async function asPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws UndoneError where one of a group takes too long */
-async function inTime<T>(all: Promise<T>): Promise<T> {
+function partOf(session: Session): Part {
+  return { session, writes: 0, isOver: false, hasRows: false, ended: Promise.withResolvers() };
+}
+
+const briefly = (lockMs: number) => `SET LOCAL lock_timeout = ${lockMs}`;
+
+/** @throws UndoneError where one of a group takes too long; whatever it still does goes nowhere */
+async function inTime<T>(all: Promise<T>, { client }: Session): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new UndoneError('One of those who share a transaction takes too long')),
-    PATIENCE_MS,
-  );
+  const timer = setTimeout(() => {
+    if (client instanceof DeadlineClient)
+      client.terminate('one of those who share a transaction takes too long');
+    reject(new UndoneError('One of those who share a transaction takes too long'));
+  }, PATIENCE_MS);
   return Promise.race([all, late]).finally(() => clearTimeout(timer));
 }
 
@@ -311,17 +354,22 @@ async function inNewTransaction<T>(
   work: (transaction: EntityManager) => Promise<Ending<T>>,
 ): Promise<T> {
   const runner = database.createQueryRunner();
+  let left: Promise<void> | undefined;
   try {
     const { begun } = await begin(runner);
-    const { result, last } = await work(runner.manager);
+    const { result, last, matters } = await work(runner.manager);
     await begun;
-    await commit(runner, last);
+    const committed = commit(runner, last);
+    if (matters) await committed;
+    else left = committed;
     return result;
   } catch (error) {
     await runner.rollbackTransaction().catch(() => {});
     throw error;
   } finally {
-    await runner.release();
+    // Nobody waits for the end of what has only read.
+    if (left) void left.catch(() => {}).then(() => runner.release());
+    else await runner.release();
   }
 }
 

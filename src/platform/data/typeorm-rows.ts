@@ -43,6 +43,8 @@ export class TypeOrmRows implements Rows {
     });
   }
 
+  unread(): undefined {}
+
   addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown> {
     return this.addAll(manager, values);
   }

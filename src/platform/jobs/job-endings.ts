@@ -42,12 +42,12 @@ export class JobEndings {
   /** Records one. @throws what the database throws; the job is then still held */
   add(ending: Ending): Promise<void> {
     const { transactions } = this;
-    return transactions.group(async () => {
-      const calls = transactions.gathered<Ending, void>(transactions.manager, this, async (endings) => {
+    return transactions.group('jobs that end', async () => {
+      const calls = transactions.gathered<Ending, void>(transactions.connection, this, async (endings) => {
         await this.addAll(endings);
         return made(endings.map(() => undefined));
       });
-      await (calls ? calls.add(ending) : this.addAll([ending]));
+      await transactions.written(() => (calls ? calls.add(ending) : this.addAll([ending])));
     });
   }
 
@@ -78,6 +78,6 @@ export class JobEndings {
     const records = [...Map.groupBy(endings, ({ queue }) => queue)].map(([queue, own]) =>
       this.queues.get(queue).record?.(own),
     );
-    await settled([this.transactions.manager.query(END, [JSON.stringify(jobs)]), ...records]);
+    await settled([this.transactions.connection.query(END, [JSON.stringify(jobs)]), ...records]);
   }
 }

@@ -54,11 +54,11 @@ export class Jobs {
       data: payload && { payload: checked(name, payload) },
       startAfter,
     }));
-    await this.transactions.run(async (transaction) => {
+    await this.transactions.runCounted(async (transaction) => {
       const calls = this.transactions.gathered<NewRow[], void>(transaction, this.queues.get(queue), (all) =>
         this.insert(transaction, name, all.flat()).then(() => made(all.map(() => undefined))),
       );
-      await (calls ? calls.add(rows) : this.insert(transaction, name, rows));
+      await this.transactions.written(() => (calls ? calls.add(rows) : this.insert(transaction, name, rows)));
     });
   }
 

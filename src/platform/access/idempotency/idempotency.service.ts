@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { ApiError } from '../../api/api-error.js';
 import { Connections } from '../../database/connections.js';
 import { InjectFastRepository } from '../../data/data.module.js';
@@ -71,25 +71,23 @@ export class IdempotencyService implements OnApplicationBootstrap {
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
    * fails stores nothing, so it can be tried again.
-   * @param grouped whether the transaction may be shared with other writes of the same moment, as `Transactions.group` says
+   * @param group the kind of writes that the transaction may be shared with, as `Transactions.group` says; none when left out
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async once(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
-    grouped = false,
+    group?: string,
   ): Promise<GivenAnswer> {
-    const name = nameOf(request);
-    if (this.running.has(name)) throw new ApiError('idempotency_key_in_use');
+    this.requireFirst(request);
+    const { transactions } = this;
     const work = () => this.claimAndWrite(request, write);
     try {
-      return await (grouped
-        ? this.transactions.group(work, request.bytes)
-        : this.transactions.runCounted(work));
+      return await (group ? transactions.group(group, work, request.bytes) : transactions.runCounted(work));
     } catch (error) {
       return violation('idempotency_keys_pkey', 'idempotency_key_in_use')(error);
     } finally {
-      if (this.running.get(name) === request) this.running.delete(name);
+      if (this.running.get(nameOf(request)) === request) this.running.delete(nameOf(request));
     }
   }
 
@@ -103,6 +101,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     write: () => Promise<StoredAnswer>,
   ): Promise<GivenAnswer> {
     const { accountId, key, requestHash } = request;
+    this.requireFirst(request);
     const { stored, isMine } = await this.claim(request);
     if (stored && stored.createdAt > expiry()) {
       if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
@@ -110,16 +109,28 @@ export class IdempotencyService implements OnApplicationBootstrap {
     }
     // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection. Of those in
     // one transaction, each has its lock.
-    const first = this.running.get(nameOf(request)) ?? request;
-    if (!isMine || first !== request) throw new ApiError('idempotency_key_in_use');
+    if (!isMine) throw new ApiError('idempotency_key_in_use');
+    this.requireFirst(request);
     this.running.set(nameOf(request), request);
-    // It has expired, and may be swept meanwhile.
-    if (stored) await this.transactions.manager.delete(IdempotencyKey, { accountId, key });
+    // It has expired, and may be swept meanwhile, or be another by now.
+    if (stored) await this.forget(request);
     const answer = await write();
     const createdAt = new Date();
     const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
     await this.keys.addRowsAtCommit({ accountId, key, ...values });
     return { answer, createdAt, isReplayed: false };
+  }
+
+  /** @throws ApiError `idempotency_key_in_use` where another one with the same key is running */
+  private requireFirst(request: KeyedRequest): void {
+    const running = this.running.get(nameOf(request));
+    if (running && running !== request) throw new ApiError('idempotency_key_in_use');
+  }
+
+  private async forget({ accountId, key }: KeyedRequest): Promise<void> {
+    const { connection } = this.transactions;
+    const expired = { accountId, key, createdAt: LessThanOrEqual(expiry()) };
+    await this.transactions.written(() => connection.delete(IdempotencyKey, expired));
   }
 
   /** Claims a key for the open transaction; all that are claimed together by one statement. */

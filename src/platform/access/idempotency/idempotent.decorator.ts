@@ -80,12 +80,21 @@ class IdempotencyGuard implements CanActivate {
     let value: unknown;
     let calls = 0;
     const write = async () => {
-      if (calls++ > 0) reset(response, before, statusCode);
+      const call = ++calls;
+      if (call > 1) reset(response, before, statusCode);
       const returned = await method();
-      value = isObservable(returned) ? await lastValueFrom(returned, { defaultValue: undefined }) : returned;
-      return answerToStore(operation, value, response, before);
+      const given: unknown = isObservable(returned)
+        ? await lastValueFrom(returned, { defaultValue: undefined })
+        : returned;
+      // An earlier call, whose transaction was undone, may end later.
+      if (call === calls) value = given;
+      return answerToStore(operation, given, response, before);
     };
-    const { answer, createdAt, isReplayed } = await this.idempotency.once(keyed, write, grouped);
+    const { answer, createdAt, isReplayed } = await this.idempotency.once(
+      keyed,
+      write,
+      grouped ? operation.id : undefined,
+    );
     request.settle = async (body) => {
       if (isReplayed) return restore(answer, response);
       const final = answerToStore(operation, body, response, before);
