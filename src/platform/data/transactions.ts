@@ -1,11 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { ApiError } from '../api/api-error.js';
 import { asPartOf } from '../database/asker.js';
 import { Connections } from '../database/connections.js';
 import { DeadlineClient } from '../database/deadline-client.js';
 import { isUnavailable } from '../database/unavailable.js';
+import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { type Ending, inNewTransaction, settled, UndoneError } from './new-transaction.js';
 import { isUndone, made, type Outcome, Together } from './together.js';
 
 /** For how many milliseconds a group waits for what others have locked. */
@@ -50,16 +53,13 @@ interface Member {
   inContext: <T>(run: () => T) => T;
 }
 
-/** What the work of a transaction has come to, and its last statements, which have been sent. */
-interface Ending<T> {
-  result: T;
-  last: Promise<unknown>[];
-  /** Whether the answer to its COMMIT is waited for. */
-  matters: boolean;
-}
+/** That work asks for what it cannot have in company. */
+class AloneError extends UndoneError {}
 
-/** A transaction that was certainly undone, for what one of those who share it has done or cannot do in company. */
-class UndoneError extends Error {}
+const alone = new ThrottledWarning(
+  new Logger('Data'),
+  'Work that was to share its transaction was done again, alone, and so took twice as long',
+);
 
 const ENDED = 'The transaction has ended before all of its work was done';
 
@@ -89,7 +89,7 @@ export class Transactions {
    */
   get manager(): EntityManager {
     const { current } = this;
-    if (current?.session.shared) throw new UndoneError('It asks for the manager');
+    if (current?.session.shared) throw new AloneError('it asks for the manager');
     if (current) current.writes++;
     return current?.session.manager ?? this.database.manager;
   }
@@ -109,7 +109,7 @@ export class Transactions {
     return this.runCounted(async (manager) => {
       const part = this.open.getStore()!;
       part.writes++;
-      if (part.session.shared && work.length > 0) throw new UndoneError('It takes the manager');
+      if (part.session.shared && work.length > 0) throw new AloneError('it takes the manager');
       return work(manager);
     });
   }
@@ -134,23 +134,23 @@ export class Transactions {
     const { current } = this;
     if (current) return asPart(current, work);
     let group = this.groups.get(kind);
-    if (!group) this.groups.set(kind, (group = this.newGroup()));
+    if (!group) this.groups.set(kind, (group = this.newGroup(kind)));
     return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
-  private newGroup(): Together<Member, unknown> {
+  private newGroup(kind: string): Together<Member, unknown> {
     return new Together<Member, unknown>(Connections.of(this.database).writes, {
       make: async (members) => {
-        const [{ work: alone, inContext }, ...others] = members as [Member, ...Member[]];
-        if (others.length > 0) return this.runTogether(members);
-        return made([await inContext(() => this.runCounted(alone))]);
+        const [{ work, inContext }, ...others] = members as [Member, ...Member[]];
+        if (others.length > 0) return this.runTogether(kind, members);
+        return made([await inContext(() => this.runCounted(work))]);
       },
       canRepeat: (error) => error instanceof UndoneError || isUndone(error),
-      tryAlone: ({ work: alone, inContext }, lockMs) =>
+      tryAlone: ({ work, inContext }, lockMs) =>
         inContext(() =>
           this.runCounted(async (transaction) => {
             await transaction.query(briefly(lockMs));
-            return alone();
+            return work();
           }),
         ),
     });
@@ -223,10 +223,10 @@ export class Transactions {
     const part = this.current;
     const owners = part?.session.shared?.owners;
     if (!owners) return;
-    if (row === undefined) throw new UndoneError('It asks for a row by something else than its key');
+    if (row === undefined) throw new AloneError('it asks for a row by something else than its key');
     for (let owner = owners.get(row); owner && owner !== part && !owner.isOver; owner = owners.get(row)) {
       // Whoever has rows waits for none, so that no two wait for each other.
-      if (part.hasRows) throw new UndoneError('It asks for a row that another has');
+      if (part.hasRows) throw new UndoneError('it asks for a row that another has');
       await owner.ended.promise;
     }
     if (part.isOver) throw new UndoneError(ENDED);
@@ -259,7 +259,7 @@ export class Transactions {
   }
 
   /** Runs all of a group in one transaction. @throws UndoneError where each has to be done alone */
-  private runTogether(members: readonly Member[]): Promise<Outcome<unknown>[]> {
+  private runTogether(kind: string, members: readonly Member[]): Promise<Outcome<unknown>[]> {
     return inNewTransaction(this.database, (manager) => {
       const shared = { calls: new Map(), owners: new Map() };
       const ending = this.within(manager, { shared }, async (session) => {
@@ -274,6 +274,8 @@ export class Transactions {
       });
       // Nothing was sent to be committed.
       return ending.catch((error: Error) => {
+        const { cause = error } = error;
+        if (cause instanceof AloneError) alone.add(`${kind}: ${cause.message}`);
         throw isUnavailable(error) ? error : new UndoneError(error.message, { cause: error });
       });
     });
@@ -348,51 +350,6 @@ async function inTime<T>(all: Promise<T>, { client }: Session): Promise<T> {
   return Promise.race([all, late]).finally(() => clearTimeout(timer));
 }
 
-/** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
-async function inNewTransaction<T>(
-  database: DataSource,
-  work: (transaction: EntityManager) => Promise<Ending<T>>,
-): Promise<T> {
-  const runner = database.createQueryRunner();
-  let left: Promise<void> | undefined;
-  try {
-    const { begun } = await begin(runner);
-    const { result, last, matters } = await work(runner.manager);
-    await begun;
-    const committed = commit(runner, last);
-    if (matters) await committed;
-    else left = committed;
-    return result;
-  } catch (error) {
-    await runner.rollbackTransaction().catch(() => {});
-    throw error;
-  } finally {
-    // Nobody waits for the end of what has only read.
-    if (left) void left.catch(() => {}).then(() => runner.release());
-    else await runner.release();
-  }
-}
-
-/** The connection of a transaction that is begun and ended here; a subscriber is told of both by TypeORM, and waited for. */
-async function quickClient(runner: QueryRunner): Promise<DeadlineClient | undefined> {
-  const client: unknown = await asPartOf('transaction', () => runner.connect());
-  return client instanceof DeadlineClient && runner.dataSource.subscribers.length === 0 ? client : undefined;
-}
-
-/** Begins a transaction. What the server says to that is `begun`. */
-async function begin(runner: QueryRunner): Promise<{ begun: Promise<void> }> {
-  const client = await quickClient(runner);
-  if (!client) {
-    await runner.startTransaction();
-    return { begun: Promise.resolve() };
-  }
-  const begun = client.begin();
-  // Where it fails, so do the statements behind it.
-  begun.catch(() => {});
-  Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
-  return { begun };
-}
-
 /**
  * Does the last of a transaction, up to where its statements have been sent.
  * @throws what keeps one from being sent
@@ -407,32 +364,4 @@ async function sendLast({ client, last }: Session): Promise<Promise<unknown>[]> 
     await Promise.race([isSent ?? done, done]);
   }
   return sent;
-}
-
-/**
- * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
- * @throws what one of them has failed for; UndoneError where the server has undone it for a failure that the work has ignored
- */
-async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {
-  const client = await quickClient(runner);
-  if (!client) {
-    await settled(last);
-    return runner.commitTransaction();
-  }
-  const [{ command }] = await settled([client.query('COMMIT'), ...last]);
-  Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
-  if (command !== 'COMMIT')
-    throw new UndoneError('The transaction was undone: a failure of one of its statements was ignored');
-}
-
-/**
- * `Promise.all` for the statements of a transaction, which are then sent together: it waits for all of them, also when one
- * has failed, so that none comes after the end of the transaction.
- * @throws the first failure
- */
-export async function settled<T extends readonly unknown[]>(
-  promises: T,
-): Promise<{ -readonly [Key in keyof T]: Awaited<T[Key]> }> {
-  await Promise.allSettled(promises);
-  return Promise.all(promises);
 }

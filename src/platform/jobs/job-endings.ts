@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { made } from '../data/together.js';
-import { settled, Transactions } from '../data/transactions.js';
+import { settled } from '../data/new-transaction.js';
+import { Transactions } from '../data/transactions.js';
 import { FAILED_FOR_SECONDS } from './boss.js';
 import type { Ending } from './job.js';
 import { JobQueues } from './job-queues.js';
