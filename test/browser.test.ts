@@ -672,8 +672,7 @@ let first: Visit;
 
   test('folds up the errors of an operation, each with its example and headers', async () => {
     const { page } = first;
-    await panelOf(page, 'createPet').locator('.opblock-summary-control').click();
-    const errors = panelOf(page, 'createPet').locator('.errors');
+    const errors = (await opened(page, 'createPet')).locator('.errors');
     await errors.waitFor();
     expect(await errors.getAttribute('open')).toBeNull();
     await errors.locator('> summary').click();
@@ -822,9 +821,7 @@ let first: Visit;
     async () => {
       const { page } = first;
       await page.emulateMedia({ media: 'print' });
-      const panel = panelOf(page, 'createPet');
-      if (!(await panel.locator('.code-samples').count()))
-        await panel.locator('.opblock-summary-control').click();
+      const panel = await opened(page, 'createPet');
       await panel.locator('.code-samples pre').waitFor();
       for (const code of await panel.locator('.code-samples pre, .responses-table pre').all()) {
         const { color, backgroundColor, overflowX } = await styleOf(code);
@@ -844,9 +841,7 @@ let first: Visit;
   test('tells the chosen language of the samples where the reader chooses the colours', async () => {
     const { page } = first;
     await page.emulateMedia({ forcedColors: 'active' });
-    const panel = panelOf(page, 'createPet');
-    if (!(await panel.locator('.code-samples').count()))
-      await panel.locator('.opblock-summary-control').click();
+    const panel = await opened(page, 'createPet');
     const [chosen, other] = await Promise.all(
       ['curl', 'Python'].map((label) =>
         styleOf(panel.locator('.code-samples label span', { hasText: label })),
@@ -1052,6 +1047,14 @@ async function keyInUse(page: Page): Promise<string | undefined> {
 
 function panelOf(page: Page, operationId: string): Locator {
   return page.locator(`.opblock[id$="-${operationId}"]`);
+}
+
+/** The panel of an operation on a page that several tests use: one of them may have opened it. */
+async function opened(page: Page, operationId: string): Promise<Locator> {
+  const panel = panelOf(page, operationId);
+  if (!(await panel.locator('.code-samples').count()))
+    await panel.locator('.opblock-summary-control').click();
+  return panel;
 }
 
 /** The line at the top of the page that says what to do next. */

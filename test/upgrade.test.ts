@@ -279,6 +279,8 @@ describe.each(releases())('With %s', (version) => {
       [
         ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
         ...[join(ROOT, 'node_modules/jest/bin/jest.js'), '--config', 'jest.here.config.js'],
+        // Beside the workers of this run.
+        '--maxWorkers=1',
         ...TESTS.map((name) => `test/${name}.test.ts`),
       ],
       { cwd },

@@ -141,8 +141,13 @@ export function newFolder(): string {
 
 /** The PostgreSQL processes that use a folder or one in it. */
 export function postgresOn(folder: string): number[] {
-  const all = execFileSync('ps', ['-eww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  return all.filter((line) => line.includes(folder)).map((line) => Number.parseInt(line, 10));
+  const all = execFileSync('ps', ['-eww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const found = all
+    .filter((line) => line.includes(folder))
+    .map((line) => line.trim().split(/\s+/, 2).map(Number) as [pid: number, parent: number]);
+  // A process that the server has just forked still has its arguments.
+  const pids = new Set(found.map(([pid]) => pid));
+  return found.flatMap(([pid, parent]) => (pids.has(parent) ? [] : [pid]));
 }
 
 /** Whether anything answers at an address. */

@@ -342,12 +342,21 @@ const briefly = (lockMs: number) => `SET LOCAL lock_timeout = ${lockMs}`;
 /** @throws UndoneError where one of a group takes too long; whatever it still does goes nowhere */
 async function inTime<T>(all: Promise<T>, { client }: Session): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    if (client instanceof DeadlineClient)
-      client.terminate('one of those who share a transaction takes too long');
-    reject(new UndoneError('One of those who share a transaction takes too long'));
-  }, PATIENCE_MS);
-  return Promise.race([all, late]).finally(() => clearTimeout(timer));
+  let isOver = false;
+  const giveUp = () => {
+    if (isOver) return;
+    const reason = 'one of those who share a transaction takes too long';
+    if (client instanceof DeadlineClient) client.terminate(reason);
+    reject(new UndoneError(reason));
+  };
+  // After a turn of the event loop that took long, what has arrived is read after the timers and before this.
+  const timer = setTimeout(() => setImmediate(giveUp), PATIENCE_MS);
+  try {
+    return await Promise.race([all, late]);
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
+  }
 }
 
 /**
