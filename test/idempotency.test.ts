@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, call, createAccount, createKey, expectError } from './support/client.js';
 import { eventually } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { cutOff, query, type Service, startService } from './support/service.js';
 
 let service: Service;
 let second: Service;
@@ -335,7 +335,7 @@ describe('Writes of the same moment, with keys and without', () => {
           const answer = await call([service, second][one.at]!, 'POST', path, { key: bearer, body, headers });
           return { ...one, idempotencyKey, status: answer.status, text: answer.text, code: answer.body.code };
         };
-        const cut = isCut ? cutOff() : Promise.resolve();
+        const cut = isCut ? cutOffOften() : Promise.resolve();
         const answers = await Promise.all(all.map(ask));
         await cut;
         // A client tries again what it could not be told.
@@ -380,15 +380,10 @@ describe('Writes of the same moment, with keys and without', () => {
   }, 120_000);
 
   /** Cancels statements and closes connections of both instances for a moment. */
-  async function cutOff(): Promise<void> {
+  async function cutOffOften(): Promise<void> {
     for (let i = 0; i < 6; i++) {
       await sleep(8);
-      const how = i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend';
-      await query(
-        service.databaseUrl,
-        `SELECT ${how}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
-           AND datname = current_database() AND state <> 'idle' LIMIT 2`,
-      );
+      await cutOff(service, i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend', 2);
     }
   }
 

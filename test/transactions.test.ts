@@ -18,7 +18,7 @@ import { Customer, times } from './support/customer.js';
 import { connect } from './support/database.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { Proxy } from './support/proxy.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, cutOff, query, type Service, startService } from './support/service.js';
 
 class VisitDto {
   @Int64Field({ description: 'Animal.' })
@@ -319,12 +319,7 @@ test('Statements and connections that are cut off at any moment leave no write h
   });
   for (let i = 0; i < 80; i++) {
     await sleep(50);
-    const cut = i % 4 === 0 ? 'pg_terminate_backend' : 'pg_cancel_backend';
-    await query(
-      service.databaseUrl,
-      `SELECT ${cut}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
-         AND datname = current_database() AND state <> 'idle' ORDER BY random() LIMIT 1`,
-    );
+    await cutOff(service, i % 4 === 0 ? 'pg_terminate_backend' : 'pg_cancel_backend', 1);
   }
   over.abort();
   await clients;

@@ -97,6 +97,20 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
   }
 }
 
+/** Cancels statements of a service that are under way, or closes their connections; any, but at most so many. */
+export async function cutOff(
+  { databaseUrl }: Service,
+  how: 'pg_cancel_backend' | 'pg_terminate_backend',
+  most: number,
+): Promise<void> {
+  await query(
+    databaseUrl,
+    `SELECT ${how}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
+       AND datname = current_database() AND state <> 'idle' ORDER BY random() LIMIT $1`,
+    [most],
+  );
+}
+
 /** Keeps every query on a table waiting while `run` runs. */
 export async function withTableLocked(
   { databaseUrl }: Service,
