@@ -1,26 +1,29 @@
-/** The rooms of `src/platform`, each of which may import from those before it. */
+/** The rooms of `src/platform`, each of which may import from those before it, by their faces. */
 const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'access', 'server', 'docs'];
-/** What a feature is made of. */
-const FOR_FEATURES = ['telemetry', 'api', 'data', 'jobs', 'access'];
-/** The features of the product, each with those that it may import from. Others may import from all of these. */
+/** The features of the product, each with those that it may import from. Others may import from all features. */
 const FEATURES = {
-  auth: ['platform/process'],
-  categories: ['auth'],
-  messages: ['auth'],
-  pets: ['auth', 'categories'],
-  store: ['auth', 'categories', 'pets'],
+  auth: ['telemetry', 'process', 'api', 'data', 'access'].map(faceOf),
+  categories: ['^src/auth/'],
+  messages: ['^src/auth/', ...['data', 'jobs'].map(faceOf)],
+  pets: ['^src/auth/', '^src/categories/'],
+  store: ['^src/auth/', '^src/categories/', '^src/pets/'],
 };
 const ANYWHERE = '^src/config\\.ts$';
+/** All that features may use of the platform. */
+const FACE = '^src/platform/index\\.ts$';
 
-/** Forbids imports from `src` but for those from some folders. */
-const only = (name, folder, allowed) => ({
+/** What the other rooms may import of one. */
+function faceOf(room) {
+  return `^src/platform/${room}/index\\.ts$`;
+}
+
+/** Forbids imports from `src` but for some. */
+const only = (name, from, allowed) => ({
   name: `imports of ${name}`,
   severity: 'error',
-  from: { path: `^src/${folder}/` },
-  to: { path: '^src/', pathNot: [ANYWHERE, ...allowed.map((one) => `^src/${one}/`)] },
+  from: { path: from },
+  to: { path: '^src/', pathNot: [ANYWHERE, ...allowed] },
 });
-const room = (name) => `platform/${name}`;
-const forFeatures = FOR_FEATURES.map(room);
 const features = Object.keys(FEATURES);
 
 /**
@@ -29,18 +32,27 @@ const features = Object.keys(FEATURES);
  */
 export default {
   forbidden: [
-    ...ROOMS.map((name, i) => only(name, room(name), ROOMS.slice(0, i + 1).map(room))),
-    ...features.map((name) => only(name, name, [name, ...FEATURES[name], ...forFeatures])),
-    only('a feature', `(?!(?:${[...features, 'platform', 'migrations'].join('|')})/)([^/]+)`, [
-      '$1',
-      ...features,
-      ...forFeatures,
+    ...ROOMS.map((name, i) =>
+      only(name, `^src/platform/${name}/`, [`^src/platform/${name}/`, ...ROOMS.slice(0, i).map(faceOf)]),
+    ),
+    ...features.map((name) => only(name, `^src/${name}/`, [`^src/${name}/`, FACE, ...FEATURES[name]])),
+    only(
+      'a feature',
+      `^src/(?!(?:${[...features, 'platform', 'migrations', 'commands'].join('|')})/)[^/]+/`,
+      ['^src/(?!(?:platform|migrations|commands)/)[^/]+/', FACE],
+    ),
+    only('commands', '^src/commands/', [
+      '^src/commands/',
+      '^src/[^/]+\\.ts$',
+      ...features.map((name) => `^src/${name}/`),
+      ...ROOMS.map(faceOf),
     ]),
     { name: 'circles', severity: 'error', from: {}, to: { circular: true } },
   ],
   options: {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { conditionNames: ['source', 'import'], exportsFields: ['exports'] },
     doNotFollow: 'node_modules',
   },
 };

@@ -11,7 +11,10 @@ export default {
     '<rootDir>/test/modules/',
   ],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^petstore/platform$': '<rootDir>/src/platform/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: {
     '\\.ts$': [

@@ -1,40 +1,32 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { FEATURES } from './features.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { LateBodyGuard } from './auth/late-body.guard.js';
-import { CategoriesModule } from './categories/categories.module.js';
 import type { Config } from './config.js';
-import { MessagesModule } from './messages/messages.module.js';
-import { PetsModule } from './pets/pets.module.js';
-import { AuditModule } from './platform/access/audit/audit.module.js';
-import { AuditRetention } from './platform/access/audit/audit-retention.js';
-import { ClosingModule } from './platform/access/closing/closing.module.js';
-import { IdempotencyModule } from './platform/access/idempotency/idempotency.module.js';
-import { LimitsModule } from './platform/access/limits/limits.module.js';
-import { ValidationPipe } from './platform/api/validation.pipe.js';
-import { DataModule } from './platform/data/data.module.js';
-import { poolOptions } from './platform/database/connection-options.js';
-import { DatabaseModule } from './platform/database/database.module.js';
-import { JobsModule, JobWorkersModule } from './platform/jobs/jobs.module.js';
-import { SiteModule } from './platform/docs/site/site.module.js';
-import type { Clock } from './platform/process/clock.js';
-import { EnvironmentModule } from './platform/process/environment.module.js';
-import { BodyGuard } from './platform/server/body.guard.js';
-import { ErrorFilter } from './platform/server/error.filter.js';
-import { HealthModule } from './platform/server/health.module.js';
-import { ObservabilityModule } from './platform/server/observability.module.js';
-import type { Log } from './platform/telemetry/log.js';
-import { StoreModule } from './store/store.module.js';
+import { EnvironmentModule } from './environment.module.js';
+import {
+  AuditModule,
+  AuditRetention,
+  ClosingModule,
+  IdempotencyModule,
+  LimitsModule,
+} from './platform/access/index.js';
+import { ValidationPipe } from './platform/api/index.js';
+import { DataModule } from './platform/data/index.js';
+import { DatabaseModule, poolOptions } from './platform/database/index.js';
+import { SiteModule } from './platform/docs/index.js';
+import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
+import type { Clock } from './platform/process/index.js';
+import { BodyGuard, ErrorFilter, HealthModule, ObservabilityModule } from './platform/server/index.js';
+import type { Log } from './platform/telemetry/index.js';
 
-/** The service. Its features stand in the order that they have in the OpenAPI document. */
+/** The service. */
 @Module({
   imports: [
     AuthModule,
-    PetsModule,
-    CategoriesModule,
-    StoreModule,
-    MessagesModule,
+    ...FEATURES,
 
     HealthModule,
     SiteModule,

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
 import { plainToInstance } from 'class-transformer';
 import {
   IsIn,
@@ -13,21 +12,21 @@ import {
   ValidateIf,
   validateSync,
 } from 'class-validator';
+import { permissionNames } from './platform/api/permissions.js';
 import {
+  AreListed,
   AsDecimal,
   AsInteger,
-  AreListed,
   DatabaseUrl,
   DatabaseUrls,
   EndsIn,
   isWebhookUsed,
+  OperatorError,
   Origins,
   URLS,
   WebhookSecrets,
   WithoutTrailingSlash,
-} from './platform/process/config-rules.js';
-import { PERMISSION_NAMES } from './platform/api/permissions.js';
-import { OperatorError } from './platform/process/operator-error.js';
+} from './platform/process/index.js';
 
 /**
  * The environment of the service: its names, defaults and limits. Read once, at the start. The decorators of a variable
@@ -63,7 +62,7 @@ export class Config {
   /** Who may sign up: anyone, nobody, or whoever has an invitation. */
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
   /** What keys of new accounts may do, separated by commas; everything when left out. */
-  @IsOptional() @AreListed(PERMISSION_NAMES) ACCOUNT_PERMISSIONS?: string;
+  @IsOptional() @AreListed(permissionNames) ACCOUNT_PERMISSIONS?: string;
   /** Days for which the audit log is kept. */
   @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
   /** Requests per minute for each API key; 0 is off. */
@@ -96,15 +95,6 @@ export class Config {
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
   /** Milliseconds that accepted requests may still run when the service stops. */
   @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
-}
-
-/**
- * The environment of this process, with what a file `.env` adds to it.
- * @throws OperatorError as `readConfig` does
- */
-export function loadConfig(): Config {
-  if (existsSync('.env')) process.loadEnvFile();
-  return readConfig(process.env);
 }
 
 /**

@@ -1,8 +1,7 @@
 import cluster from 'node:cluster';
+import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
-import type { RunningService } from './platform/commands/serve/serve.js';
-import { Lifecycle } from './platform/process/lifecycle.js';
-import { fail } from './platform/process/operator-error.js';
+import { fail, Lifecycle } from './platform/process/index.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
@@ -13,8 +12,8 @@ const NPM_WATCH_MS = 250;
 const life = new Lifecycle(0);
 try {
   if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
-  const { loadConfig } = await import('./config.js');
-  const config = loadConfig();
+  const { loadConfig } = await import('./load-config.js');
+  const config = await loadConfig();
   life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
   if (cluster.isPrimary) watchNpm(() => life.stop());
   const service = await life.start((stopping) => start(config, stopping));
@@ -26,14 +25,13 @@ try {
 /** Each of the three ways to start loads only what it needs. */
 async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
   if (cluster.isPrimary && config.WORKERS > 1) {
-    return (await import('./platform/commands/serve/primary.js')).bootPrimary(config, stopping);
+    return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);
   }
   // Before the code that it traces is loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
     (await import('./platform/telemetry/tracing/start.js')).startTracing(config);
-  if (cluster.isWorker)
-    return (await import('./platform/commands/serve/worker.js')).bootWorker(config, stopping);
-  return (await import('./platform/commands/serve/boot.js')).boot(config, { stopping });
+  if (cluster.isWorker) return (await import('./commands/serve/worker.js')).bootWorker(config, stopping);
+  return (await import('./commands/serve/boot.js')).boot(config, { stopping });
 }
 
 /**

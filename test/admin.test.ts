@@ -25,7 +25,7 @@ const run = (
     main = 'admin/main',
   }: { input?: string; env?: Record<string, string>; main?: string } = {},
 ) =>
-  runNode([`dist/src/platform/commands/${main}.js`, ...args], {
+  runNode([`dist/src/commands/${main}.js`, ...args], {
     input,
     env: { DATABASE_URL: service.databaseUrl, ...env },
   });
@@ -227,7 +227,7 @@ describe('What fails', () => {
     const listed = await run(['accounts', 'list'], { env: { DATABASE_URL: '', DATA_DIR } });
     expect(listed.stdout).toContain('demo@petstore.invalid');
     const documented = /export (DATABASE_URL=.*)/.exec(OPERATING)![1]!;
-    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/platform/commands/admin/main.js accounts list`;
+    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/commands/admin/main.js accounts list`;
     const shell = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
     expect(await text(shell.stdout)).toBe(listed.stdout);
   });

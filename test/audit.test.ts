@@ -11,7 +11,7 @@ afterAll(() => service.stop());
 beforeEach(async () => (account = await createAccount(service)));
 
 const run = (...args: string[]) =>
-  runNode(['dist/src/platform/commands/admin/main.js', ...args], {
+  runNode(['dist/src/commands/admin/main.js', ...args], {
     env: { DATABASE_URL: service.databaseUrl },
   });
 

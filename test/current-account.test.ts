@@ -36,7 +36,7 @@ const close = (account: Credentials) => call(service, 'DELETE', CURRENT, { accou
 const revokeItself = (key: string) => call(service, 'DELETE', '/v1/api-keys/current', { key });
 const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
 const admin = (...args: string[]) =>
-  runNode(['dist/src/platform/commands/admin/main.js', ...args], {
+  runNode(['dist/src/commands/admin/main.js', ...args], {
     env: { DATABASE_URL: service.databaseUrl },
   });
 

@@ -8,7 +8,7 @@ import { call, createKey } from './support/client.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
 
-const MAIN = 'dist/src/platform/commands/admin/main.js';
+const MAIN = 'dist/src/commands/admin/main.js';
 const PETS = 20_000;
 
 let source: string;

@@ -9,7 +9,7 @@ import { newFolder, removeFolders, runNode } from './support/npm.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
 import { createDatabase, query, startService } from './support/service.js';
 
-const ADMIN = 'dist/src/platform/commands/admin/main.js';
+const ADMIN = 'dist/src/commands/admin/main.js';
 const AWAY = 'postgresql://127.0.0.1:1/petstore';
 
 const [major, minor] = findVersion() ?? [0, 0];
@@ -51,10 +51,10 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
 
   test.each<[string, string[], () => Promise<Record<string, string>>]>([
     ['the service', ['dist/src/main.js'], async () => ({ DATABASE_URL: url, PORT: '0' })],
-    ['migrations', ['dist/src/platform/commands/migrate.js'], async () => ({ DATABASE_URL: url })],
+    ['migrations', ['dist/src/commands/migrate.js'], async () => ({ DATABASE_URL: url })],
     [
       'migrations past a pooler',
-      ['dist/src/platform/commands/migrate.js'],
+      ['dist/src/commands/migrate.js'],
       async () => ({ DATABASE_URL: await createDatabase(), DATABASE_DIRECT_URL: url }),
     ],
     ['a command', [ADMIN, 'accounts', 'list'], async () => ({ DATABASE_URL: url })],

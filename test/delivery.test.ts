@@ -70,7 +70,7 @@ const countMessages = async (databaseUrl: string) =>
 
 /** Runs the operator's program on the database of a service. */
 const operate = (env: Record<string, string>, ...args: string[]) =>
-  runNode(['dist/src/platform/commands/messages.js', ...args], { env });
+  runNode(['dist/src/commands/messages.js', ...args], { env });
 
 describe('A message', () => {
   test('arrives once, byte for byte, and is then delivered, visible only to its own account', async () => {

@@ -152,7 +152,7 @@ test('A data folder of another PostgreSQL ends the start with a line that says w
   const said = await nodeStart({ DATA_DIR }).failure();
   expect(said).toMatch(/^petstore: [^\n]+ is of PostgreSQL 15, and this release brings \d+\. [^\n]+\n$/);
   expect(said).toContain('npm run admin -- data copy --from');
-  const { code, stderr } = await runNode(['dist/src/platform/commands/admin/main.js', 'accounts', 'list'], {
+  const { code, stderr } = await runNode(['dist/src/commands/admin/main.js', 'accounts', 'list'], {
     env: { DATA_DIR },
   });
   expect({ code, stderr }).toEqual({ code: 1, stderr: said });

@@ -50,9 +50,8 @@ const FEATURES = [
   ['owners', '--crud', '--filter', 'active', '--fields', OWNERS],
   ['medical-history', '--crud', '--owned', '--fields', HISTORIES],
 ];
-const MODULES = 'src/app.module.ts';
-const PERMISSIONS = 'src/platform/api/permissions.ts';
-const REGISTERS = [MODULES, PERMISSIONS, '.dependency-cruiser.js'];
+const MODULES = 'src/features.ts';
+const REGISTERS = [MODULES];
 
 const isFree = !['vets', 'medical-histories', 'appointments', 'owners'].some((name) =>
   existsSync(join(ROOT, 'src', name)),
@@ -82,13 +81,8 @@ afterAll(() => checkout.remove());
 function addAppointments(): void {
   for (const folder of ['src', 'test']) checkout.add(`examples/appointments/${folder}`, folder);
   const path = './appointments/appointments.module.js';
-  checkout.insert(MODULES, 'import { AuthGuard }', `import { AppointmentsModule } from '${path}';\n`);
-  checkout.insert(MODULES, '\n    HealthModule', '    AppointmentsModule,\n');
-  checkout.insert(
-    PERMISSIONS,
-    '} as const',
-    "  'appointments:read': 'List and fetch your appointments.',\n  'appointments:write': 'Add, change and delete your appointments.',\n",
-  );
+  checkout.insert(MODULES, '\n/** The features', `import { AppointmentsModule } from '${path}';\n`);
+  checkout.insert(MODULES, '];', '  AppointmentsModule,\n');
 }
 
 describe('docs/extending.md', () => {

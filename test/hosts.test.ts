@@ -80,9 +80,9 @@ describe('With several hosts', () => {
 
   test('messages, migrations and commands go to the one that can be written', async () => {
     const DATABASE_URL = urlOf(standby.url, AWAY, primary.url);
-    const migrated = await runNode(['dist/src/platform/commands/migrate.js'], { env: { DATABASE_URL } });
+    const migrated = await runNode(['dist/src/commands/migrate.js'], { env: { DATABASE_URL } });
     expect(migrated).toMatchObject({ code: 0, stderr: '' });
-    const listed = await runNode(['dist/src/platform/commands/admin/main.js', 'accounts', 'list'], {
+    const listed = await runNode(['dist/src/commands/admin/main.js', 'accounts', 'list'], {
       env: { DATABASE_URL },
     });
     expect(listed).toMatchObject({ code: 0, stderr: '' });

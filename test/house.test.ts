@@ -202,13 +202,15 @@ describe('The linters', () => {
       ['platform/process', 'platform/telemetry/log'],
       ['platform/telemetry', 'platform/api/api-error'],
       ['platform/api', 'platform/data/columns'],
+      ['platform/data', 'platform/database/connections'],
+      ['platform/server', 'platform/index'],
       ['platform/database', 'platform/access/limits/limiter'],
       ['platform/data', 'platform/access/idempotency/idempotency.service'],
       ['platform/data', 'platform/jobs/jobs'],
       ['platform/jobs', 'platform/access/limits/limiter'],
       ['platform/access', 'platform/server/host'],
       ['platform/server', 'platform/docs/openapi/document'],
-      ['platform/docs', 'platform/commands/command'],
+      ['platform/docs', 'commands/command'],
       ['platform/docs', 'pets/pets.module'],
       ['auth', 'platform/server/host'],
       ['categories', 'pets/pets.service'],
@@ -219,7 +221,9 @@ describe('The linters', () => {
       ['pets', 'newcomers/newcomers.service'],
       ['platform/server', 'newcomers/newcomers.service'],
       ['newcomers', 'platform/server/host'],
-      ['newcomers', 'platform/commands/command'],
+      ['newcomers', 'platform/api/index'],
+      ['pets', 'platform/data/fast-repository'],
+      ['newcomers', 'commands/command'],
       ['newcomers', 'app.module'],
     ] as const;
     checkout.write('src/newcomers/newcomers.service.ts', 'export const none = 0;\n');
@@ -243,14 +247,9 @@ describe('The linters', () => {
     expect(output).toMatch(/error circles: .*newcomers/);
   });
 
-  test('let a new feature import from the rooms for features, and from the features of the product', async () => {
-    const targets = [
-      'pets/pets.service',
-      'platform/access/idempotency/idempotent.decorator',
-      'platform/jobs/jobs',
-      'config',
-    ];
-    const lines = targets.map((target) => `export * from '../${target}.js';\n`);
+  test('let a new feature import the face of the platform, and other features', async () => {
+    const targets = ['../pets/pets.service.js', '../config.js', 'petstore/platform'];
+    const lines = targets.map((target) => `export * from '${target}';\n`);
     checkout.write('src/newcomers/right.ts', lines.join(''));
     expect(await checkout.depcruise()).toMatchObject({ code: 0 });
   });
@@ -261,6 +260,18 @@ describe('The linters', () => {
     checkout.removeFile('src/pets/wrong.ts');
     expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
   });
+});
+
+test('The guide for modules explains every name that they may use of the platform', () => {
+  const [guide, face] = ['docs/extending.md', 'src/platform/index.ts'].map((path) =>
+    readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8'),
+  );
+  const names = [...face!.matchAll(/^export \{([^}]+)\}/gm)].flatMap(([, exported]) =>
+    exported!.split(',').map((name) => name.trim().replace('type ', '')),
+  );
+  const explained = names.filter((name) => name !== '' && new RegExp(`\\b${name}\\b`).test(guide!));
+  expect(explained).toEqual(names.filter((name) => name !== ''));
+  expect(names.length).toBeGreaterThan(50);
 });
 
 test('What takes the place of a text is a literal or comes from a function: `$` in any other may be a pattern', () => {

@@ -71,7 +71,7 @@ const jobsOf = (name: string) =>
   );
 const stateOf = async (name: string) => (await jobsOf(name))[0]?.state;
 const operate = (...args: string[]) =>
-  runNode(['dist/src/platform/commands/jobs.js', ...args], { env: { DATABASE_URL: databaseUrl } });
+  runNode(['dist/src/commands/jobs.js', ...args], { env: { DATABASE_URL: databaseUrl } });
 
 describe('A job', () => {
   test('is handled once, by a worker, with what was given to it', async () => {

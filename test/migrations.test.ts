@@ -15,7 +15,7 @@ const node = (args: string[], env: Record<string, string> = { DATABASE_URL: serv
 
 const typeorm = (args: string[], env?: Record<string, string>) =>
   node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);
-const migrate = () => node(['dist/src/platform/commands/migrate.js']);
+const migrate = () => node(['dist/src/commands/migrate.js']);
 
 /** Runs `work` while another connection uses a table in a transaction that does not end. */
 async function whileTableIsUsed<T>(table: string, lock: string, work: () => Promise<T>): Promise<T> {

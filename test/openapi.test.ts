@@ -33,7 +33,7 @@ describe('The OpenAPI document', () => {
     const cwd = newFolder();
     // Whatever connects or listens fails.
     const nothing = `data:text/javascript,import{Socket,Server}from'node:net';Socket.prototype.connect=Server.prototype.listen=()=>{throw(Error('net'))}`;
-    const program = inRepository('dist/src/platform/commands/openapi.js');
+    const program = inRepository('dist/src/commands/openapi.js');
     expect(await runNode([`--import=${nothing}`, program], { cwd })).toEqual({
       code: 0,
       stdout: '',

@@ -10,7 +10,7 @@ afterAll(removeFolders);
 
 /** Runs the built program to its end, on the database of the service unless `env` names another. */
 const seed = (args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) =>
-  runNode(['dist/src/platform/commands/seed/main.js', ...args], { env });
+  runNode(['dist/src/commands/seed/main.js', ...args], { env });
 
 interface Counts {
   all: number;

@@ -204,7 +204,7 @@ describe.each(releases())('With %s', (version) => {
     await now.stop();
 
     const target = await createDatabase();
-    const copy = ['dist/src/platform/commands/admin/main.js', 'data', 'copy', '--to', target];
+    const copy = ['dist/src/commands/admin/main.js', 'data', 'copy', '--to', target];
     expect(await runNode(copy, { env })).toMatchObject({ code: 0 });
     const names = `SELECT name FROM pets WHERE name LIKE 'Of %' ORDER BY id`;
     expect(await query(target, names)).toEqual([{ name: 'Of the release' }, { name: 'Of this one' }]);

@@ -35,6 +35,8 @@ export function contentOf(names: Names, fields: readonly Made[], owned: boolean,
     constants: fields.map((one) => constantOf(one, names)),
     constantNames: fields.map(({ constant }) => constant),
     ...dtoContent(fields, crud),
+    ...platformImports(filters.length > 0, targets.length > 0, owned, crud),
+    whose: owned ? `your ${names.words}` : names.words,
     serviceDtos: dtos.toSorted(),
     controllerDtos: [...dtos, `${Name}Dto`, `${Name}Params`].toSorted(),
     ...serviceContent(table, fields, filters, owned),
@@ -65,6 +67,32 @@ function entityContent(owned: boolean, hasIndexes: boolean, hasChecks: boolean, 
     hasIndexes && 'Index',
   ];
   return { typeorm: decorators.filter(Boolean).join(', ') };
+}
+
+/** What the service and the controller import from the platform. */
+function platformImports(hasFilters: boolean, hasTargets: boolean, owned: boolean, crud: boolean) {
+  const service = [
+    owned && 'AccountClosing',
+    crud && 'ApiError',
+    'FastRepository',
+    'InjectFastRepository',
+    'type Page',
+    !hasFilters && 'type PageQuery',
+    crud && 'Transactions',
+    hasTargets && 'violation',
+  ];
+  const controller = [
+    owned && 'AccountId',
+    'Idempotent',
+    'Operation',
+    'type Page',
+    !hasFilters && 'PageQuery',
+    'Reply',
+    'type ReplyHeaders',
+    'Stability',
+    'Tag',
+  ];
+  return { serviceImports: service.filter(Boolean), controllerImports: controller.filter(Boolean) };
 }
 
 function serviceContent(table: string, fields: readonly Made[], filters: readonly Made[], owned: boolean) {

@@ -9,8 +9,8 @@ import {
 } from '@angular-devkit/schematics';
 import { contentOf } from './content.ts';
 import { insertBefore } from './insert.ts';
-import { makeFields, type Made } from './made.ts';
-import { count, MODULES, type Names, refuseHiding, refuseTaken, spell, timeOfMigration } from './names.ts';
+import { makeFields } from './made.ts';
+import { count, MODULES, refuseHiding, refuseTaken, spell, timeOfMigration } from './names.ts';
 import { requestsOf } from './requests.ts';
 import { targetIn } from './targets.ts';
 
@@ -27,11 +27,8 @@ export interface Options {
   crud?: boolean;
 }
 
-const PERMISSIONS = 'src/platform/api/permissions.ts';
-const IMPORTS = '.dependency-cruiser.js';
-
 /**
- * Writes a feature, and registers its module and its permissions.
+ * Writes a feature, and lists its module.
  * @throws SchematicsException that says in one line what is wrong with the name or a field
  */
 export function feature({
@@ -54,41 +51,14 @@ export function feature({
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
       ...(content.isLarge ? [mergeWith(apply(url('./files-large'), [applyTemplates(content)]))] : []),
-      importModule(names),
-      // After the features, which a blank line divides from the platform.
-      insertBefore(MODULES, /^\n(?= {4}\w+,$)/m, `    ${names.Names}Module,\n`),
-      insertBefore(PERMISSIONS, /^\} as const;$/m, permissions(names, owned, crud)),
-      allowImports(names, fields, owned),
+      insertBefore(
+        MODULES,
+        /^\n/m,
+        `import { ${names.Names}Module } from './${names.files}/${names.files}.module.js';\n`,
+      ),
+      insertBefore(MODULES, /^\];$/m, `  ${names.Names}Module,\n`),
       formatChanged,
     ]);
-  };
-}
-
-/** The permissions of a feature, and what they are for. */
-function permissions({ files, words }: Names, owned: boolean, crud: boolean): string {
-  const whose = owned ? `your ${words}` : words;
-  const write = crud ? `Add, change and delete ${whose}` : `Add ${words}`;
-  return `  '${files}:read': 'List and fetch ${whose}.',\n  '${files}:write': '${write}.',\n`;
-}
-
-/** Imports the module of a feature where its path has its place among the others. */
-function importModule({ Names: many, files }: Names): Rule {
-  return (tree) => {
-    const path = `./${files}/${files}.module.js`;
-    const imports = [...tree.readText(MODULES).matchAll(/^import .* from '(\..*)';\n/gm)];
-    const next = imports.find(([, other]) => other! > path);
-    insertBefore(MODULES, next?.[0] ?? /^\n/m, `import { ${many}Module } from '${path}';\n`)(tree);
-  };
-}
-
-/** A feature may refer to those of the product; to another one that was added, only if it says so. */
-function allowImports({ files }: Names, fields: readonly Made[], owned: boolean): Rule {
-  const folders = new Set(fields.flatMap(({ target }) => (target ? [target.folder] : [])));
-  if (owned) folders.add('auth');
-  return (tree: Tree) => {
-    if (!fields.some(({ target }) => target?.isAdded)) return;
-    const list = [...folders].map((folder) => `'${folder}'`).join(', ');
-    insertBefore(IMPORTS, /^};\nconst ANYWHERE/m, `  '${files}': [${list}],\n`)(tree);
   };
 }
 

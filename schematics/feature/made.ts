@@ -15,23 +15,6 @@ const MOST = 18;
 /** Bytes of a name of PostgreSQL. */
 const LONGEST = 63;
 
-/** Which decorator stands where. Those that are not named here are in `fields.js`. */
-const PLACES: Record<string, string> = {
-  ...{
-    MoneyField: 'money-field',
-    ListField: 'nested-fields',
-    MapField: 'nested-fields',
-    ObjectField: 'nested-fields',
-  },
-  ...{
-    BooleanParam: 'params',
-    Int64Param: 'params',
-    PageQuery: 'paging',
-    ChangeSchema: 'change-schema',
-    ChangeType: 'change-type',
-  },
-};
-
 /**
  * @param by what the list can be filtered by; the first enumeration, if left out
  * @throws SchematicsException that says what is wrong with a field or a filter
@@ -98,13 +81,9 @@ export function outerDecorators(fields: readonly Made[]): string[] {
   return ['Int64Field', 'Int64Param', ...fields.map(({ decorator }) => decorator), ...filters, ...paging];
 }
 
-/** The lines that import from the platform. */
+/** The line that imports from the platform. */
 export function importsOf(used: readonly string[]): string {
-  const places = Map.groupBy([...new Set(used)].toSorted(), (name) => PLACES[name] ?? 'fields');
-  const lines = [...places].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return lines
-    .map(([place, all]) => `import { ${all.join(', ')} } from '../platform/api/${place}.js';`)
-    .join('\n');
+  return `import { ${[...new Set(used)].toSorted().join(', ')} } from 'petstore/platform';`;
 }
 
 /** The constant that the DTO classes share for a field. */

@@ -7,7 +7,7 @@ import { withArticle } from './words.ts';
 /** The names that a feature goes by, each in the spellings of the places that it stands in. */
 export type Names = ReturnType<typeof spell>;
 
-export const MODULES = 'src/app.module.ts';
+export const MODULES = 'src/features.ts';
 // PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
 const WORDS = /^(?=.{2,40}$)[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*$/;
 

@@ -1,10 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../platform/api/caller.js';
-import { AuditLog } from '../platform/access/audit/audit-log.js';
-import { AccountClosing } from '../platform/access/closing/account-closing.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { HandlesJob } from '../platform/jobs/handles-job.decorator.js';
-import { Jobs } from '../platform/jobs/jobs.js';
+import { AccountClosing, AuditLog, type Caller, HandlesJob, Jobs, Transactions } from 'petstore/platform';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';

@@ -1,6 +1,12 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { ChangeSchema } from '../platform/api/change-schema.js';
-import { BooleanField, EmailField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
+import {
+  BooleanField,
+  ChangeSchema,
+  EmailField,
+  Int64Field,
+  TextField,
+  TimestampField,
+} from 'petstore/platform';
 import { GrantedField } from './permissions.field.js';
 
 /** Heading of the operations on accounts and on their keys. */

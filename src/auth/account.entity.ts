@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, Index } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 
 /** A user of the service. Emails are unique regardless of case: the index is on `lower(email COLLATE "C")`. */
 @Entity('accounts')

@@ -1,8 +1,8 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { callerOf } from '../platform/api/caller.js';
-import { Operation, Public, Tag } from '../platform/api/operation.js';
-import { AuthLimiter } from '../platform/access/limits/limiters.js';
+import { Operation, Public, Tag } from 'petstore/platform';
+import { AuthLimiter } from '../platform/access/index.js';
+import { callerOf } from '../platform/api/index.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import {
+  AuditLog,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import { Config } from '../config.js';
-import type { Anyone } from '../platform/api/caller.js';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { AuditLog } from '../platform/access/audit/audit-log.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
+import type { Anyone } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';

@@ -1,6 +1,4 @@
-import type { AuthenticatedRequest } from '../platform/api/caller.js';
-import { clientAddress } from '../platform/api/client-network.js';
-import { requirePermission } from '../platform/api/permitted.js';
+import { type AuthenticatedRequest, clientAddress, requirePermission } from '../platform/api/index.js';
 import type { KeyOwner } from './key-cache.js';
 import { requireNetwork } from './networks.js';
 

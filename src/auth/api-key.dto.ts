@@ -1,7 +1,12 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { ChangeSchema } from '../platform/api/change-schema.js';
-import { IntegerField, Int64Field, TextField, TimestampField } from '../platform/api/fields.js';
-import { Int64Param } from '../platform/api/params.js';
+import {
+  ChangeSchema,
+  Int64Field,
+  Int64Param,
+  IntegerField,
+  TextField,
+  TimestampField,
+} from 'petstore/platform';
 import { NetworksField } from './networks.js';
 import { GrantedField, PermissionsField } from './permissions.field.js';
 

@@ -1,5 +1,5 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, Unique } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 import { Account } from './account.entity.js';
 
 /** A key of an account, of which only the hash is stored. */

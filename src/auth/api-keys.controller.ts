@@ -1,9 +1,17 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { AccountId, By, type Caller } from '../platform/api/caller.js';
-import { KeyAccess, Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
-import { type Page, PageQuery } from '../platform/api/paging.js';
-import { Needs } from '../platform/api/permitted.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
+import {
+  AccountId,
+  By,
+  type Caller,
+  Needs,
+  Operation,
+  type Page,
+  PageQuery,
+  Reply,
+  type ReplyHeaders,
+  Tag,
+} from 'petstore/platform';
+import { KeyAccess, PasswordAccess } from '../platform/api/index.js';
 import { ACCOUNTS_TAG } from './account.dto.js';
 import {
   ApiKeyChangeDto,

@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Caller } from '../platform/api/caller.js';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { AuditLog } from '../platform/access/audit/audit-log.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
+import {
+  ApiError,
+  AuditLog,
+  type Caller,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+} from 'petstore/platform';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import type { ApiKeyChangeDto, ApiKeyRollDto, NewApiKeyDto } from './api-key.dto.js';

@@ -1,4 +1,4 @@
-import { declareErrors } from '../platform/api/error-codes.js';
+import { declareErrors } from 'petstore/platform';
 
 const ERRORS = declareErrors({
   sign_up_closed: {
@@ -19,6 +19,6 @@ const ERRORS = declareErrors({
   },
 });
 
-declare module '../platform/api/error-codes.js' {
+declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
 }

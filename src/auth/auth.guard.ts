@@ -2,11 +2,13 @@ import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit 
 import { ModulesContainer } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
-import type { AuthenticatedRequest } from '../platform/api/caller.js';
-import { requirePermissions } from '../platform/api/declared-operations.js';
-import { operationOf } from '../platform/api/operation-facts.js';
-import { timesSent } from '../platform/api/raw-headers.js';
-import { AuthLimiter, KeyLimiter } from '../platform/access/limits/limiters.js';
+import { AuthLimiter, KeyLimiter } from '../platform/access/index.js';
+import {
+  type AuthenticatedRequest,
+  operationOf,
+  requirePermissions,
+  timesSent,
+} from '../platform/api/index.js';
 import { AccountsService } from './accounts.service.js';
 import { admit, bearerKey } from './admitted.js';
 import { BearerStrategy } from './bearer.strategy.js';

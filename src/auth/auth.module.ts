@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { AccountChanges } from './account-changes.js';
 import { Account } from './account.entity.js';
 import { AccountsController } from './accounts.controller.js';
@@ -13,8 +13,8 @@ import { DemoKey } from './demo-key.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
-import { StartLink } from './start-link.js';
 import { StartLinkController } from './start-link.controller.js';
+import { StartLink } from './start-link.js';
 import './auth.errors.js';
 
 const FOR_ALL = [

@@ -1,10 +1,10 @@
 import { Body, Controller, Delete, Get, Patch, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { AccountId, By, type Caller } from '../platform/api/caller.js';
-import { AuthLimiter } from '../platform/access/limits/limiters.js';
-import { Operation, PasswordAccess, Tag } from '../platform/api/operation.js';
-import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto.js';
+import { AccountId, By, type Caller, Operation, Tag } from 'petstore/platform';
+import { AuthLimiter } from '../platform/access/index.js';
+import { PasswordAccess } from '../platform/api/index.js';
 import { AccountChanges } from './account-changes.js';
+import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { normalEmail } from './email.js';
 import { withPermissions } from './granted.js';

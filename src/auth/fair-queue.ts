@@ -1,4 +1,4 @@
-import { ApiError } from '../platform/api/api-error.js';
+import { ApiError } from 'petstore/platform';
 
 /** For whom work is done. */
 export interface Requester {

@@ -1,5 +1,5 @@
-import { ApiError } from '../platform/api/api-error.js';
-import { isPermission, type Permission, PERMISSION_NAMES } from '../platform/api/permissions.js';
+import { ApiError } from 'petstore/platform';
+import { isPermission, type Permission, permissionNames } from '../platform/api/index.js';
 
 /** Permissions as they are stored: null stands for all, those that modules will bring included. */
 export type Stored = string[] | null;
@@ -12,7 +12,7 @@ export function granted(ofKey: Stored, ofAccount: Stored): ReadonlySet<string> |
 
 /** The names of stored permissions, without those of modules that are gone. */
 export function namesOf(stored: Stored): Permission[] {
-  return stored ? stored.filter(isPermission) : PERMISSION_NAMES;
+  return stored ? stored.filter(isPermission) : permissionNames();
 }
 
 /** @throws ApiError `permission_denied` where a key is to have a permission that its account lacks */

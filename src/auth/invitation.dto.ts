@@ -1,4 +1,4 @@
-import { Int64Field, TimestampField } from '../platform/api/fields.js';
+import { Int64Field, TimestampField } from 'petstore/platform';
 
 /** An invitation, as the commands show it. Its code is shown once, beside it. */
 export class InvitationDto {

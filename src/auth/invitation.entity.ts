@@ -1,5 +1,5 @@
 import { Check, Column, CreateDateColumn, Entity, Unique } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 
 /** What lets one account sign up, of which only the hash is stored. It is removed when it has been used. */
 @Entity('invitations')

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import {
+  ApiError,
+  AuditLog,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+} from 'petstore/platform';
 import { Config } from '../config.js';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Anyone } from '../platform/api/caller.js';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { AuditLog } from '../platform/access/audit/audit-log.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
+import type { Anyone } from '../platform/api/index.js';
 import { Invitation } from './invitation.entity.js';
 import { hashSecret, INVITATIONS, isSecret, newSecret } from './secret.js';
 

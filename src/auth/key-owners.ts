@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { broadcast, onBroadcast } from '../platform/process/worker-channel.js';
-import { Metrics } from '../platform/telemetry/metrics.js';
+import { FastRepository, InjectFastRepository, Metrics } from 'petstore/platform';
+import { broadcast, onBroadcast } from '../platform/process/index.js';
 import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
 import { granted } from './granted.js';

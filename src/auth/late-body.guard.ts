@@ -1,8 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { parse as parseBasic } from 'basic-auth';
 import type { Response } from 'express';
-import { ApiError } from '../platform/api/api-error.js';
-import type { AuthenticatedRequest } from '../platform/api/caller.js';
+import { ApiError } from 'petstore/platform';
+import type { AuthenticatedRequest } from '../platform/api/index.js';
 import { AccountsService } from './accounts.service.js';
 import { admit, bearerKey } from './admitted.js';
 import { KeyOwners } from './key-owners.js';

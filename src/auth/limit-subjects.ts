@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { clientNetwork } from '../platform/api/client-network.js';
+import { clientNetwork } from '../platform/api/index.js';
 import { normalEmail } from './email.js';
 import type { Requester } from './fair-queue.js';
 

@@ -1,9 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import { ApiError } from '../platform/api/api-error.js';
-import { type Address, parseAddress } from '../platform/api/client-network.js';
-import type { FieldOptions } from '../platform/api/field.js';
-import { PatternField } from '../platform/api/fields.js';
-import { ListField } from '../platform/api/nested-fields.js';
+import { ApiError, type FieldOptions, ListField, PatternField } from 'petstore/platform';
+import { type Address, parseAddress } from '../platform/api/index.js';
 
 /** Networks that a key may be used from. */
 const MOST = 20;

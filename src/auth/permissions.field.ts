@@ -1,13 +1,15 @@
-import { field, type FieldOptions } from '../platform/api/field.js';
-import { EnumField } from '../platform/api/fields.js';
-import { ListField } from '../platform/api/nested-fields.js';
-import { PERMISSION_NAMES, PERMISSIONS } from '../platform/api/permissions.js';
+import { EnumField, field, type FieldOptions, ListField } from 'petstore/platform';
+import { allPermissions, permissionNames } from '../platform/api/index.js';
 
-const PERMISSION = EnumField({ description: 'What a key may do.', name: 'Permission', values: PERMISSIONS });
+const PERMISSION = EnumField({
+  description: 'What a key may do.',
+  name: 'Permission',
+  values: allPermissions(),
+});
 
 /** A list of permissions in a request, none of them twice. */
 export function PermissionsField(options: FieldOptions) {
-  return ListField({ ...options, of: PERMISSION, min: 1, max: PERMISSION_NAMES.length, unique: true });
+  return ListField({ ...options, of: PERMISSION, min: 1, max: permissionNames().length, unique: true });
 }
 
 /** The permissions in an answer: plain texts, for others will come. */

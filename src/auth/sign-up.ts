@@ -6,7 +6,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { Request } from 'express';
-import { Declare } from '../platform/api/operation-facts.js';
+import { Declare } from '../platform/api/index.js';
 import { Invitations } from './invitations.js';
 
 /** Looks for the invitation before anything else in the body. */

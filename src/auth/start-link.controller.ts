@@ -1,7 +1,7 @@
 import { Controller, Get, Req, VERSION_NEUTRAL } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { AuthenticatedRequest } from '../platform/api/caller.js';
-import { Public } from '../platform/api/operation.js';
+import { Public } from 'petstore/platform';
+import type { AuthenticatedRequest } from '../platform/api/index.js';
 import { bearerKey } from './admitted.js';
 import { StartLink } from './start-link.js';
 import { unauthorized } from './unauthorized.js';

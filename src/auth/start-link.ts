@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { Injectable } from '@nestjs/common';
-import { answerWorkers, askPrimary } from '../platform/process/worker-channel.js';
+import { answerWorkers, askPrimary } from '../platform/process/index.js';
 import { hashSecret, isSecret, newSecret, STARTS } from './secret.js';
 
 /** What workers ask the primary. */

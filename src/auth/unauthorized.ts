@@ -1,4 +1,4 @@
-import { ApiError } from '../platform/api/api-error.js';
+import { ApiError } from 'petstore/platform';
 
 /** RFC 9110, 11.6.1: a 401 names the scheme to use. RFC 6750, 3.1: `invalid_token` for a key that is not valid. */
 export function unauthorized(code: 'missing_api_key' | 'invalid_api_key' | 'invalid_credentials'): ApiError {

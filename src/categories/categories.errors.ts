@@ -1,4 +1,4 @@
-import { declareErrors } from '../platform/api/error-codes.js';
+import { declareErrors } from 'petstore/platform';
 
 const ERRORS = declareErrors({
   category_not_found: {
@@ -13,6 +13,6 @@ const ERRORS = declareErrors({
   },
 });
 
-declare module '../platform/api/error-codes.js' {
+declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
 }

@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { CategoriesController } from './categories.controller.js';
 import { CategoriesService } from './categories.service.js';
 import { Category } from './category.entity.js';
 import './categories.errors.js';
+import './categories.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Category])],

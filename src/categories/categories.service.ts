@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { violation } from '../platform/data/violations.js';
+import {
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  violation,
+} from 'petstore/platform';
 import type { NewCategoryDto } from './category.dto.js';
 import { Category } from './category.entity.js';
 

@@ -1,4 +1,4 @@
-import type { Webhook } from '../platform/api/operation-facts.js';
+import type { Webhook } from 'petstore/platform';
 import { DeliveredMessageDto } from './message.dto.js';
 
 /** What a receiver of messages gets, and how its answer is understood. */

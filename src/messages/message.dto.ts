@@ -1,5 +1,5 @@
 import { ApiSchema, PickType } from '@nestjs/swagger';
-import { EnumField, TextField, TimestampField, UuidField } from '../platform/api/fields.js';
+import { EnumField, TextField, TimestampField, UuidField } from 'petstore/platform';
 import { MessageStatus } from './message.entity.js';
 
 const MESSAGE_STATUS = {

@@ -1,9 +1,14 @@
 import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
-import { AccountId } from '../platform/api/caller.js';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import { Sends } from '../platform/api/webhook.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  AccountId,
+  Idempotent,
+  Operation,
+  Reply,
+  type ReplyHeaders,
+  Sends,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import { DELIVERY } from './delivery-webhook.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { Config } from '../config.js';
 import { DeliveryMetrics } from './delivery/delivery-metrics.js';
 import { MessageDelivery } from './delivery/message-delivery.js';
@@ -9,6 +9,7 @@ import { MessagesService } from './messages.service.js';
 import { Transport } from './transport.js';
 import { WebhookTransport } from './webhook/webhook-transport.js';
 import './messages.errors.js';
+import './messages.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Message])],

@@ -1,11 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AccountClosing } from '../platform/access/closing/account-closing.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { settled } from '../platform/data/new-transaction.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { Jobs } from '../platform/jobs/jobs.js';
+import { AccountClosing, FastRepository, InjectFastRepository, Jobs, Transactions } from 'petstore/platform';
+import { settled } from '../platform/data/index.js';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus } from './message.entity.js';
 import { QUEUE } from './queue.js';

@@ -1,4 +1,4 @@
-import { JobError } from '../platform/jobs/job.js';
+import { JobError } from 'petstore/platform';
 
 /** A message to be delivered. */
 export interface OutgoingMessage {

@@ -1,8 +1,14 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, TextField } from '../platform/api/fields.js';
-import { Int64Param, ListParam } from '../platform/api/params.js';
-import { type Direction, OrderField } from '../platform/api/ordering.js';
-import { PageQuery } from '../platform/api/paging.js';
+import {
+  type Direction,
+  EnumField,
+  Int64Field,
+  Int64Param,
+  ListParam,
+  OrderField,
+  PageQuery,
+  TextField,
+} from 'petstore/platform';
 import { PetStatus } from './pet.entity.js';
 
 const PET_STATUS = {

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 import { Category } from '../categories/category.entity.js';
 
 /** The availability of an animal. Orders change it; a client may also add an animal in any state, or in none. */

@@ -1,9 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Tag } from '../platform/api/operation.js';
-import type { Page } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Sunset } from '../platform/api/sunset.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import { Idempotent, Operation, type Page, Reply, type ReplyHeaders, Sunset, Tag } from 'petstore/platform';
 import { ListPetsQuery, NewPetDto, PetDto, PetParams } from './pet.dto.js';
 import { PetsService } from './pets.service.js';
 

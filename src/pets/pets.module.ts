@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { Pet } from './pet.entity.js';
 import { PetsController } from './pets.controller.js';
 import { PetsService } from './pets.service.js';
 import './pets.errors.js';
+import './pets.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Pet])],

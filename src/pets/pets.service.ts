@@ -1,9 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Page } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { violation } from '../platform/data/violations.js';
+import { ApiError, FastRepository, InjectFastRepository, type Page, violation } from 'petstore/platform';
 import type { ListPetsQuery, NewPetDto } from './pet.dto.js';
 import { Pet, PetStatus } from './pet.entity.js';
 

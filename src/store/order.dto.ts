@@ -1,7 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, TimestampField } from '../platform/api/fields.js';
-import { Int64Param } from '../platform/api/params.js';
-import { PageQuery } from '../platform/api/paging.js';
+import { EnumField, Int64Field, Int64Param, PageQuery, TimestampField } from 'petstore/platform';
 import { OrderStatus } from './order.entity.js';
 
 const ORDER_STATUS = {

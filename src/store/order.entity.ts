@@ -1,5 +1,5 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, UpdateDateColumn } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 import { Account } from '../auth/account.entity.js';
 import { Pet } from '../pets/pet.entity.js';
 

@@ -1,11 +1,20 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { AccountId, By, type Caller } from '../platform/api/caller.js';
-import { EntityTags, IfMatch, Precondition } from '../platform/api/entity-tag.js';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import type { Page } from '../platform/api/paging.js';
-import { NeedsBy } from '../platform/api/permitted.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  AccountId,
+  By,
+  type Caller,
+  EntityTags,
+  Idempotent,
+  IfMatch,
+  NeedsBy,
+  Operation,
+  type Page,
+  Precondition,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
 import { OrderStatus } from './order.entity.js';
 import { OrdersService } from './orders.service.js';

@@ -1,16 +1,19 @@
 import { Injectable } from '@nestjs/common';
+import {
+  AccountClosing,
+  ApiError,
+  AuditLog,
+  type Caller,
+  type Change,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type Precondition,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Precondition } from '../platform/api/entity-tag.js';
-import type { Caller } from '../platform/api/caller.js';
-import type { Page } from '../platform/api/paging.js';
-import { AuditLog, type Change } from '../platform/access/audit/audit-log.js';
-import { AccountClosing } from '../platform/access/closing/account-closing.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 

@@ -1,4 +1,4 @@
-import { declareErrors } from '../platform/api/error-codes.js';
+import { declareErrors } from 'petstore/platform';
 
 const ERRORS = declareErrors({
   order_not_found: { status: 404, meaning: 'The order cannot be found.' },
@@ -9,6 +9,6 @@ const ERRORS = declareErrors({
   },
 });
 
-declare module '../platform/api/error-codes.js' {
+declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
 }

@@ -10,28 +10,15 @@ const OTHERS = ['house', 'migrations', 'samples', 'clients', 'plans', 'fuzz', 'o
 /** What a team adds elsewhere: the file, the place before which it stands, and the lines. */
 const LINES: [file: string, before: string, lines: string[]][] = [
   [
-    'src/app.module.ts',
-    'import { PetsModule }',
+    'src/features.ts',
+    '\n/** The features',
     [
       "import { OwnersModule } from './owners/owners.module.js';",
       "import { VetsModule } from './vets/vets.module.js';",
       "import { VisitsModule } from './visits/visits.module.js';",
     ],
   ],
-  ['src/app.module.ts', '\n    HealthModule', ['    OwnersModule,', '    VetsModule,', '    VisitsModule,']],
-  [
-    'src/platform/api/permissions.ts',
-    '} as const',
-    [
-      "  'owners:read': 'List and fetch owners.',",
-      "  'owners:write': 'Add, change and delete owners.',",
-      "  'vets:read': 'List and fetch vets and specialties.',",
-      "  'vets:write': 'Add vets and specialties.',",
-      "  'visits:read': 'List and fetch visits.',",
-      "  'visits:write': 'Add and delete visits.',",
-    ],
-  ],
-  ['.dependency-cruiser.js', '};\nconst ANYWHERE', ["  visits: ['owners', 'pets'],"]],
+  ['src/features.ts', '];', ['  OwnersModule,', '  VetsModule,', '  VisitsModule,']],
 ];
 
 const isFree = !['owners', 'vets', 'visits'].some((name) => existsSync(join(ROOT, 'src', name)));

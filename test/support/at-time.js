@@ -1,5 +1,5 @@
 import { Clock } from '../../dist/src/platform/process/clock.js';
-import { boot } from '../../dist/src/platform/commands/serve/boot.js';
+import { boot } from '../../dist/src/commands/serve/boot.js';
 import { readConfig } from '../../dist/src/config.js';
 
 // Runs the service as if it were START_TIME.

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { boot } from '../../dist/src/platform/commands/serve/boot.js';
+import { boot } from '../../dist/src/commands/serve/boot.js';
 import { readConfig } from '../../dist/src/config.js';
 
 // Starts and stops the service again and again in one process, each time a little later after its start. It does not end

@@ -42,7 +42,7 @@ export async function build(checkout: Checkout, tests: string[] = []): Promise<v
   const include = ['src', 'ormconfig.ts', ...tests];
   checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
   await run(checkout, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
-  await run(checkout, 'dist/src/platform/commands/openapi.js');
+  await run(checkout, 'dist/src/commands/openapi.js');
 }
 
 async function run(checkout: Checkout, ...args: string[]): Promise<string> {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { EmbeddedPostgres } from '../../dist/src/platform/database/embedded/embedded-postgres.js';
 
-const COMMANDS = new URL('../../dist/src/platform/commands/', import.meta.url);
+const COMMANDS = new URL('../../dist/src/commands/', import.meta.url);
 const run = promisify(execFile);
 
 /**

@@ -1,4 +1,4 @@
-import { createApplication } from '../../dist/src/platform/commands/serve/application.js';
+import { createApplication } from '../../dist/src/commands/serve/application.js';
 import { readConfig } from '../../dist/src/config.js';
 import { openLog } from '../../dist/src/platform/telemetry/log.js';
 

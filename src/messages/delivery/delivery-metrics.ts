@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Backlogs } from '../../platform/jobs/backlogs.js';
-import { JobCounts } from '../../platform/jobs/job-counts.js';
-import { Metrics } from '../../platform/telemetry/metrics.js';
+import { Metrics } from 'petstore/platform';
+import { Backlogs, JobCounts } from '../../platform/jobs/index.js';
 import { QUEUE } from '../queue.js';
 
 /** Metrics of the delivery, which are those of its queue. */

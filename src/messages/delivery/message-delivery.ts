@@ -1,11 +1,7 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { FastRepository, InjectFastRepository, type Job, Sweeps, Transactions } from 'petstore/platform';
 import { Config } from '../../config.js';
-import { InjectFastRepository } from '../../platform/data/data.module.js';
-import { FastRepository } from '../../platform/data/fast-repository.js';
-import { Sweeps } from '../../platform/data/sweeps.js';
-import { Transactions } from '../../platform/data/transactions.js';
-import type { Ending, Job } from '../../platform/jobs/job.js';
-import { JobQueues } from '../../platform/jobs/job-queues.js';
+import { type Ending, JobQueues } from '../../platform/jobs/index.js';
 import { Message, MessageStatus } from '../message.entity.js';
 import { QUEUE } from '../queue.js';
 import { Transport } from '../transport.js';

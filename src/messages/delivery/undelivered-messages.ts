@@ -1,5 +1,5 @@
 import { PgBoss } from 'pg-boss';
-import type { JobsDatabase } from '../../platform/jobs/jobs-database.js';
+import type { JobsDatabase } from '../../platform/jobs/index.js';
 import { MessageStatus } from '../message.entity.js';
 import { QUEUE } from '../queue.js';
 

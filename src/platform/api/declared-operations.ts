@@ -39,7 +39,7 @@ export function requirePermissions(modules: ModulesContainer): void {
   });
   if (lacking.length === 0) return;
   throw new Error(
-    `No permission of src/platform/api/permissions.ts opens ${lacking.join(', ')}: add those of its tag, or mark it.`,
+    `No feature declares permissions of ${lacking.join(', ')}: import the *.permissions.ts that does in its module, or mark it.`,
   );
 }
 

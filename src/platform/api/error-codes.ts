@@ -1,3 +1,5 @@
+import type { DeclaredErrors } from './declared.js';
+
 /** What is known of an error beforehand. */
 export interface ErrorFacts {
   /** Its usual status. */
@@ -6,9 +8,6 @@ export interface ErrorFacts {
   /** What a client does about it, where that is more than what its status says. */
   readonly advice?: string;
 }
-
-/** Every error that is declared: each `*.errors.ts` adds its own, so that the compiler knows their codes. */
-export interface DeclaredErrors {}
 
 /** What clients switch on. A code never changes its meaning. */
 export type ErrorCode = keyof DeclaredErrors;

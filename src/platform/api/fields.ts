@@ -85,7 +85,9 @@ export function UuidField(options: FieldOptions) {
 /**
  * One value of a string enumeration, which the OpenAPI document names and describes value by value.
  */
-export function EnumField(options: FieldOptions & { name: string; values: Record<string, string> }) {
+export function EnumField(
+  options: FieldOptions & { name: string; values: Readonly<Record<string, string>> },
+) {
   const values = Object.keys(options.values);
   return field(options, {
     schema: {

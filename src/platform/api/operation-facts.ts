@@ -10,7 +10,7 @@ export type Access = 'public' | 'basic' | 'bearer';
 export const NO_ID = 'none';
 
 /** A heading of the OpenAPI document, with a line on what is under it. */
-export interface Tag {
+export interface TagFacts {
   readonly name: string;
   readonly description: string;
 }
@@ -58,7 +58,7 @@ export interface OperationFacts {
   /** The errors that it has besides those of every operation, with their statuses. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Its heading in the OpenAPI document. */
-  readonly tag: Tag;
+  readonly tag: TagFacts;
   /** The request that the service makes because of it. */
   readonly webhook?: Webhook;
   /** What its permissions begin with, if not with the name of its tag. */

@@ -1,5 +1,5 @@
-import { EnumField } from './fields.js';
 import type { FieldOptions } from './field.js';
+import { EnumField } from './fields.js';
 
 /** Which end of a list comes first: the least, oldest, or first in the alphabet; or the other. */
 export type Direction = 'asc' | 'desc';

@@ -1,26 +1,40 @@
+import type { DeclaredPermissions } from './declared.js';
+
+/** What a key can be allowed to do. Keys and accounts store the names, so a permission never changes its meaning. */
+export type Permission = keyof DeclaredPermissions;
+
+const declared: Record<string, string> = {};
+let isComplete = false;
+
 /**
- * Every permission there is, and what it lets a key do. A module adds its own: those of its tag, such as `vets:read` and
- * `vets:write`. Keys and accounts store their names, so a permission never changes its meaning.
+ * Declares the permissions of a feature, each with what it lets a key do: those of its tag, such as `vets:read` and
+ * `vets:write`.
+ * @throws Error for one that is declared already, or after the list was read: `src/features.ts` does not load its feature
  */
-export const PERMISSIONS = {
-  'pets:read': 'List and fetch animals.',
-  'pets:write': 'Add animals.',
-  'categories:read': 'List and fetch categories.',
-  'categories:write': 'Add categories.',
-  'orders:read': 'List and fetch your orders.',
-  'orders:write': 'Place orders, and cancel yours.',
-  'orders:manage': 'Approve and deliver orders.',
-  'messages:read': 'Fetch your messages.',
-  'messages:write': 'Submit messages.',
-} as const;
+export function declarePermissions<const Permissions extends Record<string, string>>(
+  permissions: Permissions,
+): Permissions {
+  for (const [name, meaning] of Object.entries(permissions)) {
+    if (Object.hasOwn(declared, name)) throw new Error(`The permission ${name} is declared twice.`);
+    if (isComplete) throw new Error(`The permission ${name} is declared after the list of them was read.`);
+    declared[name] = meaning;
+  }
+  return permissions;
+}
 
-export type Permission = keyof typeof PERMISSIONS;
+/** Every permission and its meaning, in the order in which the features are loaded. From then on, none is added. */
+export function allPermissions(): Readonly<Record<string, string>> {
+  isComplete = true;
+  return declared;
+}
 
-/** Their names, in the order of the list. */
-export const PERMISSION_NAMES = Object.keys(PERMISSIONS) as Permission[];
+/** Their names. */
+export function permissionNames(): Permission[] {
+  return Object.keys(allPermissions()) as Permission[];
+}
 
 export function isPermission(value: unknown): value is Permission {
-  return typeof value === 'string' && Object.hasOwn(PERMISSIONS, value);
+  return typeof value === 'string' && Object.hasOwn(declared, value);
 }
 
 /** Whether a value is a list of permissions, none of them twice. */
@@ -28,7 +42,6 @@ export function arePermissions(value: unknown): value is Permission[] {
   return (
     Array.isArray(value) &&
     value.length > 0 &&
-    value.length <= PERMISSION_NAMES.length &&
     new Set(value).size === value.length &&
     value.every(isPermission)
   );

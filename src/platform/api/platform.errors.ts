@@ -109,6 +109,6 @@ const ERRORS = declareErrors({
   service_unavailable: { status: 503, meaning: 'The service cannot answer right now. Try again shortly.' },
 });
 
-declare module './error-codes.js' {
+declare module './declared.js' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
 }

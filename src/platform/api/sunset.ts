@@ -8,9 +8,9 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { Response } from 'express';
+import { Clock } from '../process/index.js';
 import { ApiError } from './api-error.js';
 import { Declare } from './operation-facts.js';
-import { Clock } from '../process/clock.js';
 
 interface SunsetOptions {
   /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */

@@ -11,8 +11,8 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral } from 'typeorm';
 import { FastRepository } from './fast-repository.js';
 import { Sweeps } from './sweeps.js';
-import { whyNotPrepared } from './why-not-prepared.js';
 import { Transactions } from './transactions.js';
+import { whyNotPrepared } from './why-not-prepared.js';
 
 const served = new WeakMap<DataSource, Set<Type>>();
 

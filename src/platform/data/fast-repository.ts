@@ -1,8 +1,5 @@
 import { type EntityManager, type EntityMetadata, type ObjectLiteral, Repository } from 'typeorm';
-import { ApiError } from '../api/api-error.js';
-import type { ErrorCode } from '../api/error-codes.js';
-import { decodeCursor } from '../api/cursor.js';
-import { Page } from '../api/paging.js';
+import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
 import { isExactKey } from './keys.js';
 import { Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';

@@ -1,6 +1,6 @@
 import type { EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import { isPlainText } from '../api/text.js';
+import { isPlainText } from '../api/index.js';
 
 /** The least and the greatest value of each type that an id of a list can have. */
 const KEY_BOUNDS: Record<string, readonly [least: string, most: string]> = {

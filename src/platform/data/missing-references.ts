@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import type { ForeignKeyMetadata } from 'typeorm/metadata/ForeignKeyMetadata.js';
-import { codeOf } from '../database/unavailable.js';
+import { codeOf } from '../database/index.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { insertPossible } from './sql.js';
 import type { Statements } from './statements.js';

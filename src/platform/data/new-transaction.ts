@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { asPartOf } from '../database/asker.js';
-import { DeadlineClient } from '../database/deadline-client.js';
+import { asPartOf, DeadlineClient } from '../database/index.js';
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
 export interface Ending<T> {

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import type { Statement } from '../database/prepared-query.js';
-import { Transactions } from './transactions.js';
-import { isLarge, isUndone, made, type Outcome, Together } from './together.js';
+import type { Statement } from '../database/index.js';
 import { MissingReferences } from './missing-references.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { insertMany, insertOne } from './sql.js';
 import type { Statements } from './statements.js';
+import { isLarge, isUndone, made, type Outcome, Together } from './together.js';
+import { Transactions } from './transactions.js';
 
 /** Inserts into a table; those that come at the same time outside of transactions go into one statement. */
 export class PreparedInserts {

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { Position } from '../api/cursor.js';
-import type { Slice } from '../api/paging.js';
-import { isUnavailable } from '../database/unavailable.js';
+import type { Position, Slice } from '../api/index.js';
+import { isUnavailable } from '../database/index.js';
 import { compareKeys, sortText } from './keys.js';
 import type { Listing } from './listing.js';
 import { describePage, nameOf, type PageShape } from './page-shape.js';

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager, ObjectLiteral } from 'typeorm';
+import type { Slice } from '../api/index.js';
+import type { Statement } from '../database/index.js';
+import { compareKeys, isExactKey } from './keys.js';
+import type { Listing } from './listing.js';
 import { PreparedInserts } from './prepared-inserts.js';
 import { PreparedPages } from './prepared-pages.js';
-import type { Slice } from '../api/paging.js';
-import type { Statement } from '../database/prepared-query.js';
-import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';
-import { compareKeys, isExactKey } from './keys.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, valuesOf } from './shape.js';
 import { SharedReads } from './shared-reads.js';
 import { insertUnread, lockMany, selectOne, update, updateMany } from './sql.js';

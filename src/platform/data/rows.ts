@@ -1,7 +1,5 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import type { Position } from '../api/cursor.js';
-import type { Direction } from '../api/ordering.js';
-import type { PageQuery, Slice } from '../api/paging.js';
+import type { Direction, PageQuery, Position, Slice } from '../api/index.js';
 import type { Listing } from './listing.js';
 import type { Range } from './range.js';
 

@@ -1,10 +1,10 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import { Batcher } from '../database/batcher.js';
+import { Batcher } from '../database/index.js';
 import { isExactKey } from './keys.js';
-import { bytesOfRows } from './values.js';
 import { namesOf, type Row, type Shape, type ShapeColumn } from './shape.js';
 import { selectAmong, selectOne } from './sql.js';
 import type { Statements } from './statements.js';
+import { bytesOfRows } from './values.js';
 
 type Found = Map<string, Row>;
 

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { type EntityManager, QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm';
-import { Connections } from '../database/connections.js';
-import type { Statement } from '../database/prepared-query.js';
+import { Connections, type Statement } from '../database/index.js';
 import type { Shape } from './shape.js';
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
-import { isUnavailable } from '../database/unavailable.js';
+import { isUnavailable } from '../database/index.js';
 import { Shape } from './shape.js';
 import { deleteSome } from './sql.js';
 

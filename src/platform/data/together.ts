@@ -1,6 +1,5 @@
 import { DatabaseError } from 'pg';
-import { Batcher, type BatchCounts } from '../database/batcher.js';
-import { codeOf, isUnavailable } from '../database/unavailable.js';
+import { type BatchCounts, Batcher, codeOf, isUnavailable } from '../database/index.js';
 import { bytesOf } from './values.js';
 
 /**

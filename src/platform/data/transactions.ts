@@ -2,12 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
-import { ApiError } from '../api/api-error.js';
-import { asPartOf } from '../database/asker.js';
-import { Connections } from '../database/connections.js';
-import { DeadlineClient } from '../database/deadline-client.js';
-import { isUnavailable } from '../database/unavailable.js';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ApiError } from '../api/index.js';
+import { asPartOf, Connections, DeadlineClient, isUnavailable } from '../database/index.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { type Ending, inNewTransaction, settled, UndoneError } from './new-transaction.js';
 import { isUndone, made, type Outcome, Together } from './together.js';
 

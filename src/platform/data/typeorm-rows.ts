@@ -11,8 +11,7 @@ import {
   MoreThanOrEqual,
   type ObjectLiteral,
 } from 'typeorm';
-import type { Position } from '../api/cursor.js';
-import type { Slice } from '../api/paging.js';
+import type { Position, Slice } from '../api/index.js';
 import { sortText } from './keys.js';
 import type { Listing } from './listing.js';
 import type { Place, Rows } from './rows.js';

@@ -1,6 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { ApiError } from '../api/api-error.js';
-import type { ErrorCode } from '../api/error-codes.js';
+import { ApiError, type ErrorCode } from '../api/index.js';
 
 /**
  * Turns the violation of one constraint of the schema into an API error; every other error is thrown again. Use it as

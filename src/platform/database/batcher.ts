@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type SharedSpan, tracing } from '../telemetry/tracing/tracing.js';
+import { type SharedSpan, tracing } from '../telemetry/index.js';
 
 /** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Metrics } from '../telemetry/metrics.js';
+import { Metrics } from '../telemetry/index.js';
 import { Connections } from './connections.js';
 
 /** The connections that requests use, and how far they share statements. */

@@ -2,12 +2,12 @@ import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
-import { MetricsModule } from '../telemetry/metrics.module.js';
+import { MetricsModule } from '../telemetry/index.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { DatabaseMetrics } from './database-metrics.js';
 import { warnOfMissingTimeouts } from './missing-timeouts.js';
-import { requireSettings } from './session-settings.js';
 import { SchemaCheck } from './schema-check.js';
+import { requireSettings } from './session-settings.js';
 
 /** Connects TypeORM; each feature registers its own entities. */
 @Global()

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { type ClientConfig, Query, type Submittable } from 'pg';
-import { HostClient } from './hosts/host-client.js';
 import { withExactTimes } from './exact-times.js';
+import { HostClient } from './hosts/host-client.js';
 import { TIMEOUTS } from './timeouts.js';
 
 /** What is missing from the types of `pg`'s client. */

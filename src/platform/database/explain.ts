@@ -1,4 +1,4 @@
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 import { codeOf, isUnavailable } from './unavailable.js';
 
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */

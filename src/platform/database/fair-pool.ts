@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { type Asker, asker } from './asker.js';
 import { HostClient } from './hosts/host-client.js';
 import { TIMEOUTS } from './timeouts.js';

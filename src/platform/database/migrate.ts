@@ -9,13 +9,13 @@ import {
   type TransactionStartEvent,
 } from 'typeorm';
 import type { Config } from '../../config.js';
+import { OperatorError } from '../process/index.js';
 import { sessionOptions } from './connection-options.js';
 import { explain } from './explain.js';
 import { awaitTurn } from './migration-turn.js';
 import { loadMigrations } from './migrations.js';
 import { TIMEOUTS } from './timeouts.js';
 import { refuseUnfinishedCopy } from './unfinished-copy.js';
-import { OperatorError } from '../process/operator-error.js';
 
 /** Arbitrary; the same in every instance of this service. */
 const LOCK = 7_387_001;

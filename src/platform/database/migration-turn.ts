@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { QueryRunner } from 'typeorm';
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 import { TIMEOUTS } from './timeouts.js';
 
 /** How often a process that waits for its turn asks again, in milliseconds. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Config } from '../../config.js';
-import { OperatorError } from '../process/operator-error.js';
-import { DataFolder, FolderInUse } from './embedded/data-folder.js';
+import { OperatorError } from '../process/index.js';
 import { connectionsOf } from './connection-count.js';
+import { DataFolder, FolderInUse } from './embedded/data-folder.js';
 import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
 
 /** The database of a configuration, ready to connect to. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Connections } from './connections.js';
 import { asker } from './asker.js';
+import { Connections } from './connections.js';
 import { loadMigrations } from './migrations.js';
 
 /** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 
 /** Those that PgBouncer knows: it gives each client its own. */
 const KNOWN_TO_POOLERS = {

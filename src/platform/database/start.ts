@@ -1,8 +1,8 @@
 import type { Config } from '../../config.js';
+import { type Stoppable, unlessStopped } from '../process/index.js';
 import { explain } from './explain.js';
 import { type Install, migrate } from './migrate.js';
 import { type OpenDatabase, openDatabase } from './open.js';
-import { type Stoppable, unlessStopped } from '../process/lifecycle.js';
 
 /**
  * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it

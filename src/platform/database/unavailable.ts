@@ -1,4 +1,4 @@
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 
 /**
  * SQLSTATE classes and codes that mean "not now": the statement was fine, but the server could not serve it.

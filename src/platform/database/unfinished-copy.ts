@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 
 /** A schema that a database has while it is being filled by `npm run admin -- data copy`, and until that is complete. */
 export const UNFINISHED_COPY = 'petstore_unfinished_copy';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { asker } from '../database/asker.js';
-import { Metrics } from '../telemetry/metrics.js';
+import { asker } from '../database/index.js';
+import { Metrics } from '../telemetry/index.js';
 import { JobQueues } from './job-queues.js';
 
 /** The jobs of a queue that wait, for their first try or a further one. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Metrics } from '../telemetry/metrics.js';
-import type { Ending } from './job.js';
+import { Metrics } from '../telemetry/index.js';
 import { JobQueues } from './job-queues.js';
+import type { Ending } from './job.js';
 
 const RESULTS = { completed: 'done', retry: 'postponed', failed: 'failed' } as const;
 type Result = (typeof RESULTS)[keyof typeof RESULTS];

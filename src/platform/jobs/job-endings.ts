@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { made } from '../data/together.js';
-import { settled } from '../data/new-transaction.js';
-import { Transactions } from '../data/transactions.js';
+import { made, settled, Transactions } from '../data/index.js';
 import { FAILED_FOR_SECONDS } from './boss.js';
-import type { Ending } from './job.js';
 import { JobQueues } from './job-queues.js';
+import type { Ending } from './job.js';
 
 /** How often, and how many milliseconds apart, an ending is recorded while that fails. */
 const RECORD = { tries: 10, pauseMs: 1_000 };

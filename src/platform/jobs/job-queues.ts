@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource } from 'typeorm';
-import { Transactions } from '../data/transactions.js';
+import { Transactions } from '../data/index.js';
 import { QUEUE_OPTIONS } from './boss.js';
 import { queueOf } from './handles-job.decorator.js';
 import type { JobQueue } from './job.js';

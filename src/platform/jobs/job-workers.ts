@@ -8,12 +8,12 @@ import {
 } from '@nestjs/common';
 import type { PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { createBoss, createMaintenance } from './boss.js';
-import type { JobQueue } from './job.js';
 import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
 import { JobQueues } from './job-queues.js';
+import type { JobQueue } from './job.js';
 import { JobsDatabase } from './jobs-database.js';
 import { QueueWorker } from './queue-worker.js';
 

@@ -2,9 +2,7 @@ import { Logger } from '@nestjs/common';
 import { type ClientConfig, Pool, type QueryResult } from 'pg';
 import type { Db } from 'pg-boss';
 import type { Config } from '../../config.js';
-import { JOB_CONNECTIONS } from '../database/connection-count.js';
-import { DeadlineClient } from '../database/deadline-client.js';
-import { TIMEOUTS } from '../database/timeouts.js';
+import { DeadlineClient, JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
 
 /** Connections for each use, and for how many milliseconds their server may be silent while a statement runs. */
 const USES = {

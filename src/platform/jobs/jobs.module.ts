@@ -3,8 +3,8 @@ import { Backlogs } from './backlogs.js';
 import { JobCounts } from './job-counts.js';
 import { JobEndings } from './job-endings.js';
 import { JobQueues } from './job-queues.js';
-import { Jobs } from './jobs.js';
 import { JobWorkers } from './job-workers.js';
+import { Jobs } from './jobs.js';
 
 /** Gives every module durable work. */
 @Global()

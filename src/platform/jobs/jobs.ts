@@ -3,9 +3,8 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { Db } from 'pg-boss';
 import { DataSource, type EntityManager } from 'typeorm';
-import { made } from '../data/together.js';
-import { Transactions } from '../data/transactions.js';
-import { Connections } from '../database/connections.js';
+import { made, Transactions } from '../data/index.js';
+import { Connections } from '../database/index.js';
 import { JobQueues } from './job-queues.js';
 
 /** Maximum length of a payload as JSON, in characters: what is larger belongs into a table. */

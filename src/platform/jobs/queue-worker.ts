@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { PgBoss } from 'pg-boss';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { endingOf } from './back-off.js';
 import { TRY_SECONDS } from './boss.js';
 import { Circuit } from './circuit.js';
 import { type FetchedJob, HeldJob, HeldJobs } from './held-jobs.js';
-import { type Ending, type Job, JobError, type JobQueue } from './job.js';
-import type { JobEndings } from './job-endings.js';
 import type { JobCounts } from './job-counts.js';
+import type { JobEndings } from './job-endings.js';
+import { type Ending, type Job, JobError, type JobQueue } from './job.js';
 import { Wake } from './wake.js';
 
 /** Milliseconds before the next look at a queue that had few jobs; twice as long each time that it has none. */

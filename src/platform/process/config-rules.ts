@@ -24,10 +24,13 @@ export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
 /** @param what completes the sentence "NAME must …" */
-const must = (what: string, accepts: (value: unknown) => boolean) =>
+const must = (what: string | (() => string), accepts: (value: unknown) => boolean) =>
   ValidateBy({
-    name: what,
-    validator: { validate: accepts, defaultMessage: (args) => `${args?.property} must ${what}` },
+    name: String(what),
+    validator: {
+      validate: accepts,
+      defaultMessage: (args) => `${args?.property} must ${typeof what === 'string' ? what : what()}`,
+    },
   });
 
 /** Whether all of several values, separated by commas, are accepted. */
@@ -40,11 +43,14 @@ export const EndsIn = (suffix: string) =>
   must(`end in ${suffix}`, (value) => typeof value === 'string' && value.endsWith(suffix));
 
 /** Names out of a list, separated by commas, none of them twice. */
-export const AreListed = (names: readonly string[]) =>
-  must(`be some of ${names.join(', ')}, separated by commas, none of them twice`, (value) => {
-    const all = String(value).split(',');
-    return new Set(all).size === all.length && all.every((one) => names.includes(one));
-  });
+export const AreListed = (names: () => readonly string[]) =>
+  must(
+    () => `be some of ${names().join(', ')}, separated by commas, none of them twice`,
+    (value) => {
+      const all = String(value).split(',');
+      return new Set(all).size === all.length && all.every((one) => names().includes(one));
+    },
+  );
 
 /** A URL of a PostgreSQL server, or of several hosts of which one can be written. */
 export const DatabaseUrl = () =>

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
-import { clientNetwork } from '../api/client-network.js';
-import { asker } from '../database/asker.js';
-import { PROBES } from '../telemetry/probes.js';
+import { clientNetwork } from '../api/index.js';
+import { asker } from '../database/index.js';
+import { PROBES } from '../telemetry/index.js';
 import type { ClientConnection, ConnectionHandler } from './client-connection.js';
 import { ClientConnections } from './client-connections.js';
 import { Exchange, restAtEnd } from './exchange.js';

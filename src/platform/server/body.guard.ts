@@ -1,8 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
-import { ApiError } from '../api/api-error.js';
-import type { ErrorCode } from '../api/error-codes.js';
-import type { RoutedRequest } from '../api/caller.js';
+import { ApiError, type ErrorCode, type RoutedRequest } from '../api/index.js';
 import { Exchange } from './exchange.js';
 import { Holdings } from './holdings.js';
 import { parseJson } from './json.js';

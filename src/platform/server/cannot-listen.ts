@@ -1,4 +1,4 @@
-import { OperatorError } from '../process/operator-error.js';
+import { OperatorError } from '../process/index.js';
 
 /** The operator's message when a port cannot be listened on. `name` is the variable that sets the port. */
 export function cannotListen(name: 'PORT' | 'METRICS_PORT', port: number, error: unknown): OperatorError {

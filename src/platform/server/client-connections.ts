@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { networkOf } from '../api/client-network.js';
-import { guard, guardEvents } from './guarded-events.js';
+import { networkOf } from '../api/index.js';
 import { ClientConnection, type ConnectionHandler, cutOff } from './client-connection.js';
+import { guard, guardEvents } from './guarded-events.js';
 import { Holdings } from './holdings.js';
 
 /** How often clients that do not read, and descriptors that are missing, are looked for, in milliseconds. */

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { JOB_CONNECTIONS } from '../database/connection-count.js';
 import type { Config } from '../../config.js';
+import { JOB_CONNECTIONS } from '../database/index.js';
 
 /** Connections of clients that a process has at most. An idle one takes about 15 kB. */
 const CLIENTS = 8_192;

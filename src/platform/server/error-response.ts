@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ApiError } from '../api/api-error.js';
+import type { ApiError } from '../api/index.js';
 
 /** An error as it is sent: every failure of the service goes through here. */
 export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {

@@ -11,14 +11,10 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { codeOf, isUnavailable } from '../database/unavailable.js';
-import { ApiError } from '../api/api-error.js';
-import type { ErrorCode } from '../api/error-codes.js';
-import type { RoutedRequest } from '../api/caller.js';
-import { requireErrors } from '../api/declared-operations.js';
+import { ApiError, type ErrorCode, requestIdOf, requireErrors, type RoutedRequest } from '../api/index.js';
+import { codeOf, isUnavailable } from '../database/index.js';
 import { writeError } from './error-response.js';
 import { NotFoundPage } from './not-found-page.js';
-import { requestIdOf } from '../api/request-id.js';
 import { allowedMethods } from './router.js';
 
 /** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */

@@ -1,13 +1,11 @@
 import { ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
-import { ApiError } from '../api/api-error.js';
-import type { Asker } from '../database/asker.js';
-import { TIMEOUTS } from '../database/timeouts.js';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ApiError, requestIdOf } from '../api/index.js';
+import { type Asker, TIMEOUTS } from '../database/index.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { writeError } from './error-response.js';
 import { guard } from './guarded-events.js';
 import type { Client, Overload } from './overload.js';
-import { requestIdOf } from '../api/request-id.js';
 import type { ObservedRequest } from './request-observer.js';
 
 type Answer = ServerResponse & { exchange?: Exchange };

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
-import { ThrottledWarning } from '../telemetry/throttled-warning.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 
 /** A line of a stack that names code; those before it are the message, which may repeat what a client sent. */
 const FRAME = /^ {4}at .+:\d+:\d+\)?$/;

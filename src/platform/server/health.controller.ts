@@ -1,10 +1,9 @@
 import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { ApiError } from '../api/api-error.js';
+import { ApiError, Public } from '../api/index.js';
+import { SchemaCheck } from '../database/index.js';
 import type { HttpAdapter } from './http-adapter.js';
-import { Public } from '../api/operation.js';
-import { SchemaCheck } from '../database/schema-check.js';
 
 /** For orchestrators: `live` tells whether the event loop runs, `ready` whether the service can serve. */
 @ApiExcludeController()

@@ -1,6 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { ApiError } from '../api/api-error.js';
-import { timesSent } from '../api/raw-headers.js';
+import { ApiError, timesSent } from '../api/index.js';
 
 /** RFC 9110, 7.2: a name or an address in brackets, and a port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;

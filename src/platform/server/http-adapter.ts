@@ -3,17 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
 import { Config } from '../../config.js';
+import { entityTag, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { Admission } from './admission.js';
 import { type ConnectionBounds, connectionBounds } from './connection-bounds.js';
 import { guardEvents } from './guarded-events.js';
-import { HTTP_LIMITS } from './http-limits.js';
 import { requireHost } from './host.js';
+import { HTTP_LIMITS } from './http-limits.js';
 import { ListeningSockets } from './listening-sockets.js';
 import { parseQuery } from './query.js';
 import { literalFirst } from './router.js';
-import type { RoutedRequest } from '../api/caller.js';
-import { entityTag, isTagged } from '../api/entity-tag.js';
-import { JsonText } from '../api/serializer.js';
 
 /**
  * How long connections stay open, in milliseconds, when the service stops: the next answer on each carries

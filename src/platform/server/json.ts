@@ -1,4 +1,4 @@
-import { keepSource, unitsOf } from '../api/decimal.js';
+import { keepSource, unitsOf } from '../api/index.js';
 
 declare global {
   interface JSON {

@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import { createServer, Server } from 'node:net';
 import { promisify } from 'node:util';
-import { claimPort, listen } from '../process/claim-port.js';
+import { claimPort, listen } from '../process/index.js';
 import { guardEvents } from './guarded-events.js';
 
 /** Connections that may wait to be accepted (Node: 511). The kernel drops any beyond, and they retry after seconds. */

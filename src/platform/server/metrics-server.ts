@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { ApiError } from '../api/api-error.js';
+import { Config } from '../../config.js';
+import { ApiError } from '../api/index.js';
+import { Metrics } from '../telemetry/index.js';
 import { cannotListen } from './cannot-listen.js';
-import { writeError } from './error-response.js';
 import { HeldSockets } from './client-connections.js';
 import { SCRAPERS } from './connection-bounds.js';
+import { writeError } from './error-response.js';
 import { cutOff, guardEvents } from './guarded-events.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { refuse, refuseExpectation, refuseTunnel, stamp } from './refusals.js';
-import { Config } from '../../config.js';
-import { Metrics } from '../telemetry/metrics.js';
 
 /** The metrics on their own port, which need not be open to clients, and where scrapes do not queue with requests. */
 @Injectable()

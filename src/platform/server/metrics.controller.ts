@@ -1,9 +1,8 @@
 import { Controller, Get, Res, VERSION_NEUTRAL } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiError } from '../api/api-error.js';
-import { Public } from '../api/operation.js';
-import { Metrics } from '../telemetry/metrics.js';
+import { ApiError, Public } from '../api/index.js';
+import { Metrics } from '../telemetry/index.js';
 
 /** The metrics, if they have no port of their own. */
 @ApiExcludeController()

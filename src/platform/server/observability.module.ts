@@ -1,8 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Config } from '../../config.js';
-import { LOG, type Log } from '../telemetry/log.js';
-import { MetricsController } from './metrics.controller.js';
+import { LOG, type Log } from '../telemetry/index.js';
 import { MetricsServer } from './metrics-server.js';
+import { MetricsController } from './metrics.controller.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { RequestRecorder } from './request-recorder.js';
 

@@ -1,8 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { LOG, type Log, Metrics, Throttle } from '../telemetry/index.js';
 import type { Refusal } from './request-observer.js';
-import { LOG, type Log } from '../telemetry/log.js';
-import { Metrics } from '../telemetry/metrics.js';
-import { Throttle } from '../telemetry/throttle.js';
 
 const INTERVAL_MS = 10_000;
 

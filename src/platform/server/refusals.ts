@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { ApiError } from '../api/api-error.js';
-import type { ErrorCode } from '../api/error-codes.js';
+import { ApiError, type ErrorCode, giveRequestId, requestIdOf } from '../api/index.js';
 import { asResponse, writeError } from './error-response.js';
-import { giveRequestId, requestIdOf } from '../api/request-id.js';
 
 const REFUSALS: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ErrorCode } from '../api/error-codes.js';
-import type { OperationFacts } from '../api/operation-facts.js';
+import type { ErrorCode, OperationFacts } from '../api/index.js';
 
 /** A request as it is once it has been answered. */
 export interface ObservedRequest extends IncomingMessage {

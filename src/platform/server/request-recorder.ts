@@ -2,16 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { Histogram } from 'prom-client';
-import { NO_ID, type OperationFacts } from '../api/operation-facts.js';
-import type { HttpAdapter } from './http-adapter.js';
-import { PROBES } from '../telemetry/probes.js';
-import { requestIdOf } from '../api/request-id.js';
-import type { ObservedRequest, Refusal, RequestObserver } from './request-observer.js';
-import { AccountCounts } from '../telemetry/account-counts.js';
-import { LOG, type Log } from '../telemetry/log.js';
-import { Metrics } from '../telemetry/metrics.js';
+import { NO_ID, type OperationFacts, requestIdOf } from '../api/index.js';
+import { AccountCounts, LOG, type Log, Metrics, PROBES } from '../telemetry/index.js';
 import { failedListeners } from './guarded-events.js';
+import type { HttpAdapter } from './http-adapter.js';
 import { RefusalCounts } from './refusal-counts.js';
+import type { ObservedRequest, Refusal, RequestObserver } from './request-observer.js';
 
 /** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
 const CLIENT_GONE = 499;

@@ -2,8 +2,8 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
-import { RELEASE } from '../process/build.js';
-import { workersMetrics, offerMetrics } from './workers-metrics.js';
+import { RELEASE } from '../process/index.js';
+import { offerMetrics, workersMetrics } from './workers-metrics.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Gauge, type Registry } from 'prom-client';
-import { answerPrimary, askPrimary, askWorkers } from '../process/worker-channel.js';
+import { answerPrimary, askPrimary, askWorkers } from '../process/index.js';
 
 /**
  * Milliseconds to wait for a worker, which may be stopped, or busy; and in a worker for the primary, which waits for the

@@ -1,8 +1,15 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { EnumField, Int64Field, IntegerField, TextField, TimestampField } from '../platform/api/fields.js';
-import { type Direction, OrderField } from '../platform/api/ordering.js';
-import { PageQuery } from '../platform/api/paging.js';
-import { Int64Param } from '../platform/api/params.js';
+import {
+  type Direction,
+  EnumField,
+  Int64Field,
+  Int64Param,
+  IntegerField,
+  OrderField,
+  PageQuery,
+  TextField,
+  TimestampField,
+} from 'petstore/platform';
 import { AppointmentStatus } from './appointment.entity.js';
 
 const PET_ID = { description: 'Identifier of the animal that the appointment is for.', example: 1 };

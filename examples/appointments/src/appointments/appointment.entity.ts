@@ -1,6 +1,6 @@
 import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
+import { IdColumn } from 'petstore/platform';
 import { Account } from '../auth/account.entity.js';
-import { IdColumn } from '../platform/data/columns.js';
 import { Pet } from '../pets/pet.entity.js';
 
 export enum AppointmentStatus {

@@ -1,9 +1,14 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { AccountId } from '../platform/api/caller.js';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import type { Page } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  AccountId,
+  Idempotent,
+  Operation,
+  type Page,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import {
   AppointmentChangeDto,
   AppointmentDto,

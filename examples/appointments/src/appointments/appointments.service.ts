@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { AccountClosing } from '../platform/access/closing/account-closing.js';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Page } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { between } from '../platform/data/range.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
+import {
+  AccountClosing,
+  ApiError,
+  between,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import type { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
 import { Appointment, AppointmentStatus } from './appointment.entity.js';
 

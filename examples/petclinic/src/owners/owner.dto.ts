@@ -1,10 +1,17 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { ChangeSchema } from '../platform/api/change-schema.js';
-import { ChangeType } from '../platform/api/change-type.js';
-import { BooleanField, EmailField, Int64Field, PatternField, TextField } from '../platform/api/fields.js';
-import { ListField, ObjectField } from '../platform/api/nested-fields.js';
-import { PageQuery } from '../platform/api/paging.js';
-import { Int64Param } from '../platform/api/params.js';
+import {
+  BooleanField,
+  ChangeSchema,
+  ChangeType,
+  EmailField,
+  Int64Field,
+  Int64Param,
+  ListField,
+  ObjectField,
+  PageQuery,
+  PatternField,
+  TextField,
+} from 'petstore/platform';
 
 const LAST_NAME = { description: 'Last name.', example: 'Franklin', max: 30, blank: false };
 

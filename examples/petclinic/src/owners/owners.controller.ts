@@ -1,8 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import type { Page } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  Idempotent,
+  Operation,
+  type Page,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import { ListOwnersQuery, NewOwnerDto, OwnerChangeDto, OwnerDto, OwnerParams } from './owner.dto.js';
 import { OwnersService } from './owners.service.js';
 

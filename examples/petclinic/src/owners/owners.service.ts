@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Page } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { startingWith } from '../platform/data/range.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
+import {
+  ApiError,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  startingWith,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import type { ListOwnersQuery, NewOwnerDto, OwnerChangeDto } from './owner.dto.js';
 import { Owner } from './owner.entity.js';
 

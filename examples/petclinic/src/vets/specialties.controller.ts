@@ -1,8 +1,14 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import { type Page, PageQuery } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  Idempotent,
+  Operation,
+  type Page,
+  PageQuery,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import { NewSpecialtyDto, SpecialtyDto, SpecialtyParams } from './specialty.dto.js';
 import { SpecialtiesService } from './specialties.service.js';
 

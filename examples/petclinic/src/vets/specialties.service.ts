@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { In } from 'typeorm';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
+import {
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import type { NewSpecialtyDto } from './specialty.dto.js';
 import { Specialty } from './specialty.entity.js';
 import { VetSpecialty } from './vet-specialty.entity.js';

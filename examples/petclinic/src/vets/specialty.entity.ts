@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Unique } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 
 /** What vets are good at. */
 @Entity('specialties')

@@ -1,7 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField } from '../platform/api/fields.js';
-import { ListField } from '../platform/api/nested-fields.js';
-import { Int64Param } from '../platform/api/params.js';
+import { Int64Field, Int64Param, ListField, TextField } from 'petstore/platform';
 import { SpecialtyDto } from './specialty.dto.js';
 
 const FIRST_NAME = { description: 'First name.', example: 'Helen', max: 30, blank: false };

@@ -1,5 +1,5 @@
 import { Check, Column, Entity } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 import type { Specialty } from './specialty.entity.js';
 
 @Entity('vets')

@@ -1,4 +1,4 @@
-import { declareErrors } from '../platform/api/error-codes.js';
+import { declareErrors } from 'petstore/platform';
 
 const ERRORS = declareErrors({
   vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },
@@ -6,6 +6,6 @@ const ERRORS = declareErrors({
   specialty_exists: { status: 409, meaning: 'A specialty has this name already.' },
 });
 
-declare module '../platform/api/error-codes.js' {
+declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
 }

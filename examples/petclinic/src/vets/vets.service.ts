@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { Transactions } from '../platform/data/transactions.js';
+import {
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+} from 'petstore/platform';
 import { SpecialtiesService } from './specialties.service.js';
 import type { NewVetDto } from './vet.dto.js';
 import { Vet } from './vet.entity.js';

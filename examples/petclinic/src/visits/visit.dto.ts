@@ -1,9 +1,13 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { DateField, Int64Field, TextField } from '../platform/api/fields.js';
-import { MoneyField } from '../platform/api/money-field.js';
-import { ListField } from '../platform/api/nested-fields.js';
-import { PageQuery } from '../platform/api/paging.js';
-import { Int64Param } from '../platform/api/params.js';
+import {
+  DateField,
+  Int64Field,
+  Int64Param,
+  ListField,
+  MoneyField,
+  PageQuery,
+  TextField,
+} from 'petstore/platform';
 
 const DATE = { description: 'Day of the visit.', example: '2030-01-31' };
 const PRICE = { description: 'What it costs.', example: '12.50', max: '99999.99' };

@@ -1,8 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
-import { Operation, Stability, Tag } from '../platform/api/operation.js';
-import type { Page } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import {
+  Idempotent,
+  Operation,
+  type Page,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
 import { ListVisitsQuery, NewVisitDto, PetVisitsParams, VisitDto, VisitParams } from './visit.dto.js';
 import { VisitsService } from './visits.service.js';
 

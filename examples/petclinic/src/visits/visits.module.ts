@@ -1,10 +1,11 @@
 import { Module } from '@nestjs/common';
+import { DataModule } from 'petstore/platform';
 import { PetsModule } from '../pets/pets.module.js';
-import { DataModule } from '../platform/data/data.module.js';
 import { Visit } from './visit.entity.js';
 import { VisitsController } from './visits.controller.js';
 import { VisitsService } from './visits.service.js';
 import './visits.errors.js';
+import './visits.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Visit]), PetsModule],

@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import {
+  ApiError,
+  between,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import { PetStatus } from '../pets/pet.entity.js';
 import { PetsService } from '../pets/pets.service.js';
-import { ApiError } from '../platform/api/api-error.js';
-import type { Page } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
-import { between } from '../platform/data/range.js';
-import { Transactions } from '../platform/data/transactions.js';
-import { violation } from '../platform/data/violations.js';
 import type { ListVisitsQuery, NewVisitDto } from './visit.dto.js';
 import { Visit } from './visit.entity.js';
 

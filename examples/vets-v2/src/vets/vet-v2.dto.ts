@@ -1,5 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField } from '../platform/api/fields.js';
+import { Int64Field, TextField } from 'petstore/platform';
 import type { Vet } from './vet.entity.js';
 
 const FULL_NAME = {

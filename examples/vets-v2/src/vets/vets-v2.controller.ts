@@ -1,8 +1,5 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
-import { Operation, Tag } from '../platform/api/operation.js';
-import { PageQuery } from '../platform/api/paging.js';
-import { Reply, type ReplyHeaders } from '../platform/api/reply.js';
-import { Idempotent } from '../platform/access/idempotency/idempotent.decorator.js';
+import { Idempotent, Operation, PageQuery, Reply, type ReplyHeaders, Tag } from 'petstore/platform';
 import { NewVetV2Dto, toVetV2, VetV2Dto } from './vet-v2.dto.js';
 import { VetsService } from './vets.service.js';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';

@@ -1,6 +1,5 @@
 import { ApiSchema } from '@nestjs/swagger';
-import { Int64Field, TextField } from '../platform/api/fields.js';
-import { Int64Param } from '../platform/api/params.js';
+import { Int64Field, Int64Param, TextField } from 'petstore/platform';
 
 const NAME = { description: 'Name of the vet, stored as sent.', example: 'Ada', max: 255, blank: false };
 

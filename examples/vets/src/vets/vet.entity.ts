@@ -1,5 +1,5 @@
 import { Check, Column, Entity } from 'typeorm';
-import { IdColumn } from '../platform/data/columns.js';
+import { IdColumn } from 'petstore/platform';
 
 /** One of the vets, which all accounts share. */
 @Entity('vets')

@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from '../platform/data/data.module.js';
+import { DataModule } from 'petstore/platform';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 import './vets.errors.js';
+import './vets.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Vet])],

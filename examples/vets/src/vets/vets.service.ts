@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Page, PageQuery } from '../platform/api/paging.js';
-import { InjectFastRepository } from '../platform/data/data.module.js';
-import { FastRepository } from '../platform/data/fast-repository.js';
+import { FastRepository, InjectFastRepository, type Page, type PageQuery } from 'petstore/platform';
 import type { NewVetDto } from './vet.dto.js';
 import { Vet } from './vet.entity.js';
 

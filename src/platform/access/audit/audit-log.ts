@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
-import type { Anyone } from '../../api/caller.js';
-import { InjectFastRepository } from '../../data/data.module.js';
-import { FastRepository } from '../../data/fast-repository.js';
+import type { Anyone } from '../../api/index.js';
+import { FastRepository, InjectFastRepository } from '../../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Config } from '../../../config.js';
-import { Sweeps } from '../../data/sweeps.js';
+import { Sweeps } from '../../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

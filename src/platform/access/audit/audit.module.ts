@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { DataModule } from '../../data/data.module.js';
+import { DataModule } from '../../data/index.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRecord } from './audit-record.entity.js';
 

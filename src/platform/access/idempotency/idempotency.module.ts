@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { DataModule } from '../../data/data.module.js';
+import { DataModule } from '../../data/index.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { IdempotencyService } from './idempotency.service.js';
 

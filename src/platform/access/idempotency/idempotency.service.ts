@@ -1,15 +1,17 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { ApiError } from '../../api/api-error.js';
-import { Connections } from '../../database/connections.js';
-import { InjectFastRepository } from '../../data/data.module.js';
-import { FastRepository } from '../../data/fast-repository.js';
+import { ApiError } from '../../api/index.js';
+import {
+  FastRepository,
+  InjectFastRepository,
+  made,
+  Sweeps,
+  Transactions,
+  violation,
+} from '../../data/index.js';
+import { Connections } from '../../database/index.js';
 import { AccountClosing } from '../closing/account-closing.js';
-import { Sweeps } from '../../data/sweeps.js';
-import { made } from '../../data/together.js';
-import { Transactions } from '../../data/transactions.js';
-import { violation } from '../../data/violations.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { answerIn, columnsOf, type StoredAnswer } from './stored-answer.js';
 

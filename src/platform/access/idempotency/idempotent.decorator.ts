@@ -16,10 +16,13 @@ import { Reflector } from '@nestjs/core';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { isObservable, lastValueFrom } from 'rxjs';
-import type { AuthenticatedRequest } from '../../api/caller.js';
-import { ApiError } from '../../api/api-error.js';
-import { Declare } from '../../api/operation-facts.js';
-import { isLaterVersion, withoutVersion } from '../../api/versions.js';
+import {
+  ApiError,
+  type AuthenticatedRequest,
+  Declare,
+  isLaterVersion,
+  withoutVersion,
+} from '../../api/index.js';
 import { IdempotencyService, type KeyedRequest, LIFETIME_HOURS } from './idempotency.service.js';
 import { answerToStore, restore } from './stored-answer.js';
 

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
-import type { OperationFacts } from '../../api/operation-facts.js';
-import { JsonText } from '../../api/serializer.js';
+import { JsonText, type OperationFacts } from '../../api/index.js';
 import type { AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
 /** An answer as it is stored; its body is empty if it has none. */

@@ -9,7 +9,7 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible';
-import { ApiError } from '../../api/api-error.js';
+import { ApiError } from '../../api/index.js';
 
 const WINDOW_SECONDS = 60;
 /** Milliseconds to wait for the primary before counting locally. */

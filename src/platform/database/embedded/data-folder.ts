@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 import { NOBODY } from './run-as.js';
 import { ServerLog } from './server-log.js';
 

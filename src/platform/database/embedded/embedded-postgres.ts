@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claimPort } from '../../process/claim-port.js';
-import { OperatorError } from '../../process/operator-error.js';
+import { claimPort, OperatorError } from '../../process/index.js';
 import { type Binaries, loadBinaries } from './binaries.js';
 import { prepareDataDirectory, USER } from './data-directory.js';
 import { DataFolder } from './data-folder.js';

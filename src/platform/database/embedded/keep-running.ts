@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 
 /** A server that has run for this many milliseconds has started well; what ends it later is another matter. */
 const STEADY_MS = 60_000;

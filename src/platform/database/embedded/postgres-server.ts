@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type DatabaseError } from 'pg';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 import { start } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 import type { Binaries } from './binaries.js';
 import type { DataFolder } from './data-folder.js';
 

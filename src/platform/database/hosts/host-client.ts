@@ -1,6 +1,6 @@
 import { callbackify } from 'node:util';
 import { Client, type ClientConfig, type Connection } from 'pg';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 import { SET_SESSION } from '../session-settings.js';
 import { TIMEOUTS } from '../timeouts.js';
 import { type Host, Hosts } from './hosts.js';

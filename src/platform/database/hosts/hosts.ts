@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Client } from 'pg';
-import { hostUrlsOf, isForWrites } from '../../process/database-url.js';
+import { hostUrlsOf, isForWrites } from '../../process/index.js';
 import { TIMEOUTS } from '../timeouts.js';
 import { askServer } from './server-state.js';
 

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { OperatorError } from '../../process/operator-error.js';
+import { OperatorError } from '../../process/index.js';
 
 /** A standby is read only; a server that is being replaced may be set so. The log file's name begins with its timeline. */
 const STATE = `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",

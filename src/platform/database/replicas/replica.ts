@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { TIMEOUTS } from '../timeouts.js';
-import { systemOf, replayedBytes, replayedTimeline, type WalPosition } from './position.js';
+import { replayedBytes, replayedTimeline, systemOf, type WalPosition } from './position.js';
 
 /** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;

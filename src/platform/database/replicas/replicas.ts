@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { Batcher } from '../batcher.js';
-import { systemOf, currentPosition, type WalPosition } from './position.js';
+import { currentPosition, systemOf, type WalPosition } from './position.js';
 import { type Primary, Replica } from './replica.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Access } from '../../api/operation-facts.js';
+import type { Access } from '../../api/index.js';
 
 /** How to make a call in a language, ready to paste. */
 export interface Sample {

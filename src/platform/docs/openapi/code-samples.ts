@@ -1,8 +1,7 @@
-import type { Access } from '../../api/operation-facts.js';
-import { aboveVersions, isLaterVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import { type Call, type Sample, samplesOf } from './call-samples.js';
+import { aboveVersions, type Access, isLaterVersion } from '../../api/index.js';
 import { HERE, type Placed } from './placed.js';
+import { type Call, type Sample, samplesOf } from './call-samples.js';
 
 /** How to call an operation with its example, ready to paste. */
 export function codeSamples(placed: Placed, access: Access, config: Config): Sample[] {

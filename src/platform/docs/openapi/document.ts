@@ -1,17 +1,24 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ModulesContainer } from '@nestjs/core';
-import { type DeclaredOperation, declaredOperations, defaultId } from '../../api/declared-operations.js';
-import { aboveVersions, isLaterVersion, versionOf, withoutVersion } from '../../api/versions.js';
 import type { Config } from '../../../config.js';
-import { RELEASE } from '../../process/build.js';
-import type { Tag } from '../../api/operation-facts.js';
+import {
+  aboveVersions,
+  type DeclaredOperation,
+  declaredOperations,
+  defaultId,
+  isLaterVersion,
+  type TagFacts,
+  versionOf,
+  withoutVersion,
+} from '../../api/index.js';
+import { RELEASE } from '../../process/index.js';
 import { errorComponents } from './errors.js';
+import { HEADERS } from './headers.js';
 import { addLinks } from './links.js';
 import { finishOperation } from './operations.js';
 import { HERE } from './placed.js';
 import { finishSchemas } from './schemas.js';
-import { HEADERS } from './headers.js';
 import { webhooksOf } from './webhooks.js';
 
 const DESCRIPTION = `
@@ -79,8 +86,8 @@ function finishOperations(
   declared: Map<string, DeclaredOperation>,
   document: OpenAPIObject,
   config: Config,
-): Tag[] {
-  const tags = new Map<string, Tag>();
+): TagFacts[] {
+  const tags = new Map<string, TagFacts>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
       const operation = item[method];

@@ -1,8 +1,13 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { ApiError } from '../../api/api-error.js';
-import { allErrors, type ErrorCode, factsOf } from '../../api/error-codes.js';
-import type { Access, OperationFacts } from '../../api/operation-facts.js';
-import { HEADERS, headerReferences } from './headers.js';
+import {
+  type Access,
+  allErrors,
+  ApiError,
+  type ErrorCode,
+  factsOf,
+  type OperationFacts,
+} from '../../api/index.js';
+import { headerReferences, HEADERS } from './headers.js';
 import type { Operation } from './placed.js';
 
 type Errors = Partial<Record<ErrorCode, number>>;

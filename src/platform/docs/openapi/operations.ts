@@ -1,11 +1,9 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { DeclaredOperation } from '../../api/declared-operations.js';
-import { isTagged } from '../../api/entity-tag.js';
-import type { Access, OperationFacts } from '../../api/operation-facts.js';
 import type { Config } from '../../../config.js';
+import { type Access, type DeclaredOperation, isTagged, type OperationFacts } from '../../api/index.js';
 import { codeSamples } from './code-samples.js';
 import { errorResponses } from './errors.js';
-import { type HEADERS, headerReferences } from './headers.js';
+import { headerReferences, type HEADERS } from './headers.js';
 import type { Operation, Placed } from './placed.js';
 import { exampleFor, nameDefaults, namePage, type Schema } from './schemas.js';
 

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
-import { fieldsIn } from '../../api/field.js';
+import { fieldsIn } from '../../api/index.js';
 import type { Operation } from './placed.js';
 
 /** The part of a schema that is used here. */

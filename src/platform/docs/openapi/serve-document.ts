@@ -4,8 +4,8 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Express, Request, Response } from 'express';
 import { dump } from 'js-yaml';
 import type { Config } from '../../../config.js';
-import { originOf } from '../../api/origin.js';
-import { StaticContent } from '../../server/static-content.js';
+import { originOf } from '../../api/index.js';
+import { StaticContent } from '../../server/index.js';
 import { buildDocument } from './document.js';
 import { HERE } from './placed.js';
 

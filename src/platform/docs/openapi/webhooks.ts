@@ -1,7 +1,6 @@
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import type { OperationFacts, Webhook } from '../../api/index.js';
 import type { Operation } from './placed.js';
-import type { OperationFacts, Webhook } from '../../api/operation-facts.js';
-
 import { exampleFor } from './schemas.js';
 
 /**

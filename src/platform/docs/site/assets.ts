@@ -5,8 +5,8 @@ import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { ApiError } from '../../api/api-error.js';
-import { StaticContent } from '../../server/static-content.js';
+import { ApiError } from '../../api/index.js';
+import { StaticContent } from '../../server/index.js';
 import { escape } from './markdown.js';
 
 const OWN = fileURLToPath(new URL('./assets', import.meta.url));

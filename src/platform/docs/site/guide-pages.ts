@@ -1,6 +1,6 @@
 import type { Page } from './assets.js';
-import { escape, htmlOf, type OperationLinks } from './markdown.js';
 import type { Guide } from './guides.js';
+import { escape, htmlOf, type OperationLinks } from './markdown.js';
 
 /** The list of all guides. */
 export function guidesPage(intro: string, guides: readonly Guide[]): Page {

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { adviceOn } from '../../api/error-advice.js';
-import { allErrors } from '../../api/error-codes.js';
-import { PERMISSIONS } from '../../api/permissions.js';
+import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
 import { idOf } from './markdown.js';
 
 /** The build keeps them beside the program, as they stand beside it in the repository. */
@@ -77,7 +75,7 @@ const LISTS = {
   permissions: () =>
     table(
       ['Permission', 'What it lets a key do'],
-      Object.entries(PERMISSIONS).map(([name, meaning]) => [`\`${name}\``, meaning]),
+      Object.entries(allPermissions()).map(([name, meaning]) => [`\`${name}\``, meaning]),
     ),
 };
 

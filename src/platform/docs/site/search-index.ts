@@ -1,5 +1,4 @@
-import { adviceOn } from '../../api/error-advice.js';
-import { allErrors, type ErrorCode, type ErrorFacts } from '../../api/error-codes.js';
+import { adviceOn, allErrors, type ErrorCode, type ErrorFacts } from '../../api/index.js';
 import type { Guide } from './guides.js';
 import type { NamedOperation } from './operation-links.js';
 

@@ -2,7 +2,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Express } from 'express';
 import type { Config } from '../../../config.js';
-import { StaticContent } from '../../server/static-content.js';
+import { StaticContent } from '../../server/index.js';
 import { Assets } from './assets.js';
 import { escape } from './markdown.js';
 import { type NamedOperation, operationsOf } from './operation-links.js';

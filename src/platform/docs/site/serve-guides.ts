@@ -2,7 +2,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Config } from '../../../config.js';
-import { StaticContent } from '../../server/static-content.js';
+import { StaticContent } from '../../server/index.js';
 import { Assets, type Page } from './assets.js';
 import { guidePage, guidesPage } from './guide-pages.js';
 import { type Guide, readGuides } from './guides.js';

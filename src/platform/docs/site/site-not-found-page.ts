@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Config } from '../../../config.js';
-import { NotFoundPage } from '../../server/not-found-page.js';
+import { NotFoundPage } from '../../server/index.js';
 import { Assets, type Page } from './assets.js';
 import { pageHeaders } from './page-headers.js';
 

@@ -1,8 +1,8 @@
 import { Controller, Get, Param, Req, Res, VERSION_NEUTRAL } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../../api/operation.js';
 import { Config } from '../../../config.js';
+import { Public } from '../../api/index.js';
 import { Assets } from './assets.js';
 import { FRONT_DOOR, pageHeaders } from './page-headers.js';
 

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { NotFoundPage } from '../../server/not-found-page.js';
+import { NotFoundPage } from '../../server/index.js';
 import { Assets } from './assets.js';
-import { SiteController } from './site.controller.js';
 import { SiteNotFoundPage } from './site-not-found-page.js';
+import { SiteController } from './site.controller.js';
 
 @Module({
   controllers: [SiteController],

@@ -19,7 +19,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Config } from '../../../config.js';
-import { RELEASE } from '../../process/build.js';
+import { RELEASE } from '../../process/index.js';
 import { instrumentations } from './instrumentations.js';
 import { SharedStatement } from './shared-statement.js';
 import { tracing } from './tracing.js';

@@ -1,0 +1,80 @@
+import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
+import { NestFactory } from '@nestjs/core';
+import { VersioningType } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Request, Response } from 'express';
+import { AppModule } from '../../app.module.js';
+import type { Config } from '../../config.js';
+import { ApiError } from '../../platform/api/index.js';
+import { HEADER_NAMES, serveDocs, serveDocument, serveGuides } from '../../platform/docs/index.js';
+import type { Clock } from '../../platform/process/index.js';
+import { HttpAdapter } from '../../platform/server/index.js';
+import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
+
+/** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */
+export async function createApplication(
+  config: Config,
+  log: Log,
+  clock?: Clock,
+): Promise<NestExpressApplication> {
+  const app = await assembleApplication(config, log, { clock });
+  try {
+    app.setLocal('baseUrl', config.BASE_URL);
+    app.set('trust proxy', config.TRUST_PROXY);
+    if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
+    if (config.ROLE === 'worker') app.use(onlyProbes);
+    else serveSite(app, config);
+    return await app.init();
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+/**
+ * Puts the modules together.
+ * @param preview whether it is only to be looked at, as for its document: no provider is made, so nothing connects or runs
+ */
+export async function assembleApplication(
+  config: Config,
+  log: Log,
+  { clock, preview = false }: { clock?: Clock; preview?: boolean } = {},
+): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, log, clock),
+    new HttpAdapter(config),
+    {
+      abortOnError: false,
+      bodyParser: false,
+      logger: preview ? false : new NestLogger(log),
+      preview,
+    },
+  );
+  app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+  return app;
+}
+
+/** The document, and the pages that are made of it. */
+function serveSite(app: NestExpressApplication, config: Config): void {
+  const document = serveDocument(app, config);
+  serveDocs(app, config, document);
+  serveGuides(app, config, document);
+}
+
+/** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */
+function corsOptions(origins: string): CorsOptions {
+  return {
+    origin: origins.split(','),
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'X-Request-Id'],
+    exposedHeaders: ['Allow', ...HEADER_NAMES],
+    maxAge: 600,
+    // OPTIONS is then answered as it is without CORS, with `Allow`.
+    preflightContinue: true,
+  };
+}
+
+/** Answers every request except those of an orchestrator and of Prometheus as if its route did not exist. */
+function onlyProbes({ path }: Request, _response: Response, next: NextFunction): void {
+  if (!PROBES.test(path)) throw new ApiError('route_not_found');
+  next();
+}

@@ -1,0 +1,107 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Config } from '../../config.js';
+import { Transport } from '../../messages/transport.js';
+import type { Clock, Stoppable } from '../../platform/process/index.js';
+import { cannotListen, guardPromises, type HttpAdapter, MetricsServer } from '../../platform/server/index.js';
+import { type Log, tracing } from '../../platform/telemetry/index.js';
+import { createApplication } from './application.js';
+
+/** A running service; its stop lets accepted requests finish, then closes everything. */
+export interface RunningService extends Stoppable {
+  /** Where it listens, e.g. `http://localhost:3000`. */
+  url: string;
+  /** Where its metrics are, if they have a port of their own. */
+  metricsUrl?: string;
+  /** What happens to messages. */
+  messages: string;
+  /** Folder of the embedded PostgreSQL, if there is one. */
+  dataPath?: string;
+  /** A key for first steps, if the database is the embedded one. */
+  demoKey?: string;
+  /** What the link to Swagger UI is good for that key with, once. */
+  startCode?: string;
+}
+
+interface ServeOptions {
+  /** Another date, for tests. */
+  clock?: Clock;
+  /** Returns the port, which another process has made sure is free. */
+  claimed?: () => Promise<number>;
+  /** What must be complete before anybody is answered. */
+  prepare?: (app: NestExpressApplication) => Promise<void>;
+  /** Aborted when the process is to stop: it then does not begin to listen. */
+  stopping?: AbortSignal;
+}
+
+/**
+ * Serves HTTP on a migrated database.
+ * @throws OperatorError if it cannot listen; what `prepare` throws
+ */
+export async function serve(
+  config: Config,
+  log: Log,
+  { clock, claimed, prepare, stopping }: ServeOptions = {},
+): Promise<RunningService & { app: NestExpressApplication }> {
+  guardPromises();
+  const app = await createApplication(config, log, clock);
+  try {
+    stopping?.throwIfAborted();
+    await prepare?.(app);
+    stopping?.throwIfAborted();
+    await listen(app, config, claimed);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return {
+    app,
+    url: addressOf(app),
+    metricsUrl: metricsUrl(app),
+    messages: deliveryOf(config, app.get(Transport)),
+    stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
+  };
+}
+
+async function listen(
+  app: NestExpressApplication,
+  { PORT, HOST }: Config,
+  claimed?: () => Promise<number>,
+): Promise<void> {
+  const server = app.getHttpAdapter() as HttpAdapter;
+  try {
+    if (claimed) await server.share(await claimed(), HOST);
+    else await server.open(PORT, HOST);
+  } catch (error) {
+    throw cannotListen('PORT', PORT, error);
+  }
+}
+
+/** Closes within the grace period: whatever still runs then is cut off. */
+async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
+  const server: Server = app.getHttpServer();
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await app.close();
+  clearTimeout(cut);
+}
+
+function metricsUrl(app: NestExpressApplication): string | undefined {
+  const { port } = app.get(MetricsServer);
+  return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
+}
+
+/** The URL of the service on one of its ports. */
+function addressOf(app: NestExpressApplication, other?: number): string {
+  const { address, family, port } = app.getHttpServer().address() as AddressInfo;
+  const isEverywhere = address === '::' || address === '0.0.0.0';
+  const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${other ?? port}`;
+}
+
+/** What the start block says about the delivery of messages. */
+function deliveryOf({ ROLE }: Config, transport: Transport | null): string {
+  if (ROLE === 'api') return 'queued for processes with ROLE=worker';
+  if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
+  return `delivered to ${transport.destination}`;
+}

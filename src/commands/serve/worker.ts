@@ -1,0 +1,23 @@
+import type { Config } from '../../config.js';
+import { askPrimary } from '../../platform/process/index.js';
+import { takeOverLog } from '../../platform/telemetry/index.js';
+import { type RunningService, serve } from './serve.js';
+
+/** What a worker reports to the primary once it serves. */
+export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'messages'> {
+  type: 'serving';
+}
+
+/**
+ * Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends.
+ * @param stopping aborts the start
+ */
+export async function bootWorker(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  // What is sent to a primary that has just gone.
+  process.on('error', () => {});
+  const claimed = () => askPrimary<number>('port', { signal: stopping });
+  const service = await serve(config, await takeOverLog(config), { claimed, stopping });
+  const { url, metricsUrl, messages } = service;
+  process.send!({ type: 'serving', url, metricsUrl, messages } satisfies Serving);
+  return service;
+}

@@ -1,0 +1,19 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { Config } from './config.js';
+import { Clock } from './platform/process/index.js';
+
+/** Gives every module the configuration and the clock. */
+@Global()
+@Module({})
+export class EnvironmentModule {
+  static with(config: Config, clock = new Clock()): DynamicModule {
+    return {
+      module: EnvironmentModule,
+      providers: [
+        { provide: Config, useValue: config },
+        { provide: Clock, useValue: clock },
+      ],
+      exports: [Config, Clock],
+    };
+  }
+}

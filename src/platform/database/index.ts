@@ -1,0 +1,18 @@
+export { asker, type Asker, asPartOf } from './asker.js';
+export { type BatchCounts, Batcher } from './batcher.js';
+export { JOB_CONNECTIONS } from './connection-count.js';
+export { commandOptions, poolOptions, sessionOptions } from './connection-options.js';
+export { Connections } from './connections.js';
+export { DatabaseModule } from './database.module.js';
+export { DeadlineClient } from './deadline-client.js';
+export { explain } from './explain.js';
+export { HostClient } from './hosts/host-client.js';
+export { migrate } from './migrate.js';
+export { loadMigrations } from './migrations.js';
+export { openDatabase, type OpenDatabase, reachDatabase } from './open.js';
+export { type Statement } from './prepared-query.js';
+export { SchemaCheck } from './schema-check.js';
+export { startOnDatabase } from './start.js';
+export { TIMEOUTS } from './timeouts.js';
+export { codeOf, isUnavailable } from './unavailable.js';
+export { UNFINISHED_COPY } from './unfinished-copy.js';

@@ -1,0 +1,77 @@
+// What a feature may use of the platform, in the order of docs/extending.md. Nothing else of it is for features.
+
+// The table
+export { IdColumn } from './data/index.js';
+
+// The fields
+export {
+  BooleanField,
+  BooleanParam,
+  ChangeSchema,
+  ChangeType,
+  DateField,
+  decimalText,
+  EmailField,
+  EnumField,
+  field,
+  type FieldOptions,
+  Int64Field,
+  Int64Param,
+  IntegerField,
+  IntegerParam,
+  ListField,
+  ListParam,
+  MapField,
+  MoneyField,
+  ObjectField,
+  PatternField,
+  TextField,
+  TimestampField,
+  unitsOf,
+  UrlField,
+  UuidField,
+} from './api/index.js';
+
+// The work
+export {
+  between,
+  DataModule,
+  FastRepository,
+  InjectFastRepository,
+  startingWith,
+  Sweeps,
+  Transactions,
+  violation,
+} from './data/index.js';
+
+// The routes
+export { Idempotent } from './access/index.js';
+export {
+  AccountId,
+  By,
+  type Caller,
+  type Direction,
+  EntityTags,
+  IfMatch,
+  Operation,
+  OrderField,
+  Page,
+  PageQuery,
+  Precondition,
+  Public,
+  Reply,
+  ReplyHeaders,
+  Stability,
+  Sunset,
+  Tag,
+} from './api/index.js';
+
+// Errors and permissions
+export * from './api/declared.js';
+export { ApiError, declareErrors, declarePermissions, Needs, NeedsBy } from './api/index.js';
+
+// Rows of an account, what was done to them, and what is done later
+export { AccountClosing, AuditLog, type Change } from './access/index.js';
+export { Sends, type Webhook } from './api/index.js';
+export { HandlesJob, type Job, JobError, Jobs } from './jobs/index.js';
+export { Metrics } from './telemetry/index.js';

@@ -1,0 +1,10 @@
+export { Backlogs } from './backlogs.js';
+export { installJobs } from './boss.js';
+export { HandlesJob } from './handles-job.decorator.js';
+export { JobCounts } from './job-counts.js';
+export { JobQueues } from './job-queues.js';
+export { type Ending, type Job, JobError } from './job.js';
+export { JobsDatabase } from './jobs-database.js';
+export { JobsModule, JobWorkersModule } from './jobs.module.js';
+export { Jobs } from './jobs.js';
+export { type JobStatus, type KeptJob, KeptJobs } from './kept-jobs.js';

@@ -1,0 +1,28 @@
+export { RELEASE } from './build.js';
+export { claimPort, listen } from './claim-port.js';
+export { Clock } from './clock.js';
+export {
+  AreListed,
+  AsDecimal,
+  AsInteger,
+  DatabaseUrl,
+  DatabaseUrls,
+  EndsIn,
+  isWebhookUsed,
+  Origins,
+  URLS,
+  WebhookSecrets,
+  WithoutTrailingSlash,
+} from './config-rules.js';
+export { hostUrlsOf, isDatabaseUrl, isForWrites } from './database-url.js';
+export { Lifecycle, type Stoppable, unlessStopped } from './lifecycle.js';
+export { fail, OperatorError } from './operator-error.js';
+export {
+  answerPrimary,
+  answerWorkers,
+  askPrimary,
+  askWorkers,
+  broadcast,
+  onBroadcast,
+  relayBroadcasts,
+} from './worker-channel.js';
