@@ -1,7 +1,8 @@
 import cluster from 'node:cluster';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
-import { fail, Lifecycle } from './platform/process/index.js';
+import { Lifecycle } from './platform/process/lifecycle.js';
+import { fail } from './platform/process/operator-error.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;

@@ -5,6 +5,7 @@ import { PartialType, PickType } from '@nestjs/swagger';
 import { Exclude, plainToInstance, Transform, Type as TypeOf } from 'class-transformer';
 import { getMetadataStorage, IsIn, IsNotEmpty, IsOptional, Min, validateSync } from 'class-validator';
 import fc, { type Arbitrary } from 'fast-check';
+import '../src/features.js';
 import { ApiError } from '../src/platform/api/api-error.js';
 import { dtoReader } from '../src/platform/api/dto-reader.js';
 import { ChangeType } from '../src/platform/api/change-type.js';

@@ -3,9 +3,17 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { claimPort } from '../src/platform/process/claim-port.js';
 import { query } from './support/service.js';
-import { endRuns, eventually, newFolder, nodeStart, postgresOn, removeFolders } from './support/npm.js';
-import type { Told } from './support/npm.js';
-import { runNode, signalPostgresOn } from './support/npm.js';
+import {
+  endRuns,
+  eventually,
+  newFolder,
+  nodeStart,
+  postgresOn,
+  removeFolders,
+  runNode,
+  signalPostgresOn,
+  type Told,
+} from './support/npm.js';
 
 const isRoot = process.getuid!() === 0;
 

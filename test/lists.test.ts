@@ -16,12 +16,11 @@ import {
   VersionColumn,
 } from 'typeorm';
 import type { Direction } from '../src/platform/api/ordering.js';
-import { sortText } from '../src/platform/data/keys.js';
+import { between, Range, sortText, startingWith } from '../src/platform/data/listing.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
-import { between, Range, startingWith } from '../src/platform/data/range.js';
 import type { Asked, Filter } from '../src/platform/data/rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
-import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
+import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
 import { connect, type Sent } from './support/database.js';
 import { Planner } from './support/plans.js';
 import { createDatabase, query } from './support/service.js';

@@ -8,8 +8,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { call, createKey } from './support/client.js';
 import { Receiver } from './support/receiver.js';
-import { endRuns, eventually, isServed, newFolder, nodeStart, npmStart } from './support/npm.js';
-import { postgresOn, removeFolders, ROOT, Run, signalPostgresOn, type Told } from './support/npm.js';
+import {
+  endRuns,
+  eventually,
+  isServed,
+  newFolder,
+  nodeStart,
+  npmStart,
+  postgresOn,
+  removeFolders,
+  ROOT,
+  Run,
+  signalPostgresOn,
+  type Told,
+} from './support/npm.js';
 import { createDatabase, query, startService } from './support/service.js';
 import { faultyStops, stopStart } from './support/stopped-start.js';
 

@@ -8,7 +8,7 @@ import '../src/pets/pets.errors.js';
 import type { Page } from '../src/platform/api/paging.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
-import { whyNotPrepared } from '../src/platform/data/why-not-prepared.js';
+import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { call, createAccount, createKey } from './support/client.js';
 import { connect, type Sent } from './support/database.js';

@@ -1,5 +1,5 @@
-import { type DynamicModule, Module } from '@nestjs/common';
 import '../../features.js';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../../auth/auth.module.js';
 import { Config } from '../../config.js';
 import { AuditModule, ClosingModule, LimitsModule } from '../../platform/access/index.js';

@@ -1,3 +1,4 @@
+import '../../features.js';
 import { commandLine } from '../command.js';
 import { addAccountsCommands } from './accounts.commands.js';
 import { addAuditCommand } from './audit.commands.js';

@@ -16,7 +16,10 @@ export function declarePermissions<const Permissions extends Record<string, stri
 ): Permissions {
   for (const [name, meaning] of Object.entries(permissions)) {
     if (Object.hasOwn(declared, name)) throw new Error(`The permission ${name} is declared twice.`);
-    if (isComplete) throw new Error(`The permission ${name} is declared after the list of them was read.`);
+    if (isComplete)
+      throw new Error(
+        `The permission ${name} is declared after the list of them was read: import src/features.ts before src/auth.`,
+      );
     declared[name] = meaning;
   }
   return permissions;

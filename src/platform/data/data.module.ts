@@ -8,11 +8,11 @@ import {
   type Type,
 } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { DataSource, type ObjectLiteral } from 'typeorm';
+import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
 import { FastRepository } from './fast-repository.js';
 import { Sweeps } from './sweeps.js';
 import { Transactions } from './transactions.js';
-import { whyNotPrepared } from './why-not-prepared.js';
+import { whyNotPrepared } from './typeorm-rows.js';
 
 const served = new WeakMap<DataSource, Set<Type>>();
 
@@ -70,3 +70,12 @@ export class DataModule implements OnApplicationBootstrap {
 /** What a feature imports for its entities. */
 @Module({})
 class DataFeatureModule {}
+
+/** The id of a table, assigned by PostgreSQL: an int64, held as a decimal string, so that no digit is lost. */
+export function IdColumn(constraint: string): PropertyDecorator {
+  return PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    primaryKeyConstraintName: constraint,
+    generatedIdentity: 'ALWAYS',
+  });
+}

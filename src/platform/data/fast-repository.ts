@@ -1,14 +1,17 @@
-import { type EntityManager, type EntityMetadata, type ObjectLiteral, Repository } from 'typeorm';
+import {
+  type EntityManager,
+  type EntityMetadata,
+  type ObjectLiteral,
+  QueryFailedError,
+  Repository,
+} from 'typeorm';
 import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
-import { isExactKey } from './keys.js';
-import { Listing, type Order } from './listing.js';
+import { isExactKey, Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
 import { Shape } from './shape.js';
 import { Transactions } from './transactions.js';
-import { TypeOrmRows } from './typeorm-rows.js';
-import { requireValues } from './values.js';
-import { whyNotPrepared } from './why-not-prepared.js';
+import { TypeOrmRows, whyNotPrepared } from './typeorm-rows.js';
 
 /** The rows of an entity, and the subscribers that there were when it was decided how they are read and written. */
 interface Chosen {
@@ -146,4 +149,27 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
 function isSame(some: readonly unknown[], others: readonly unknown[]): boolean {
   return some.length === others.length && some.every((one, i) => one === others[i]);
+}
+
+/**
+ * Turns the violation of one constraint of the schema into an API error; every other error is thrown again. Use it as
+ * `.catch(violation('categories_name_key', 'category_exists'))`.
+ * @param constraint the name that the migration gave the constraint or unique index
+ * @param status if not the code's own, e.g. 400 for a reference in a body
+ */
+export function violation(constraint: string, code: ErrorCode, status?: number): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof QueryFailedError && error.driverError.constraint === constraint) {
+      throw new ApiError(code, undefined, { status, cause: error });
+    }
+    throw error;
+  };
+}
+
+/** @throws TypeError where a value to look for is missing, or all are: that would find any row */
+function requireValues(where: ObjectLiteral): void {
+  const names = Object.keys(where);
+  const missing = names.find((name) => where[name] === undefined || where[name] === null);
+  if (missing !== undefined || names.length === 0)
+    throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }

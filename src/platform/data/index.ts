@@ -1,9 +1,6 @@
-export { IdColumn } from './columns.js';
-export { DataModule, InjectFastRepository } from './data.module.js';
-export { FastRepository } from './fast-repository.js';
-export { settled } from './new-transaction.js';
-export { between, startingWith } from './range.js';
+export { DataModule, IdColumn, InjectFastRepository } from './data.module.js';
+export { FastRepository, violation } from './fast-repository.js';
+export { settled, Transactions } from './transactions.js';
+export { between, startingWith } from './listing.js';
 export { Sweeps } from './sweeps.js';
-export { made } from './together.js';
-export { Transactions } from './transactions.js';
-export { violation } from './violations.js';
+export { made } from '../database/index.js';

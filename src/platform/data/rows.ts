@@ -1,7 +1,6 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import type { Direction, PageQuery, Position, Slice } from '../api/index.js';
-import type { Listing } from './listing.js';
-import type { Range } from './range.js';
+import type { Listing, Range } from './listing.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 

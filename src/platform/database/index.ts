@@ -1,5 +1,5 @@
 export { asker, type Asker, asPartOf } from './asker.js';
-export { type BatchCounts, Batcher } from './batcher.js';
+export { type BatchCounts, Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
 export { JOB_CONNECTIONS } from './connection-count.js';
 export { commandOptions, poolOptions, sessionOptions } from './connection-options.js';
 export { Connections } from './connections.js';

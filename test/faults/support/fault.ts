@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Service } from '../../support/service.js';
-import { query } from '../../support/service.js';
+import { query, type Service } from '../../support/service.js';
 import { type Outcome, WriteLoad } from './load.js';
 import { Probe } from './probes.js';
 

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg';
-import { Batcher } from '../batcher.js';
+import { Batcher, made } from '../batcher.js';
 import { currentPosition, systemOf, type WalPosition } from './position.js';
 import { type Primary, Replica } from './replica.js';
 
@@ -23,7 +23,10 @@ export class Replicas {
     pools: readonly PoolConfig[],
     prepares: boolean,
   ) {
-    this.positions = new Batcher(() => currentPosition(primary, prepares));
+    this.positions = new Batcher({
+      make: async (asked) =>
+        made(Array<WalPosition>(asked.length).fill(await currentPosition(primary, prepares))),
+    });
     const position = () => this.positions.add(undefined);
     const model: Primary = { prepares, position, system: () => systemOf(primary) };
     this.replicas = pools.map((options) => new Replica(options, model));
