@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { Controller, Delete, Get, Patch, Put } from '@nestjs/common';
 import fc from 'fast-check';
 import { Public } from '../src/platform/api/operation.js';
-import { TIMEOUTS } from '../src/platform/database/timeouts.js';
+import { TIMEOUTS } from '../src/platform/database/session-settings.js';
 import { type Answer, call, createKey, expectError, send } from './support/client.js';
 import { addressOf, operations } from './support/contract.js';
 import { startExtended } from './support/extended.js';

@@ -201,7 +201,7 @@ describe('The linters', () => {
     const wrong = [
       ['platform/process', 'platform/telemetry/log'],
       ['platform/telemetry', 'platform/api/api-error'],
-      ['platform/api', 'platform/data/columns'],
+      ['platform/api', 'platform/data/shape'],
       ['platform/data', 'platform/database/connections'],
       ['platform/server', 'platform/index'],
       ['platform/database', 'platform/access/limits/limiter'],

@@ -4,7 +4,7 @@ import { createDatabase } from './support/service.js';
 import { DataSource } from 'typeorm';
 import { Config } from '../src/config.js';
 import { sessionOptions } from '../src/platform/database/connection-options.js';
-import { awaitTurn } from '../src/platform/database/migration-turn.js';
+import { awaitTurn } from '../src/platform/database/migrate.js';
 
 const LOCK = 7_387_001;
 const RESTLESS = { first: 50, next: 50, total: 200 };

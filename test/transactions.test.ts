@@ -12,7 +12,7 @@ import { Transactions } from '../src/platform/data/transactions.js';
 import { isUnavailable } from '../src/platform/database/unavailable.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
-import { TIMEOUTS } from '../src/platform/database/timeouts.js';
+import { TIMEOUTS } from '../src/platform/database/session-settings.js';
 import { call, createKey } from './support/client.js';
 import { Customer, times } from './support/customer.js';
 import { connect } from './support/database.js';

@@ -1,10 +1,6 @@
-export { type AuditFilter, AuditLog, type Change } from './audit/audit-log.js';
+export { type AuditFilter, AuditLog, AuditModule, AuditRetention, type Change } from './audit/audit-log.js';
 export { AuditRecord } from './audit/audit-record.entity.js';
-export { AuditRetention } from './audit/audit-retention.js';
-export { AuditModule } from './audit/audit.module.js';
-export { AccountClosing } from './closing/account-closing.js';
-export { ClosingModule } from './closing/closing.module.js';
-export { IdempotencyModule } from './idempotency/idempotency.module.js';
+export { AccountClosing, ClosingModule } from './closing/account-closing.js';
+export { IdempotencyModule } from './idempotency/idempotency.service.js';
 export { Idempotent } from './idempotency/idempotent.decorator.js';
-export { AuthLimiter, KeyLimiter } from './limits/limiters.js';
-export { LimitsModule } from './limits/limits.module.js';
+export { AuthLimiter, KeyLimiter, LimitsModule } from './limits/limiter.js';

@@ -4,8 +4,8 @@ import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
 import { FAIR_PG } from './fair-pool.js';
-import { HostClient } from './hosts/host-client.js';
-import { TIMEOUTS } from './timeouts.js';
+import { HostClient } from './host-client.js';
+import { TIMEOUTS } from './session-settings.js';
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
@@ -64,4 +64,15 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
       keepAlive: true,
     },
   };
+}
+
+/** Connections of a process for work that needs sessions of its own: its jobs. */
+export const JOB_CONNECTIONS = 2;
+
+/** Connections for migrations, commands and people. */
+const RESERVE = 20;
+
+/** How many connections the database of a service must allow. */
+export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE }: Config): number {
+  return WORKERS * (DATABASE_POOL_SIZE + JOB_CONNECTIONS) + RESERVE;
 }

@@ -1,13 +1,96 @@
-import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Global, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
-import { MetricsModule } from '../telemetry/index.js';
+import { Metrics, MetricsModule } from '../telemetry/index.js';
+import { asker } from './asker.js';
 import { type ConnectionOptions, Connections } from './connections.js';
-import { DatabaseMetrics } from './database-metrics.js';
-import { warnOfMissingTimeouts } from './missing-timeouts.js';
-import { SchemaCheck } from './schema-check.js';
-import { requireSettings } from './session-settings.js';
+import { loadMigrations } from './migrate.js';
+import { requireSettings, warnOfMissingTimeouts } from './session-settings.js';
+
+/** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
+const KEPT_MS = 1_000;
+
+/** Milliseconds after which the database counts as away, whatever it is that waits. */
+const PATIENCE_MS = 2_000;
+
+/** A standby is in recovery; a server with a full disk, or one being replaced, may be set to read only. */
+const STATE = `
+  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS "isReadOnly",
+    array(SELECT name FROM migrations) AS applied`;
+
+/** Whether the database can serve this build: it answers, can be written, and has every migration. */
+@Injectable()
+export class SchemaCheck {
+  private names?: Promise<string[]>;
+  private problem?: Promise<string | undefined>;
+  private keptUntil = -Infinity;
+
+  constructor(private readonly database: DataSource) {}
+
+  /** The host in use, as `host:port`, if the URL names several. */
+  get host(): string | undefined {
+    return Connections.of(this.database).hosts?.current?.name;
+  }
+
+  /**
+   * Queries the database at most once a second, for all who ask meanwhile.
+   * @returns what is wrong with the database; more migrations are not: a newer release has prepared it
+   * @throws what the database throws
+   */
+  findProblem(): Promise<string | undefined> {
+    if (this.problem && performance.now() < this.keptUntil) return this.problem;
+    // Until it has an answer, the present question is that of all.
+    this.keptUntil = Infinity;
+    this.problem = Promise.race([asker.run(undefined, () => this.ask()), giveUp()]);
+    const keep = () => void (this.keptUntil = performance.now() + KEPT_MS);
+    this.problem.then(keep, keep);
+    return this.problem;
+  }
+
+  private async ask(): Promise<string | undefined> {
+    this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));
+    const [state] = await this.database.query<[{ isReadOnly: boolean; applied: string[] }]>(STATE);
+    if (state.isReadOnly) return 'the database cannot be written';
+    const missing = (await this.names).filter((name) => !state.applied.includes(name));
+    return missing.length > 0 ? `the database lacks ${missing.join(', ')}` : undefined;
+  }
+}
+
+async function giveUp(): Promise<string> {
+  await sleep(PATIENCE_MS, undefined, { ref: false });
+  return `the database has not answered within ${PATIENCE_MS} ms`;
+}
+
+/** The connections that requests use, and how far they share statements. */
+@Injectable()
+class DatabaseMetrics {
+  constructor(metrics: Metrics, { primary: pool, hosts, reads, writes }: Connections) {
+    metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
+      { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
+      { labels: { state: 'idle' }, value: pool.idleCount },
+    ]);
+    metrics.gauge(
+      'petstore_database_connections_max',
+      'Connections that the pool may have.',
+      () => pool.options.max,
+    );
+    metrics.gauge(
+      'petstore_database_waiting',
+      'Statements and transactions that wait for a connection.',
+      () => pool.inLine,
+    );
+    if (hosts)
+      metrics.gauge('petstore_database_host', 'Processes that use this host of DATABASE_URL.', () =>
+        hosts.all.map((host) => ({ labels: { host: host.name }, value: Number(host === hosts.current) })),
+      );
+    for (const [kind, counts] of Object.entries({ reads, writes })) {
+      metrics.counter(`petstore_${kind}_asked_total`, `Single ${kind} asked for.`, () => counts.asked);
+      metrics.counter(`petstore_${kind}_sent_total`, `Batches of ${kind} sent.`, () => counts.sent);
+    }
+  }
+}
 
 /** Connects TypeORM; each feature registers its own entities. */
 @Global()

@@ -3,8 +3,8 @@ import { Logger } from '@nestjs/common';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { type Asker, asker } from './asker.js';
-import { HostClient } from './hosts/host-client.js';
-import { TIMEOUTS } from './timeouts.js';
+import { HostClient } from './host-client.js';
+import { TIMEOUTS } from './session-settings.js';
 
 type Callback = (error?: Error, connection?: PoolClient, release?: (reason?: unknown) => void) => void;
 /** A client; undefined for whoever asks for no other connection before giving this one back. */

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { Config } from '../../config.js';
-import { OperatorError } from '../process/index.js';
-import { connectionsOf } from './connection-count.js';
+import { OperatorError, type Stoppable, unlessStopped } from '../process/index.js';
+import { connectionsOf } from './connection-options.js';
 import { DataFolder, FolderInUse } from './embedded/data-folder.js';
 import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
+import { type Install, migrate } from './migrate.js';
+import { explain } from './unavailable.js';
 
 /** The database of a configuration, ready to connect to. */
 export interface OpenDatabase {
@@ -49,4 +51,30 @@ export async function reachDatabase(config: Config, stopping?: AbortSignal): Pro
 
 function withDatabase(config: Config, url: string): Config {
   return Object.assign(new Config(), config, { DATABASE_URL: url });
+}
+
+/**
+ * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it
+ * does not start.
+ * @param install what else the database holds, as `migrate` takes it
+ * @param stopping aborts the start; `start` has to give up by itself
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function startOnDatabase<Started extends Stoppable>(
+  config: Config,
+  install: Install,
+  start: (database: OpenDatabase) => Promise<Started>,
+  stopping?: AbortSignal,
+): Promise<Started> {
+  const database = await openDatabase(config, stopping);
+  try {
+    await unlessStopped(migrate(database.config, install), stopping);
+    const started = await start(database);
+    const stop = () => started.stop().finally(() => database.close());
+    const failures = [started.failure, database.failure].filter((failure) => failure !== undefined);
+    return { ...started, stop, failure: Promise.race(failures) };
+  } catch (error) {
+    await database.close();
+    throw explain(error);
+  }
 }

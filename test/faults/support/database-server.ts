@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { loadBinaries } from '../../../src/platform/database/embedded/binaries.js';
+import { loadBinaries } from '../../../src/platform/database/embedded/programs.js';
 import { EmbeddedPostgres } from '../../../src/platform/database/embedded/embedded-postgres.js';
 import { NOBODY, unprivileged } from '../../../src/platform/database/embedded/run-as.js';
 

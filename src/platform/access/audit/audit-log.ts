@@ -1,7 +1,8 @@
-import { Injectable } from '@nestjs/common';
+import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
+import { Config } from '../../../config.js';
 import type { Anyone } from '../../api/index.js';
-import { FastRepository, InjectFastRepository } from '../../data/index.js';
+import { DataModule, FastRepository, InjectFastRepository, Sweeps } from '../../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
@@ -70,3 +71,28 @@ function recordOf({ by, action, subjectId, details }: Change) {
     address: by.address ?? null,
   };
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Removes records that are older than the operator keeps them. Commands do not. */
+@Injectable()
+export class AuditRetention implements OnApplicationBootstrap {
+  constructor(
+    private readonly config: Config,
+    private readonly sweeps: Sweeps,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const kept = this.config.AUDIT_RETENTION_DAYS * DAY_MS;
+    this.sweeps.start(AuditRecord, () => ({ before: { createdAt: new Date(Date.now() - kept) } }));
+  }
+}
+
+/** Gives every module the audit log. */
+@Global()
+@Module({
+  imports: [DataModule.forFeature([AuditRecord])],
+  providers: [AuditLog],
+  exports: [AuditLog],
+})
+export class AuditModule {}

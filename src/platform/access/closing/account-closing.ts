@@ -1,4 +1,4 @@
-import { Injectable, type Type } from '@nestjs/common';
+import { Global, Injectable, Module, type Type } from '@nestjs/common';
 import type { Caller } from '../../api/index.js';
 import { Transactions } from '../../data/index.js';
 
@@ -9,7 +9,7 @@ const BATCH = 500;
  * Ends, in the open transaction, what an account has begun, or erases what it has stored: at most `limit` rows of it.
  * @returns how many they were
  */
-export type ClosingStep = (by: Caller, limit: number) => Promise<number>;
+type ClosingStep = (by: Caller, limit: number) => Promise<number>;
 
 /** What becomes of all that an account has when it is closed. A feature adds a step for its own rows. */
 @Injectable()
@@ -41,3 +41,8 @@ export class AccountClosing {
     }
   }
 }
+
+/** Gives every module the closing of accounts. */
+@Global()
+@Module({ providers: [AccountClosing], exports: [AccountClosing] })
+export class ClosingModule {}

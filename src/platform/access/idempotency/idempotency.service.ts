@@ -1,8 +1,12 @@
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Global, Injectable, Module, type OnApplicationBootstrap, StreamableFile } from '@nestjs/common';
+import type { Response } from 'express';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import type { PoolClient } from 'pg';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { ApiError } from '../../api/index.js';
+import { ApiError, JsonText, type OperationFacts } from '../../api/index.js';
 import {
+  DataModule,
   FastRepository,
   InjectFastRepository,
   made,
@@ -12,8 +16,7 @@ import {
 } from '../../data/index.js';
 import { Connections } from '../../database/index.js';
 import { AccountClosing } from '../closing/account-closing.js';
-import { IdempotencyKey } from './idempotency-key.entity.js';
-import { answerIn, columnsOf, type StoredAnswer } from './stored-answer.js';
+import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
@@ -28,7 +31,7 @@ export interface KeyedRequest {
 }
 
 /** An answer, and when it was stored; whether that was before, or just now. */
-export interface GivenAnswer {
+interface GivenAnswer {
   answer: StoredAnswer;
   createdAt: Date;
   isReplayed: boolean;
@@ -170,3 +173,66 @@ function nameOf({ accountId, key }: KeyedRequest): string {
 function expiry(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
+
+/** An answer as it is stored; its body is empty if it has none. */
+interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
+  /** None of an answer of release 1.0.0. */
+  status?: number;
+  body: string;
+}
+
+/** What a method has answered: its value, the status, and the headers that were not there `before` it. */
+export function answerToStore(
+  operation: OperationFacts,
+  value: unknown,
+  response: Response,
+  before: OutgoingHttpHeaders,
+): StoredAnswer {
+  const set = Object.entries(response.getHeaders()).filter(
+    ([name, content]) => content !== undefined && !isDeepStrictEqual(content, before[name]),
+  );
+  const headers = Object.fromEntries(set) as AnswerHead['headers'];
+  return { status: response.statusCode, headers, body: textOf(operation, value) };
+}
+
+/** The columns of an answer that is stored at some time. */
+function columnsOf({ status, headers, body }: StoredAnswer, createdAt: Date) {
+  const head = status === undefined ? null : { status, headers, createdAt: createdAt.toISOString() };
+  return { location: (headers.location as string | undefined) ?? null, body, head };
+}
+
+/** The answer that a row holds. */
+function answerIn({ head, location, body, createdAt }: IdempotencyKey): StoredAnswer {
+  const isItsOwn = head?.createdAt === createdAt.toISOString();
+  if (isItsOwn) return { status: head.status, headers: head.headers, body };
+  return { headers: location === null ? {} : { location }, body };
+}
+
+/** Gives an answer the status and the headers of a stored one, and returns its body as it is sent. */
+export function restore({ status, headers, body }: StoredAnswer, response: Response): JsonText | undefined {
+  if (status !== undefined) response.statusCode = status;
+  for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
+  response.setHeader('Idempotency-Replayed', 'true');
+  return body === '' ? undefined : new JsonText(body);
+}
+
+/** @throws Error for what is not sent as JSON, and so could not be given again as it was */
+function textOf({ id, serialize }: OperationFacts, value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (value instanceof JsonText) return value.text;
+  const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
+  if (typeof value !== 'object' || isBinary) {
+    const kind = isBinary ? value.constructor.name : typeof value;
+    throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
+  }
+  return serialize ? serialize(value).text : JSON.stringify(value);
+}
+
+/** Serves `@Idempotent()` wherever it stands. */
+@Global()
+@Module({
+  imports: [DataModule.forFeature([IdempotencyKey])],
+  providers: [IdempotencyService],
+  exports: [IdempotencyService],
+})
+export class IdempotencyModule {}

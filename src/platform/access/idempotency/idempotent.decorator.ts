@@ -23,8 +23,13 @@ import {
   isLaterVersion,
   withoutVersion,
 } from '../../api/index.js';
-import { IdempotencyService, type KeyedRequest, LIFETIME_HOURS } from './idempotency.service.js';
-import { answerToStore, restore } from './stored-answer.js';
+import {
+  answerToStore,
+  IdempotencyService,
+  type KeyedRequest,
+  LIFETIME_HOURS,
+  restore,
+} from './idempotency.service.js';
 
 const HEADER = 'Idempotency-Key';
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;

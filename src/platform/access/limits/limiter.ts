@@ -1,7 +1,8 @@
-import cluster from 'node:cluster';
-import { createHash } from 'node:crypto';
+import { Global, Inject, Module, type OnApplicationShutdown, Optional } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Redis } from 'ioredis';
+import cluster from 'node:cluster';
+import { createHash } from 'node:crypto';
 import {
   type RateLimiterAbstract,
   RateLimiterCluster,
@@ -9,6 +10,7 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible';
+import { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
 
 const WINDOW_SECONDS = 60;
@@ -19,7 +21,7 @@ const ANSWER_MS = 250;
  * Counts what a subject (an address, an account, a key) does within a minute. The counts are shared through Redis, or
  * else among the workers of one service; while they cannot be reached, each process counts by itself.
  */
-export class Limiter {
+class Limiter {
   private readonly counts?: RateLimiterAbstract;
   /** Counts while the shared counts cannot be reached. */
   private readonly own?: RateLimiterMemory;
@@ -105,4 +107,46 @@ async function consume(counts: RateLimiterAbstract, subject: string): Promise<Ra
 /** Addresses and emails must not be readable in a store that others read. */
 function hashed(subject: string): string {
   return createHash('sha256').update(subject).digest('base64url');
+}
+
+/** Sign-ups, changes of the email and failed log-ins, per address and per account. */
+export class AuthLimiter extends Limiter {}
+
+/** Requests per API key. */
+export class KeyLimiter extends Limiter {}
+
+const REDIS = Symbol('redis');
+
+/** The limits that the operator sets, counted in Redis if there is one. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: REDIS,
+      inject: [Config],
+      // The client takes 24 MB, and most services have no Redis.
+      useFactory: async ({ REDIS_URL }: Config) =>
+        REDIS_URL && (await import('./redis.js')).connectRedis(REDIS_URL),
+    },
+    {
+      provide: AuthLimiter,
+      inject: [Config, REDIS],
+      useFactory: (config: Config, redis?: Redis) =>
+        new AuthLimiter('auth', config.AUTH_LIMIT_PER_MINUTE, redis),
+    },
+    {
+      provide: KeyLimiter,
+      inject: [Config, REDIS],
+      useFactory: (config: Config, redis?: Redis) =>
+        new KeyLimiter('key', config.KEY_LIMIT_PER_MINUTE, redis),
+    },
+  ],
+  exports: [AuthLimiter, KeyLimiter],
+})
+export class LimitsModule implements OnApplicationShutdown {
+  constructor(@Optional() @Inject(REDIS) private readonly redis?: Redis) {}
+
+  onApplicationShutdown(): void {
+    this.redis?.disconnect();
+  }
 }

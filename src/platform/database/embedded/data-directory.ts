@@ -1,3 +1,5 @@
+import { Logger } from '@nestjs/common';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -10,12 +12,11 @@ import {
   rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { Logger } from '@nestjs/common';
-import { type Binaries, run } from './binaries.js';
+import { promisify } from 'node:util';
+import { OperatorError } from '../../process/index.js';
 import type { DataFolder } from './data-folder.js';
+import { type Binaries, run, settingsFor } from './programs.js';
 import { NOBODY } from './run-as.js';
-import { settingsFor } from './settings.js';
-import { requireOwnVersion } from './version.js';
 
 /** The only user of an embedded server. */
 export const USER = 'petstore';
@@ -119,4 +120,20 @@ function isServer(pid: number, directory: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Makes sure that a data directory is of the major version of the programs: PostgreSQL reads no other.
+ * @throws OperatorError that says how its data gets into one of this version
+ */
+async function requireOwnVersion(folder: DataFolder, { postgres }: Binaries): Promise<void> {
+  const theirs = readFileSync(join(folder.dataDirectory, 'PG_VERSION'), 'utf8').trim();
+  const { stdout } = await promisify(execFile)(postgres, ['--version']);
+  const ours = /\d+/.exec(stdout)?.[0];
+  if (theirs === ours) return;
+  throw new OperatorError(
+    `The data in ${folder.path} is of PostgreSQL ${theirs}, and this release brings ${ours}. ` +
+      'With the release that wrote it, run `npm run admin -- data serve`; then here, with another DATA_DIR, ' +
+      '`npm run admin -- data copy --from` and the address that it prints.',
+  );
 }

@@ -1,13 +1,13 @@
+import { Logger } from '@nestjs/common';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, type DatabaseError } from 'pg';
 import { claimPort, OperatorError } from '../../process/index.js';
-import { type Binaries, loadBinaries } from './binaries.js';
 import { prepareDataDirectory, USER } from './data-directory.js';
 import { DataFolder } from './data-folder.js';
-import { keepRunning } from './keep-running.js';
-import { PostgresServer } from './postgres-server.js';
-import { settingsFor } from './settings.js';
+import { type Binaries, loadBinaries, settingsFor, start } from './programs.js';
 
 const DATABASE = 'petstore';
 /** Temporary reasons not to start: another program took the port first, or a killed server's sessions still end. */
@@ -154,4 +154,107 @@ export function runningUrl(folder: DataFolder): string {
 
 function databaseUrl(password: string, port: number): string {
   return `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+}
+
+/** Recovery after a crash may take as long as it needs; this is for a server that does not respond, in milliseconds. */
+const START_TIMEOUT_MS = 60_000;
+/** Milliseconds for the last words of a server that has ended. */
+const LAST_WORDS_MS = 200;
+/** SQLSTATE `cannot_connect_now`. */
+const STARTING_UP = '57P03';
+
+/** A PostgreSQL server from its start to its end. */
+class PostgresServer {
+  /** Resolves when it ends, to how: a signal or an exit code. */
+  readonly end: Promise<string>;
+  private readonly process;
+
+  constructor(
+    program: string,
+    args: string[],
+    private readonly folder: DataFolder,
+  ) {
+    this.process = start(program, folder, ['-D', folder.dataDirectory, ...args]);
+    this.end = new Promise((resolve) => {
+      this.process.once('error', (error) => resolve(error.message));
+      this.process.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+  }
+
+  get isRunning(): boolean {
+    const { pid, exitCode, signalCode } = this.process;
+    return pid !== undefined && exitCode === null && signalCode === null;
+  }
+
+  /** Ends its sessions and then itself ("fast" shutdown). */
+  stop(): void {
+    this.process.kill('SIGINT');
+  }
+
+  /** Ends all its processes at once ("immediate" shutdown); the next start recovers. */
+  abort(): void {
+    this.process.kill('SIGQUIT');
+  }
+
+  /**
+   * Connects as soon as the server accepts connections.
+   * @throws OperatorError with its last words if it ends instead, or does not respond for a minute
+   */
+  async connect(url: string): Promise<Client> {
+    let deadline = Date.now() + START_TIMEOUT_MS;
+    while (this.isRunning && Date.now() < deadline) {
+      const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+      // The server may end while it is idle.
+      client.on('error', () => {});
+      try {
+        await client.connect();
+        return client;
+      } catch (error) {
+        if ((error as DatabaseError).code === STARTING_UP) deadline = Date.now() + START_TIMEOUT_MS;
+        await client.end().catch(() => {});
+        await sleep(20);
+      }
+    }
+    if (!this.isRunning) await this.hearOut();
+    throw new OperatorError(`The embedded PostgreSQL did not start: ${this.folder.log.tail()}`);
+  }
+
+  /** A session that outlives the server keeps its output open. */
+  private async hearOut(): Promise<void> {
+    if (this.process.stderr.readableEnded) return;
+    await Promise.race([once(this.process.stderr, 'end'), sleep(LAST_WORDS_MS)]);
+  }
+}
+
+/** A server that has run for this many milliseconds has started well; what ends it later is another matter. */
+const STEADY_MS = 60_000;
+/** After this many ends in a row, another start would end as well. */
+const MAX_ENDS = 5;
+/** Milliseconds before the second start in a row; doubled for each further one. */
+const PAUSE_MS = 250;
+
+interface Kept {
+  /** Resolves when the server that now runs ends, to how. */
+  readonly end: () => Promise<string>;
+  /** @throws Error if it does not start */
+  readonly restart: () => Promise<unknown>;
+  /** What the server wrote last. */
+  readonly lastWords: () => string;
+  /** Whether it is meant to end. */
+  readonly isOver: () => boolean;
+}
+
+/** Starts a server again whenever it ends, and resolves to the reason when it is in vain, or is meant to end. */
+async function keepRunning({ end, restart, lastWords, isOver }: Kept): Promise<Error> {
+  for (let ends = 0, since = performance.now(); ;) {
+    const how = await end();
+    ends = performance.now() - since < STEADY_MS ? ends + 1 : 1;
+    const told = `The embedded PostgreSQL has ended ${ends} times in a row, the last with ${how}: `;
+    if (isOver() || ends >= MAX_ENDS) return new OperatorError(told + lastWords());
+    new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is started again`);
+    if (ends > 1) await sleep(PAUSE_MS * 2 ** (ends - 2));
+    // One that does not start has ended, too.
+    await restart().catch(() => {});
+    since = performance.now();
+  }
 }

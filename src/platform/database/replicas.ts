@@ -1,8 +1,55 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { TIMEOUTS } from '../timeouts.js';
-import { replayedBytes, replayedTimeline, systemOf, type WalPosition } from './position.js';
+import { Batcher, made } from './batcher.js';
+import { TIMEOUTS } from './session-settings.js';
+
+/**
+ * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, by one
+ * statement for all that ask at that moment, and uses no replica that has not replayed it that far. So no read is ever
+ * stale, whichever instance a write went through. It costs a round trip, and the primary a statement that touches no
+ * table.
+ */
+export class Replicas {
+  private readonly replicas: Replica[];
+  private readonly positions: Batcher<undefined, WalPosition>;
+  private turn = 0;
+
+  /**
+   * @param pools the pool of each replica
+   * @param prepares whether connections keep the statements that they have parsed
+   */
+  constructor(
+    private readonly primary: Pool,
+    pools: readonly PoolConfig[],
+    prepares: boolean,
+  ) {
+    this.positions = new Batcher({
+      make: async (asked) =>
+        made(Array<WalPosition>(asked.length).fill(await currentPosition(primary, prepares))),
+    });
+    const position = () => this.positions.add(undefined);
+    const model: Primary = { prepares, position, system: () => systemOf(primary) };
+    this.replicas = pools.map((options) => new Replica(options, model));
+  }
+
+  /** Reads from a replica; from the primary if none is usable or the replica fails. */
+  async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
+    const replica = this.next();
+    if (!replica) return work(this.primary);
+    return replica.read(work).catch(() => work(this.primary));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => replica.close()));
+  }
+
+  /** The usable ones in turn. */
+  private next(): Replica | undefined {
+    const usable = this.replicas.filter(({ isUsable }) => isUsable);
+    return usable[this.turn++ % usable.length];
+  }
+}
 
 /** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;
@@ -11,7 +58,7 @@ const PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
 /** What a replica is compared with. */
-export interface Primary {
+interface Primary {
   /** Whether connections keep the statements that they have parsed. */
   prepares: boolean;
   position(): Promise<WalPosition>;
@@ -22,7 +69,7 @@ export interface Primary {
 class Behind extends Error {}
 
 /** A replica of the primary. After a failure, or if it lags, it is not used until it passes a probe. */
-export class Replica {
+class Replica {
   /** Whether it is worth asking. */
   isUsable = false;
   private readonly logger = new Logger('Replica');
@@ -136,4 +183,56 @@ function inTime<T>(work: Promise<T>): Promise<T> {
   const timer = setTimeout(() => reject(new Error('it does not answer')), TIMEOUTS.replica);
   void work.then(resolve, reject).finally(() => clearTimeout(timer));
   return promise;
+}
+
+/** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
+interface WalPosition {
+  timeline: number;
+  bytes: bigint;
+}
+
+/**
+ * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
+ * commits do not wait for the disk.
+ */
+const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
+  WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
+
+const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
+
+/** The timeline is in the server's control file: reading it costs as much as a page of rows. */
+const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
+
+const SYSTEM = 'SELECT system_identifier, current_database() FROM pg_control_system()';
+
+/** The position of a primary. A server that has replayed up to there shows all that was acknowledged before the call. */
+async function currentPosition(primary: Pool, prepares: boolean): Promise<WalPosition> {
+  const [file, bytes] = (await first(primary, PRIMARY, prepares ? 'wal_position' : undefined)) as [
+    string,
+    string,
+  ];
+  return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
+}
+
+/** How far a replica has replayed: what the next statement on this connection sees at least. */
+async function replayedBytes(replica: PoolClient, prepares: boolean): Promise<bigint> {
+  const [bytes] = await first(replica, REPLICA, prepares ? 'wal_replayed' : undefined);
+  return BigInt((bytes ?? -1) as string | number);
+}
+
+/** The timeline that a replica follows; 0 for a server that is not, or no longer, a replica. */
+async function replayedTimeline(replica: PoolClient): Promise<number> {
+  const [timeline] = await first(replica, TIMELINE);
+  return Number(timeline ?? 0);
+}
+
+/** The same text for a primary and its replicas, and no others. */
+async function systemOf(connection: Pool | PoolClient): Promise<string> {
+  return (await first(connection, SYSTEM)).join(' ');
+}
+
+/** @param name under which the connection is to keep the statement */
+async function first(connection: Pool | PoolClient, text: string, name?: string): Promise<unknown[]> {
+  const { rows } = await connection.query<unknown[]>({ name, text, rowMode: 'array' });
+  return rows[0] ?? [];
 }
