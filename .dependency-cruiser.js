@@ -1,8 +1,8 @@
 /** The rooms of `src/platform`, each of which may import from those before it, by their faces. */
-const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'access', 'server', 'docs'];
+const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'safeguards', 'server', 'docs'];
 /** The features of the product, each with those that it may import from. Others may import from all features. */
 const FEATURES = {
-  auth: ['telemetry', 'process', 'api', 'data', 'access'].map(faceOf),
+  auth: ['telemetry', 'process', 'api', 'data', 'safeguards'].map(faceOf),
   categories: ['^src/auth/'],
   messages: ['^src/auth/', ...['data', 'jobs'].map(faceOf)],
   pets: ['^src/auth/', '^src/categories/'],

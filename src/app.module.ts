@@ -12,7 +12,7 @@ import {
   ClosingModule,
   IdempotencyModule,
   LimitsModule,
-} from './platform/access/index.js';
+} from './platform/safeguards/index.js';
 import { ValidationPipe } from './platform/api/index.js';
 import { DataModule } from './platform/data/index.js';
 import { DatabaseModule, poolOptions } from './platform/database/index.js';

@@ -32,7 +32,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { randomUUID } from 'node:crypto';
 import type { Response } from 'express';
 import { from, map, type Observable } from 'rxjs';
-import { Idempotent } from '../src/platform/access/idempotency/idempotent.decorator.js';
+import { Idempotent } from '../src/platform/safeguards/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { declareErrors, type ErrorCode } from '../src/platform/api/error-codes.js';
 import { Operation, Public, Tag } from '../src/platform/api/operation.js';

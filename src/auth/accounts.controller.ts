@@ -1,7 +1,7 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Operation, Public, Tag } from 'petstore/platform';
-import { AuthLimiter } from '../platform/access/index.js';
+import { AuthLimiter } from '../platform/safeguards/index.js';
 import { callerOf } from '../platform/api/index.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit 
 import { ModulesContainer } from '@nestjs/core';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
-import { AuthLimiter, KeyLimiter } from '../platform/access/index.js';
+import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import {
   type AuthenticatedRequest,
   operationOf,

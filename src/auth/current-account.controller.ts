@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Patch, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { AccountId, By, type Caller, Operation, Tag } from 'petstore/platform';
-import { AuthLimiter } from '../platform/access/index.js';
+import { AuthLimiter } from '../platform/safeguards/index.js';
 import { PasswordAccess } from '../platform/api/index.js';
 import { AccountChanges } from './account-changes.js';
 import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto.js';

@@ -69,7 +69,7 @@ export {
 // The work
 
 // The routes
-export { AccountClosing, AuditLog, type Change, Idempotent } from './access/index.js';
+export { AccountClosing, AuditLog, type Change, Idempotent } from './safeguards/index.js';
 
 // Errors and permissions
 export * from './api/declared.js';

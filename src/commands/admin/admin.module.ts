@@ -2,7 +2,7 @@ import '../../features.js';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../../auth/auth.module.js';
 import { Config } from '../../config.js';
-import { AuditModule, ClosingModule, LimitsModule } from '../../platform/access/index.js';
+import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safeguards/index.js';
 import { DataModule } from '../../platform/data/index.js';
 import { commandOptions, DatabaseModule } from '../../platform/database/index.js';
 import { JobsModule } from '../../platform/jobs/index.js';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { AuditFilter, AuditRecord } from '../../platform/access/index.js';
+import type { AuditFilter, AuditRecord } from '../../platform/safeguards/index.js';
 import { isInt64Text, parseTime } from '../../platform/api/index.js';
 import { idOf } from './output.js';
 import { accountId, withServices } from './services.js';

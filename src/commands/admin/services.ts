@@ -4,7 +4,7 @@ import { AccountsService } from '../../auth/accounts.service.js';
 import { ApiKeysService } from '../../auth/api-keys.service.js';
 import { Invitations } from '../../auth/invitations.js';
 import type { Config } from '../../config.js';
-import { AuditLog } from '../../platform/access/index.js';
+import { AuditLog } from '../../platform/safeguards/index.js';
 import { type Caller, ValidationPipe } from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import { runCommand } from '../command.js';

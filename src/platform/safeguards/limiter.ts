@@ -10,8 +10,8 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible';
-import { Config } from '../../../config.js';
-import { ApiError } from '../../api/index.js';
+import { Config } from '../../config.js';
+import { ApiError } from '../api/index.js';
 
 const WINDOW_SECONDS = 60;
 /** Milliseconds to wait for the primary before counting locally. */

@@ -1,8 +1,8 @@
 import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
-import { Config } from '../../../config.js';
-import type { Anyone } from '../../api/index.js';
-import { DataModule, FastRepository, InjectFastRepository, Sweeps } from '../../data/index.js';
+import { Config } from '../../config.js';
+import type { Anyone } from '../api/index.js';
+import { DataModule, FastRepository, InjectFastRepository, Sweeps } from '../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */

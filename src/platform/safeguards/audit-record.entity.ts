@@ -1,5 +1,5 @@
 import { Check, Column, CreateDateColumn, Entity, Index } from 'typeorm';
-import { IdColumn } from '../../data/index.js';
+import { IdColumn } from '../data/index.js';
 
 /** What has been changed, by whom and from where. Rows are added and, when they are old, removed; never changed. */
 @Entity('audit_log')

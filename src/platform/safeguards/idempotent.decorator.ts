@@ -22,7 +22,7 @@ import {
   Declare,
   isLaterVersion,
   withoutVersion,
-} from '../../api/index.js';
+} from '../api/index.js';
 import {
   answerToStore,
   IdempotencyService,

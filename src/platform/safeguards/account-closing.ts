@@ -1,6 +1,6 @@
 import { Global, Injectable, Module, type Type } from '@nestjs/common';
-import type { Caller } from '../../api/index.js';
-import { Transactions } from '../../data/index.js';
+import type { Caller } from '../api/index.js';
+import { Transactions } from '../data/index.js';
 
 /** Rows that a step takes at a time, so that none of its transactions is long. */
 const BATCH = 500;

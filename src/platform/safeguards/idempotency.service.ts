@@ -4,7 +4,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { PoolClient } from 'pg';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { ApiError, JsonText, type OperationFacts } from '../../api/index.js';
+import { ApiError, JsonText, type OperationFacts } from '../api/index.js';
 import {
   DataModule,
   FastRepository,
@@ -13,9 +13,9 @@ import {
   Sweeps,
   Transactions,
   violation,
-} from '../../data/index.js';
-import { Connections } from '../../database/index.js';
-import { AccountClosing } from '../closing/account-closing.js';
+} from '../data/index.js';
+import { Connections } from '../database/index.js';
+import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
 /** For so many hours an answer is given again. */
