@@ -4,7 +4,7 @@ const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'safeg
 const FEATURES = {
   auth: ['telemetry', 'process', 'api', 'data', 'safeguards'].map(faceOf),
   categories: ['^src/auth/'],
-  messages: ['^src/auth/', ...['data', 'jobs'].map(faceOf)],
+  messages: ['^src/auth/'],
   pets: ['^src/auth/', '^src/categories/'],
   store: ['^src/auth/', '^src/categories/', '^src/pets/'],
 };

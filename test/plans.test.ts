@@ -24,10 +24,8 @@ import { Category } from '../src/categories/category.entity.js';
 import { Sweeps } from '../src/platform/data/sweeps.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { IdempotencyService } from '../src/platform/safeguards/idempotency.service.js';
-import { Message } from '../src/messages/message.entity.js';
+import { Message, QUEUE } from '../src/messages/message.entity.js';
 import { MessagesService } from '../src/messages/messages.service.js';
-import { QUEUE } from '../src/messages/queue.js';
-import { JobQueues } from '../src/platform/jobs/job-queues.js';
 import { Jobs } from '../src/platform/jobs/jobs.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
@@ -218,9 +216,9 @@ function fill(from: number, to: number): string[] {
 
 /** What puts the jobs of messages into the transaction. */
 function jobsOf(database: DataSource): Jobs {
-  const queues = new JobQueues(new ModulesContainer(), database);
-  queues.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
-  return new Jobs(database, Transactions.of(database), queues);
+  const jobs = new Jobs(new ModulesContainer(), database, Transactions.of(database), new Metrics());
+  jobs.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
+  return jobs;
 }
 
 /** Has the services list at once, and do whatever else requests make them do; returns each statement sent. */

@@ -1,6 +1,9 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
 
+/** The queue of messages: a job has the id of its message, and no payload. */
+export const QUEUE = 'messages';
+
 export enum MessageStatus {
   Queued = 'queued',
   Delivered = 'delivered',

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { DataModule } from 'petstore/platform';
 import { Config } from '../config.js';
-import { DeliveryMetrics } from './delivery/delivery-metrics.js';
-import { MessageDelivery } from './delivery/message-delivery.js';
+import { MessageDelivery } from './message-delivery.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
 import { Transport } from './transport.js';
-import { WebhookTransport } from './webhook/webhook-transport.js';
+import { WebhookTransport } from './webhook-transport.js';
 import './messages.errors.js';
 import './messages.permissions.js';
 
@@ -17,7 +16,6 @@ import './messages.permissions.js';
   providers: [
     MessagesService,
     MessageDelivery,
-    DeliveryMetrics,
     { provide: Transport, inject: [Config], useFactory: webhook },
   ],
 })

@@ -1,10 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AccountClosing, FastRepository, InjectFastRepository, Jobs, Transactions } from 'petstore/platform';
-import { settled } from '../platform/data/index.js';
 import type { NewMessageDto } from './message.dto.js';
-import { Message, MessageStatus } from './message.entity.js';
-import { QUEUE } from './queue.js';
+import { Message, MessageStatus, QUEUE } from './message.entity.js';
 
 /** The messages of one account each: another account's message is treated as missing. */
 @Injectable()
@@ -24,7 +22,10 @@ export class MessagesService {
     const id = randomUUIDv7();
     const work = async () => {
       const row = this.messages.addRow({ id, accountId, message, status: MessageStatus.Queued });
-      const [stored] = await settled([row, this.jobs.addAll(QUEUE, [{ id }])]);
+      const job = this.jobs.addAll(QUEUE, [{ id }]);
+      // Neither comes after the end of the transaction, also if the other fails.
+      await Promise.allSettled([row, job]);
+      const [stored] = await Promise.all([row, job]);
       return stored;
     };
     return this.transactions.group('messages', work, message.length);

@@ -75,5 +75,5 @@ export { AccountClosing, AuditLog, type Change, Idempotent } from './safeguards/
 export * from './api/declared.js';
 
 // Rows of an account, what was done to them, and what is done later
-export { HandlesJob, type Job, JobError, Jobs } from './jobs/index.js';
+export { HandlesJob, type Job, JobError, Jobs, type Outcome, Scheduled } from './jobs/index.js';
 export { Metrics } from './telemetry/index.js';

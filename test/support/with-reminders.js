@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../dist/src/app.module.js';
 import { Transactions } from '../../dist/src/platform/data/transactions.js';
-import { HandlesJob, Scheduled } from '../../dist/src/platform/jobs/handles-job.decorator.js';
-import { JobError } from '../../dist/src/platform/jobs/job.js';
+import { HandlesJob, JobError, Scheduled } from '../../dist/src/platform/jobs/job.js';
 import { Jobs } from '../../dist/src/platform/jobs/jobs.js';
 
 // The service with a feature that has durable work. A call to its own address adds jobs.

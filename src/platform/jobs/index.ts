@@ -1,10 +1,5 @@
-export { Backlogs } from './backlogs.js';
-export { installJobs } from './boss.js';
-export { HandlesJob } from './handles-job.decorator.js';
-export { JobCounts } from './job-counts.js';
-export { JobQueues } from './job-queues.js';
-export { type Ending, type Job, JobError } from './job.js';
-export { JobsDatabase } from './jobs-database.js';
-export { JobsModule, JobWorkersModule } from './jobs.module.js';
+export { installJobs, JobsDatabase } from './boss.js';
+export { type JobStatus, type KeptJob, KeptJobs } from './job-table.js';
+export { JobsModule, JobWorkersModule } from './job-workers.js';
+export { HandlesJob, type Job, JobError, type Outcome, Scheduled } from './job.js';
 export { Jobs } from './jobs.js';
-export { type JobStatus, type KeptJob, KeptJobs } from './kept-jobs.js';

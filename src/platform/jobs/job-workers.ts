@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  Global,
   Injectable,
   Logger,
+  Module,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleDestroy,
@@ -9,12 +11,9 @@ import {
 import type { PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { createBoss, createMaintenance } from './boss.js';
-import { JobCounts } from './job-counts.js';
-import { JobEndings } from './job-endings.js';
-import { JobQueues } from './job-queues.js';
+import { createBoss, createMaintenance, JobsDatabase } from './boss.js';
 import type { JobQueue } from './job.js';
-import { JobsDatabase } from './jobs-database.js';
+import { Jobs } from './jobs.js';
 import { QueueWorker } from './queue-worker.js';
 
 const START_RETRY_MS = 1_000;
@@ -35,14 +34,12 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   constructor(
     private readonly config: Config,
-    private readonly queues: JobQueues,
-    private readonly endings: JobEndings,
-    private readonly counts: JobCounts,
+    private readonly jobs: Jobs,
   ) {}
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
-    const queues = this.queues.all.filter(
+    const queues = this.jobs.all.filter(
       ({ handle, isForAll }) => handle && (isForAll || this.config.ROLE !== 'api'),
     );
     if (queues.length > 0) this.started = this.start(queues, this.stopping.signal);
@@ -75,20 +72,15 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     if (!stopping.aborted) await this.warnOfUnhandled(boss);
     // Each wait may have been the one in which the stop has come: a worker that begins now would never end.
     if (stopping.aborted) return;
-    const around = {
-      boss,
-      counts: this.counts,
-      endings: this.endings,
-      failed: (error: Error) => this.failures.add(error.message),
-    };
-    this.workers = queues.map((queue) => new QueueWorker(queue, around));
+    const warn = (error: Error) => this.failures.add(error.message);
+    this.workers = queues.map((queue) => new QueueWorker(queue, this.jobs, boss, warn));
   }
 
   /** Starts both of pg-boss; false if one failed. */
   private async begin(): Promise<boolean> {
     try {
       for (const boss of this.bosses) await boss.start();
-      if (this.config.ROLE !== 'api') await keepSchedules(this.bosses[0]!, this.queues.all);
+      if (this.config.ROLE !== 'api') await keepSchedules(this.bosses[0]!, this.jobs.all);
       return true;
     } catch (error) {
       this.failures.add((error as Error).message);
@@ -98,7 +90,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Their jobs wait, for a release that handles them. */
   private async warnOfUnhandled(boss: PgBoss): Promise<void> {
-    const declared = new Set(this.queues.all.map(({ name }) => name));
+    const declared = new Set(this.jobs.all.map(({ name }) => name));
     const queues = await boss.getQueues().catch(() => []);
     const names = queues
       .map(({ name }) => name)
@@ -123,6 +115,15 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     );
   }
 }
+
+/** Gives every module durable work. */
+@Global()
+@Module({ providers: [Jobs], exports: [Jobs] })
+export class JobsModule {}
+
+/** Does the work. Not a global module, as those end with the connections that it needs to the last. */
+@Module({ providers: [JobWorkers] })
+export class JobWorkersModule {}
 
 /** Gives the database the schedules of the queues, and takes out those that are no longer declared. */
 async function keepSchedules(boss: PgBoss, queues: readonly JobQueue[]): Promise<void> {

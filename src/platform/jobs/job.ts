@@ -10,22 +10,13 @@ export interface Job<Payload = unknown> {
   signal: AbortSignal;
 }
 
-/** What has become of a try. */
-export interface Ending {
-  queue: string;
+/** What has become of a job, of which there is no further try. */
+export interface Outcome {
   id: string;
-  /** The try that it is the end of, counted as pg-boss does. */
-  retryCount: number;
-  /** States of pg-boss; `retry` is a later try. */
-  state: 'completed' | 'retry' | 'failed';
-  /** Why it has not succeeded. */
-  reason?: string;
-  /** Seconds until the next try. */
-  pause?: number;
-  /** When the first of the tries failed, as an ISO 8601 date. */
-  failingSince?: string;
-  /** What the handler has returned, for `record`. */
+  /** What the handler has returned. */
   result?: unknown;
+  /** Why the job was given up; undefined if it is done. */
+  failure?: string;
 }
 
 /** How jobs of one name are worked on. */
@@ -37,8 +28,8 @@ export interface JobQueue<Payload = any> {
   longestPauseSeconds: number;
   /** Handles one job; without it, jobs wait. @throws JobError to decide what comes next; after any other error the job is tried again */
   handle?: (job: Job<Payload>) => Promise<unknown>;
-  /** Records the endings of tries in the open transaction, which ends their jobs. Failed jobs are then not kept. */
-  record?: (endings: readonly Ending[]) => Promise<unknown>;
+  /** Records outcomes in the open transaction, which ends their jobs. Jobs that were given up are then not kept. */
+  record?: (outcomes: readonly Outcome[]) => Promise<unknown>;
   /** When a job is made by itself: five fields of cron, in UTC. */
   cron?: string;
   /** Longest time between two looks at a queue that is empty, in milliseconds; 250 when left out. */
@@ -64,4 +55,42 @@ export class JobError extends Error {
     this.isFinal = isFinal;
     this.retryAfterSeconds = retryAfterSeconds;
   }
+}
+
+const HANDLES_JOB = Symbol('handles job');
+
+/** What may be said of a handler's queue; everything has a default. */
+type Options = Partial<
+  Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron' | 'idlePollMs' | 'isForAll'>
+>;
+
+const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
+
+type Handler = (payload: never, job: Job) => Promise<unknown>;
+
+/**
+ * Marks the method of a provider that handles the jobs of a name: at least once each, and again, with growing pauses for a
+ * day, after an error. It must do no harm if it is called again for what it has done. Names have letters, digits, `-`,
+ * `_`, `.` and `/`.
+ * @throws JobError (by the method) to decide what comes next
+ */
+export function HandlesJob(name: string, options: Options = {}) {
+  return (_prototype: object, _method: string, { value }: { value?: Handler }): void => {
+    Reflect.defineMetadata(HANDLES_JOB, { ...DEFAULTS, ...options, name }, value!);
+  };
+}
+
+/**
+ * Marks a method that is called at the times of a cron expression: five fields, in UTC. One process calls it, whatever
+ * their number, and calls it again as any job if it fails.
+ */
+export const Scheduled = (name: string, cron: string, options: Options = {}) =>
+  HandlesJob(name, { ...options, cron });
+
+/** The queue that a method of a provider handles, if it does. */
+export function queueOf(provider: object, method: string): JobQueue | undefined {
+  const value = (provider as Record<string, Handler | undefined>)[method];
+  const facts =
+    typeof value === 'function' && (Reflect.getMetadata(HANDLES_JOB, value) as JobQueue | undefined);
+  return facts ? { ...facts, handle: (job) => value.call(provider, job.payload as never, job) } : undefined;
 }

@@ -1,16 +1,23 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { FastRepository, InjectFastRepository, type Job, Sweeps, Transactions } from 'petstore/platform';
-import { Config } from '../../config.js';
-import { type Ending, JobQueues } from '../../platform/jobs/index.js';
-import { Message, MessageStatus } from '../message.entity.js';
-import { QUEUE } from '../queue.js';
-import { Transport } from '../transport.js';
+import {
+  FastRepository,
+  InjectFastRepository,
+  type Job,
+  Jobs,
+  Metrics,
+  type Outcome,
+  Sweeps,
+  Transactions,
+} from 'petstore/platform';
+import { Config } from '../config.js';
+import { Message, MessageStatus, QUEUE } from './message.entity.js';
+import { Transport } from './transport.js';
 
 /** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
 const RECORD = `
-  UPDATE messages SET status = ending.status, failure = ending.failure
-  FROM json_to_recordset($1::json) AS ending (id uuid, status text, failure text)
-  WHERE messages.id = ending.id AND messages.status <> 'delivered'`;
+  UPDATE messages SET status = outcome.status, failure = outcome.failure
+  FROM json_to_recordset($1::json) AS outcome (id uuid, status text, failure text)
+  WHERE messages.id = outcome.id AND messages.status <> 'delivered'`;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** What a message is once nothing more becomes of it. */
@@ -28,15 +35,17 @@ export class MessageDelivery implements OnApplicationBootstrap {
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly transactions: Transactions,
     private readonly sweeps: Sweeps,
-    queues: JobQueues,
+    jobs: Jobs,
+    metrics: Metrics,
   ) {
-    queues.declare({
+    jobs.declare({
       name: QUEUE,
       concurrency: config.MESSAGES_CONCURRENCY,
       longestPauseSeconds: config.MESSAGES_RETRY_MAX_SECONDS,
       handle: transport ? (job) => this.deliver(job, transport) : undefined,
-      record: (endings) => this.record(endings),
+      record: (outcomes) => this.record(outcomes),
     });
+    tell(metrics, jobs);
   }
 
   onApplicationBootstrap(): void {
@@ -47,7 +56,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
     this.sweeps.start(Message, () => ({ before: { id: first() }, where: { status: DONE } }));
   }
 
-  /** True if it was this that delivered it: a message that was removed or is done has left only its job. */
+  /** Returns whether this try has delivered the message: of one that was removed or is done, only the job is left. */
   private async deliver({ id, signal }: Job, transport: Transport): Promise<boolean> {
     const message = await this.messages.findRow({ id, status: MessageStatus.Queued });
     if (!message) return false;
@@ -55,13 +64,27 @@ export class MessageDelivery implements OnApplicationBootstrap {
     return true;
   }
 
-  private async record(endings: readonly Ending[]): Promise<void> {
-    const final = endings.flatMap(({ id, state, result, reason }) => {
-      if (state === 'failed') return [{ id, status: MessageStatus.Failed, failure: reason }];
-      return state === 'completed' && result ? [{ id, status: MessageStatus.Delivered }] : [];
+  private async record(outcomes: readonly Outcome[]): Promise<void> {
+    const known = outcomes.flatMap(({ id, result, failure }) => {
+      if (failure !== undefined) return [{ id, status: MessageStatus.Failed, failure }];
+      return result ? [{ id, status: MessageStatus.Delivered }] : [];
     });
-    if (final.length > 0) await this.transactions.manager.query(RECORD, [JSON.stringify(final)]);
+    if (known.length > 0) await this.transactions.manager.query(RECORD, [JSON.stringify(known)]);
   }
+}
+
+/** The metrics of the delivery are those of its queue. */
+function tell(metrics: Metrics, jobs: Jobs): void {
+  // Every process reports the same figures for the queue, as they share it.
+  const one = { aggregator: 'max' } as const;
+  const queued = async () => (await jobs.backlogOf(QUEUE)).waiting;
+  const oldest = async () => (await jobs.backlogOf(QUEUE)).oldestSeconds;
+  const help = 'Messages waiting to be delivered; more than 100,000 are estimated.';
+  metrics.gauge('petstore_messages_queued', help, queued, one);
+  metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, one);
+  const count = (result: 'done' | 'failed') => () => jobs.triesOf(QUEUE, result);
+  metrics.counter('petstore_messages_delivered_total', 'Messages delivered.', count('done'));
+  metrics.counter('petstore_messages_failed_total', 'Messages given up.', count('failed'));
 }
 
 /** The lowest UUID v7 of a millisecond (RFC 9562, 5.7): in the order of the primary key, older ids come before it. */

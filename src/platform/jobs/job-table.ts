@@ -1,0 +1,126 @@
+import { DataSource } from 'typeorm';
+import { asker } from '../database/index.js';
+import { type JobsDatabase, QUEUE_OPTIONS } from './boss.js';
+
+// What pg-boss's calls cannot tell, or do: its statistics are up to a minute old, read the whole table and know no age;
+// `findJobs` has no limit; `retry` keeps the tries and their reason.
+
+/** The jobs of a queue that wait, for their first try or a further one. */
+export interface Backlog {
+  queue: string;
+  waiting: number;
+  /** Seconds since the oldest of them was added; 0 if none is waiting. */
+  oldestSeconds: number;
+}
+
+/** So many of a queue are counted, one by one: some 40 ms. */
+const COUNTED = 100_000;
+/** Pages of the table from which a larger number is estimated, to some percent. */
+const SAMPLED_PAGES = 2_000;
+
+/** For how long the figures are good, for all metrics and every scrape: milliseconds, and a multiple of what they took. */
+const KEPT = { ms: 1_000, times: 20 };
+
+/**
+ * The same work at any size: a bounded count and the first entry of pg-boss's index of waiting jobs, which holds them in
+ * the order of their creation (all have one priority). Those that are done cost nothing.
+ */
+const WAITING = `FROM pgboss.job WHERE name = queue AND state < 'active' AND NOT blocked`;
+const BACKLOG = `
+  SELECT queue,
+    (SELECT count(*)::int FROM (SELECT ${WAITING} LIMIT ${COUNTED}) AS counted) AS waiting,
+    coalesce(extract(epoch FROM now() - (
+      SELECT created_on ${WAITING} ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS "oldestSeconds"
+  FROM unnest($1::text[]) AS queue`;
+
+/** What share of the table's pages is to be read, in percent. */
+const SHARE = `
+  SELECT least(100, 100.0 * ${SAMPLED_PAGES} * current_setting('block_size')::int
+    / greatest(1, sum(pg_relation_size(relid))))::float8 AS percent
+  FROM pg_partition_tree('pgboss.job')`;
+/** The same pages each time, so that a backlog that drains is seen to. */
+const SAMPLE = `
+  SELECT name AS queue, round(count(*) * 100 / $1::float8)::int AS waiting
+  FROM pgboss.job TABLESAMPLE SYSTEM ($1::float8) REPEATABLE (1)
+  WHERE name = ANY($2) AND state < 'active' AND NOT blocked GROUP BY name`;
+
+/** What waits in the queues, read from the database at most once a second. */
+export class Backlogs {
+  private reading?: Promise<Backlog[]>;
+
+  constructor(private readonly database: DataSource) {}
+
+  /** @param queues all names, the same at each call */
+  read(queues: readonly string[]): Promise<Backlog[]> {
+    if (!this.reading) {
+      const begun = performance.now();
+      this.reading = asker.run(undefined, () => this.query(queues));
+      const forget = () => {
+        const keptMs = Math.max(KEPT.ms, KEPT.times * (performance.now() - begun));
+        setTimeout(() => (this.reading = undefined), keptMs).unref();
+      };
+      this.reading.then(forget, forget);
+    }
+    return this.reading;
+  }
+
+  private async query(queues: readonly string[]): Promise<Backlog[]> {
+    const backlogs = await this.database.query<Backlog[]>(BACKLOG, [queues]);
+    const large = backlogs.filter(({ waiting }) => waiting === COUNTED);
+    if (large.length === 0) return backlogs;
+    const [{ percent }] = await this.database.query<[{ percent: number }]>(SHARE);
+    const names = large.map(({ queue }) => queue);
+    const estimates = await this.database.query<Backlog[]>(SAMPLE, [percent, names]);
+    for (const backlog of large) {
+      const estimate = estimates.find(({ queue }) => queue === backlog.queue)?.waiting ?? 0;
+      backlog.waiting = Math.max(COUNTED, estimate);
+    }
+    return backlogs;
+  }
+}
+
+/** A job that is not done, without its payload, which is not for operators to read. */
+export interface KeptJob {
+  id: string;
+  queue: string;
+  createdAt: Date;
+  /** Tries so far. */
+  tries: number;
+  /** Why the last one failed. */
+  reason: string | null;
+}
+
+/** Which jobs are meant. */
+export type JobStatus = 'failed' | 'waiting';
+
+const IN = { failed: `state = 'failed'`, waiting: `state <= 'active'` };
+
+/** Lists and retries the jobs that are not done, for the operator. */
+export class KeptJobs {
+  constructor(private readonly database: JobsDatabase) {}
+
+  /** Oldest first. @param queue all when left out */
+  async list(status: JobStatus, limit: number, queue: string | null = null): Promise<KeptJob[]> {
+    const { rows } = await this.database.executeSql(
+      `SELECT id, name AS queue, created_on AS "createdAt", output->>'reason' AS reason,
+         CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS tries
+       FROM pgboss.job WHERE ${IN[status]} AND name = coalesce($2, name) AND name NOT LIKE '\\_\\_pgboss%'
+       ORDER BY created_on LIMIT $1`,
+      [limit, queue],
+    );
+    return rows as KeptJob[];
+  }
+
+  /** Queues failed jobs again, as if they were new. Returns the ids of those that had failed. */
+  async retry(ids: readonly string[]): Promise<string[]> {
+    const { retryLimit, deleteAfterSeconds } = QUEUE_OPTIONS;
+    const { rows } = await this.database.executeSql(
+      `UPDATE pgboss.job SET state = 'created', start_after = now(), started_on = NULL, completed_on = NULL,
+         retry_count = 0, retry_limit = $2, output = NULL, data = nullif(data, 'null') - 'failingSince',
+         deletion_seconds = $3
+       WHERE id = ANY($1) AND state = 'failed' RETURNING id`,
+      [ids, retryLimit, deleteAfterSeconds],
+    );
+    return (rows as { id: string }[]).map(({ id }) => id);
+  }
+}
