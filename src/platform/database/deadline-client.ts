@@ -43,8 +43,7 @@ export class DeadlineClient extends HostClient {
     config?: ClientConfig,
     private readonly silenceMs = TIMEOUTS.silence,
   ) {
-    super(config);
-    (this as unknown as Internals).pipeline = true;
+    super({ ...config, pipeline: true });
   }
 
   /**
