@@ -17,6 +17,7 @@ export {
 export { hostUrlsOf, isDatabaseUrl, isForWrites } from './database-url.js';
 export { Lifecycle, type Stoppable, unlessStopped } from './lifecycle.js';
 export { fail, OperatorError } from './operator-error.js';
+export { Holdings, Shares } from './shares.js';
 export {
   answerPrimary,
   answerWorkers,

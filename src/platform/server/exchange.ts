@@ -1,12 +1,21 @@
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
-import { ApiError, requestIdOf } from '../api/index.js';
+import { ApiError, type OperationFacts, requestIdOf } from '../api/index.js';
 import { type Asker, TIMEOUTS } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { writeError } from './error-response.js';
 import { guard } from './guarded-events.js';
 import type { Client, Overload } from './overload.js';
-import type { ObservedRequest } from './request-observer.js';
+import { writeError } from './refusals.js';
+
+/** A request as it is once it has been answered. */
+export interface ObservedRequest extends IncomingMessage {
+  /** The Express route that took it, with its path such as `/v1/pets/:petId`; undefined if none did. */
+  route?: { path: string };
+  /** What its controller declares; undefined if it has not come to one. */
+  operation?: OperationFacts;
+  /** Its account, if the guard has let it in. */
+  accountId?: string;
+}
 
 type Answer = ServerResponse & { exchange?: Exchange };
 

@@ -1,4 +1,3 @@
-export { AccountCounts } from './account-counts.js';
 export { type Log, LOG } from './log.js';
 export { MetricsModule } from './metrics.module.js';
 export { Metrics } from './metrics.js';
