@@ -225,7 +225,7 @@ class ClientConnection extends Connection {
     while (this.waiting.length > 0 && this.mayStart(this.waiting[0]!)) {
       const exchange = this.waiting.shift()!;
       this.underWay.add(exchange);
-      exchange.response.once('close', () => this.close(exchange));
+      exchange.response.on('close', () => this.close(exchange));
       this.admission.begin(exchange, this.wasRefused);
     }
   }

@@ -35,15 +35,12 @@ const UNREAD_MS = 30_000;
 /** Bytes of answers that may wait for their clients to read. */
 const UNSENT_BYTES = 128 * 1024 * 1024;
 
-/** How many connections a process can have, of those descriptors ("open files") that the system gives it. */
-export interface ConnectionBounds {
-  clients: number;
-  /** Sockets that listen on the port of the API. */
-  listening: number;
-}
-
-/** The bounds of this process, which leave enough for all that it opens itself; they are told where they are small. */
-export function connectionBounds(config: Config): ConnectionBounds {
+/**
+ * How many connections of clients this process can have, and how many sockets listen on the port of the API, of those
+ * descriptors ("open files") that the system gives it. They leave enough for all that the process opens itself, and are
+ * told where they are small.
+ */
+export function connectionBounds(config: Config): { clients: number; listening: number } {
   const limit = openFileLimit();
   // Where the limit is very small, a sixteenth of it listens, and a quarter is the clients', whatever else is opened.
   const listening = Math.min(LISTENING, Math.ceil(limit / 16));

@@ -67,7 +67,7 @@ export class Exchange implements Asker {
     this.counted ??= this.overload.enter(this.client);
     const left = TIMEOUTS.request - this.spentNow();
     this.isWork = left > TIMEOUTS.taken && this.overload.admit(this.counted);
-    if (this.isWork) this.deadline = setTimeout(() => guard(this.request.socket, () => this.expire()), left);
+    if (this.isWork) this.deadline = setTimeout(expire, left, this);
     return this.isWork;
   }
 
@@ -102,12 +102,14 @@ export class Exchange implements Asker {
     const { method, route } = this.request;
     late.add(`${method} ${route?.path ?? 'of no route'}, request ${requestIdOf(this.response)}`);
   }
+}
 
-  /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
-  private expire(): void {
-    this.ranOut();
-    writeError(this.response, new ApiError('service_unavailable'));
-  }
+/** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
+function expire(exchange: Exchange): void {
+  guard(exchange.request.socket, () => {
+    exchange.ranOut();
+    writeError(exchange.response, new ApiError('service_unavailable'));
+  });
 }
 
 /** Lets responses with this prototype tell their exchange when an answer is complete; no event does before it is read. */

@@ -8,7 +8,7 @@ import { Config } from '../../config.js';
 import { entityTag, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { claimPort, listen, OperatorError } from '../process/index.js';
 import { Admission } from './admission.js';
-import { type ConnectionBounds, connectionBounds } from './connections.js';
+import { connectionBounds } from './connections.js';
 import { guardEvents } from './guarded-events.js';
 import { parseQuery } from './request-target.js';
 import { literalFirst } from './router.js';
@@ -47,7 +47,8 @@ const IDLE_CHECK_MS = 50;
 export class HttpAdapter extends ExpressAdapter {
   /** Which requests are worked on, and whether the service is about to stop. */
   readonly admission: Admission;
-  private readonly bounds: ConnectionBounds;
+  /** How many sockets listen on the port. */
+  private readonly listening: number;
   /** What listens besides the HTTP server, on its port. */
   private readonly others: Server[] = [];
 
@@ -61,8 +62,9 @@ export class HttpAdapter extends ExpressAdapter {
     super(app);
     guardEvents(app.request);
     guardEvents(app.response);
-    this.bounds = connectionBounds(config);
-    this.admission = new Admission(app, this.bounds.clients);
+    const { clients, listening } = connectionBounds(config);
+    this.listening = listening;
+    this.admission = new Admission(app, clients);
   }
 
   /** Called by Nest before it registers the routes, and after what stands before them, such as CORS. */
@@ -132,7 +134,7 @@ export class HttpAdapter extends ExpressAdapter {
     const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
     await listen(this.httpServer, listening);
     if (!CAN_SHARE_PORT) return;
-    for (let i = 1; i < this.bounds.listening; i++) {
+    for (let i = 1; i < this.listening; i++) {
       // The options with which an HTTP server creates its own socket.
       const options = { allowHalfOpen: true, noDelay: true };
       const other = createSocketServer(options, (socket) => this.httpServer.emit('connection', socket));

@@ -24,7 +24,8 @@ export interface Client {
 
 /**
  * Knows when there are more requests than the process can serve, and whose they are: only those of clients that have
- * more than their share are refused. A request is work while neither its body nor its answer is on its way.
+ * more than their share are refused. A request is work while neither its body nor its answer is on its way. Clients are
+ * counted here, not lined up as in `Shares`: nothing is taken from anybody, and every request is counted twice.
  */
 export class Overload {
   private readonly ticker = setInterval(() => (this.ticked = performance.now()), TICK_MS).unref();
