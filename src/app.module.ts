@@ -19,7 +19,7 @@ import { DatabaseModule, poolOptions } from './platform/database/index.js';
 import { SiteModule } from './platform/docs/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import type { Clock } from './platform/process/index.js';
-import { BodyGuard, ErrorFilter, HealthModule, ObservabilityModule } from './platform/server/index.js';
+import { BodyGuard, ErrorFilter, ObservabilityModule } from './platform/server/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
@@ -28,7 +28,6 @@ import type { Log } from './platform/telemetry/index.js';
     AuthModule,
     ...FEATURES,
 
-    HealthModule,
     SiteModule,
     AuditModule,
     ClosingModule,

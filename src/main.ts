@@ -1,15 +1,14 @@
 import cluster from 'node:cluster';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
-import { Lifecycle } from './platform/process/lifecycle.js';
-import { fail } from './platform/process/operator-error.js';
+import { fail, Lifecycle } from './platform/process/lifecycle.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
 /** How often to check that npm is still there, in milliseconds. */
 const NPM_WATCH_MS = 250;
 
-// Before the configuration and the service are loaded, which takes a third of a second.
+// Before the configuration, the rest of the room and the service are loaded, which takes a third of a second.
 const life = new Lifecycle(0);
 try {
   if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
@@ -30,7 +29,7 @@ async function start(config: Config, stopping: AbortSignal): Promise<RunningServ
   }
   // Before the code that it traces is loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
-    (await import('./platform/telemetry/tracing/start.js')).startTracing(config);
+    (await import('./platform/telemetry/start-tracing.js')).startTracing(config);
   if (cluster.isWorker) return (await import('./commands/serve/worker.js')).bootWorker(config, stopping);
   return (await import('./commands/serve/boot.js')).boot(config, { stopping });
 }

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load } from 'js-yaml';
 import { Client } from 'pg';
-import { AccountCounts } from '../src/platform/telemetry/account-counts.js';
+import { AccountCounts } from '../src/platform/server/request-recorder.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from './support/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import { parseQuery } from '../../src/platform/server/query.js';
+import { parseQuery } from '../../src/platform/server/request-target.js';
 import { getOne, parseBody, readBytes, send, serve, writePet } from './plain.js';
 import {
   authenticate,

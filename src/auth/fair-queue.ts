@@ -1,4 +1,5 @@
 import { ApiError } from 'petstore/platform';
+import { Shares } from '../platform/process/index.js';
 
 /** For whom work is done. */
 export interface Requester {
@@ -23,14 +24,12 @@ interface Turn extends Requester {
 }
 
 /**
- * Checks passwords, or does other costly work, a few at a time. Who asks for much waits for himself: the lanes take turns, and when there is no more
- * room, the longest lane makes some.
+ * Checks passwords, or does other costly work, a few at a time. The lanes take turns, so that whoever asks for much waits
+ * for himself, and when there is no more room, the longest lane makes some.
  */
 export class FairQueue {
   private running = 0;
-  private waiting = 0;
-  /** The next turn is that of the first. None is empty. */
-  private readonly lanes = new Map<string, Turn[]>();
+  private readonly waiting = new Shares<Turn>();
 
   constructor(private readonly limits: Limits) {}
 
@@ -47,14 +46,13 @@ export class FairQueue {
 
   /** Resolves when it is the turn of this one; what ends before has handed its place on. */
   private async wait(requester: Requester): Promise<void> {
-    if (this.waiting >= this.limits.waiting) this.makeRoom(requester.lane);
+    const { lane } = requester;
+    if (this.waiting.size >= this.limits.waiting) this.makeRoom(lane);
     let timer: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((begin, reject) => {
-        const refuse = () => reject(tooMuch());
-        const turn = { ...requester, begin, refuse };
-        this.lanes.set(requester.lane, [...(this.lanes.get(requester.lane) ?? []), turn]);
-        this.waiting++;
+        const turn = { ...requester, begin, refuse: () => reject(tooMuch()) };
+        this.waiting.add(lane, turn);
         timer = setTimeout(() => this.refuse(turn), this.limits.waitMs);
       });
     } finally {
@@ -63,45 +61,26 @@ export class FairQueue {
   }
 
   private next(): void {
-    for (const [lane, turns] of this.lanes) {
-      const turn = turns[0]!;
-      this.remove(turn);
-      this.putLast(lane);
+    for (let turn = this.waiting.takeTurn(); turn; turn = this.waiting.takeTurn()) {
       if (!turn.isGone()) return turn.begin();
       turn.refuse();
     }
     this.running--;
   }
 
-  private putLast(lane: string): void {
-    const turns = this.lanes.get(lane);
-    if (!turns) return;
-    this.lanes.delete(lane);
-    this.lanes.set(lane, turns);
-  }
-
   /** @throws ApiError `service_unavailable` if no other lane is longer than this one will be */
   private makeRoom(lane: string): void {
-    const all = [...this.lanes.values()];
-    const gone = all.flat().filter((turn) => turn.isGone());
+    const gone = Array.from(this.waiting.lines(), (line) => [...line].filter((turn) => turn.isGone())).flat();
     for (const turn of gone) this.refuse(turn);
     if (gone.length > 0) return;
-    const longest = all.reduce((one, other) => (other.length > one.length ? other : one));
-    const own = (this.lanes.get(lane)?.length ?? 0) + 1;
-    if (longest.length <= own) throw tooMuch();
-    this.refuse(longest.at(-1)!);
+    const [, longest] = this.waiting.longest()!;
+    if (longest.size <= this.waiting.sizeOf(lane) + 1) throw tooMuch();
+    this.refuse([...longest].at(-1)!);
   }
 
   private refuse(turn: Turn): void {
-    this.remove(turn);
+    this.waiting.delete(turn.lane, turn);
     turn.refuse();
-  }
-
-  private remove(turn: Turn): void {
-    const rest = this.lanes.get(turn.lane)!.filter((other) => other !== turn);
-    if (rest.length > 0) this.lanes.set(turn.lane, rest);
-    else this.lanes.delete(turn.lane);
-    this.waiting--;
   }
 }
 

@@ -1,6 +1,6 @@
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { AppModule } from '../../dist/src/app.module.js';
-import { MetricsServer } from '../../dist/src/platform/server/metrics-server.js';
+import { MetricsServer } from '../../dist/src/platform/server/probes.js';
 
 // The service with a listener for each of FAULTS, such as `socket close`, which throws at the event of the client whose
 // address ends in its number: 127.0.1.1 meets the first.

@@ -8,7 +8,7 @@ let usual = { address: '', origin: '' };
 /**
  * The scheme, host and port that a request was sent to, as far as they are known: any request has them, whatever its
  * headers say. What a proxy claims to be a scheme and is none counts for nothing; so does an absent `Host`, which HTTP/1.0
- * allows. `requireHost` has refused an invalid one.
+ * allows. `findHostProblem` has refused an invalid one.
  */
 export function originOf(request: Request): string {
   const { protocol, socket, headers } = request;

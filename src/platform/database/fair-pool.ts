@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Shares } from '../process/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { type Asker, asker } from './asker.js';
 import { HostClient } from './host-client.js';
@@ -32,8 +33,7 @@ const beside = new ThrottledWarning(
  * more, a client never has the last two.
  */
 export class FairPool extends Pool {
-  /** Those who wait, by client; the clients in the order of their turns. */
-  private readonly lines = new Map<Holder, Set<() => void>>();
+  private readonly waiting = new Shares<() => void, Holder>();
   /** How many connections each has, or is about to get. */
   private readonly held = new Map<Holder, number>();
   private readonly loans = new WeakMap<PoolClient, Loan>();
@@ -53,7 +53,7 @@ export class FairPool extends Pool {
 
   /** How many wait for a connection. */
   get inLine(): number {
-    return [...this.lines.values()].reduce((sum, line) => sum + line.size, this.waitingCount);
+    return this.waiting.size + this.waitingCount;
   }
 
   override connect(): Promise<PoolClient>;
@@ -71,7 +71,7 @@ export class FairPool extends Pool {
         new Error('A transaction has the only connection, and a statement beside it asks for another'),
       );
     const holder = isBeside ? undefined : whose?.client;
-    if (this.lines.has(holder) || !this.mayHold(holder)) this.queue(holder, whose, callback);
+    if (this.waiting.sizeOf(holder) > 0 || !this.mayHold(holder)) this.queue(holder, whose, callback);
     else this.take(holder, whose, callback);
   }
 
@@ -92,7 +92,7 @@ export class FairPool extends Pool {
 
   /** The pool tells of a release before it has the connection back. Until then, nobody else may take it. */
   private giveBack(holder: Holder): void {
-    if (this.lines.size === 0) return this.hold(holder, -1);
+    if (this.waiting.size === 0) return this.hold(holder, -1);
     process.nextTick(() => {
       this.hold(holder, -1);
       this.next();
@@ -110,7 +110,6 @@ export class FairPool extends Pool {
 
   /** Waits for a turn, and then for a new connection, together as long as `patienceOf` or the pool says. */
   private queue(holder: Holder, whose: Asker | undefined, callback: Callback): void {
-    const line = this.lines.get(holder) ?? new Set();
     let isOver = false;
     const answer: Callback = (error, connection, release) => {
       clearTimeout(timer);
@@ -121,25 +120,20 @@ export class FairPool extends Pool {
     const timer = setTimeout(
       () => {
         isOver = true;
-        if (line.delete(take) && line.size === 0) this.lines.delete(holder);
+        this.waiting.delete(holder, take);
         callback(new Error('timeout exceeded when trying to connect'));
       },
       patienceOf(whose) ?? this.options.connectionTimeoutMillis,
     );
-    this.lines.set(holder, line.add(take));
+    this.waiting.add(holder, take);
   }
 
   /** Gives the connections that are free to those whose turn it is. */
   private next(): void {
-    for (const [holder, line] of this.lines) {
-      if (this.lent >= this.options.max) return;
-      if (!this.mayHold(holder)) continue;
-      const [take] = line;
-      line.delete(take!);
-      this.lines.delete(holder);
-      // Behind the others.
-      if (line.size > 0) this.lines.set(holder, line);
-      take!();
+    while (this.lent < this.options.max) {
+      const take = this.waiting.takeTurn((holder) => this.mayHold(holder));
+      if (!take) return;
+      take();
     }
   }
 }

@@ -1,7 +1,12 @@
 import { Transform } from 'class-transformer';
-import { Matches, ValidateBy } from 'class-validator';
-import { isDatabaseUrl, isServerUrl, PRIVATE } from './database-url.js';
+import { isURL, Matches, ValidateBy } from 'class-validator';
 
+/** Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore. */
+const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
+const POSTGRES = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
+/** What is before the hosts, the hosts, and what is after them. */
+const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s;
+const FOR_WRITES = new Set(['read-write', 'primary']);
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
 /** Options of `IsUrl` for each kind of URL. */
@@ -61,7 +66,10 @@ export const DatabaseUrl = () =>
 
 /** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
-  must('be URLs of PostgreSQL servers, separated by commas', every(isServerUrl));
+  must(
+    'be URLs of PostgreSQL servers, separated by commas',
+    every((one) => isURL(one, POSTGRES)),
+  );
 
 /** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>
@@ -82,3 +90,29 @@ export const WebhookSecrets = () =>
 /** Each of the two needs the other. */
 export const isWebhookUsed = (both: { MESSAGES_WEBHOOK_URL?: string; MESSAGES_WEBHOOK_SECRET?: string }) =>
   both.MESSAGES_WEBHOOK_URL !== undefined || both.MESSAGES_WEBHOOK_SECRET !== undefined;
+
+/**
+ * The URLs of the single hosts that one names, as libpq's do: `postgresql://user@host1:5432,host2/database`.
+ * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-MULTIPLE-HOSTS
+ */
+export function hostUrlsOf(url: string): string[] {
+  const [, before = '', hosts = '', after = ''] = PARTS.exec(url) ?? ['', url];
+  return hosts.split(',').map((host) => `${before}${host}${after}`);
+}
+
+/** Whether it leads to that one of its hosts that can be written, and not simply to the only one. */
+export function isForWrites(url: string): boolean {
+  const urls = hostUrlsOf(url);
+  return urls.length > 1 || FOR_WRITES.has(attributesOf(urls[0]!) ?? '');
+}
+
+/** Whether it is the URL of one PostgreSQL server, or of several hosts, none of which are asked for to be read only. */
+export function isDatabaseUrl(url: string): boolean {
+  const urls = hostUrlsOf(url);
+  if (!urls.every((one) => isURL(one, POSTGRES))) return false;
+  return urls.length === 1 || FOR_WRITES.has(attributesOf(urls[0]!) ?? 'read-write');
+}
+
+function attributesOf(url: string): string | undefined {
+  return URL.parse(url)?.searchParams.get('target_session_attrs') ?? undefined;
+}

@@ -8,15 +8,17 @@ export {
   DatabaseUrl,
   DatabaseUrls,
   EndsIn,
+  hostUrlsOf,
+  isDatabaseUrl,
+  isForWrites,
   isWebhookUsed,
   Origins,
   URLS,
   WebhookSecrets,
   WithoutTrailingSlash,
 } from './config-rules.js';
-export { hostUrlsOf, isDatabaseUrl, isForWrites } from './database-url.js';
-export { Lifecycle, type Stoppable, unlessStopped } from './lifecycle.js';
-export { fail, OperatorError } from './operator-error.js';
+export { fail, Lifecycle, OperatorError, type Stoppable, unlessStopped } from './lifecycle.js';
+export { Holdings, Shares } from './shares.js';
 export {
   answerPrimary,
   answerWorkers,

@@ -88,17 +88,14 @@ export async function askWorkers(
 
 /** In the primary: hands the broadcasts of a worker on to the others. */
 export function relayBroadcasts(): void {
-  cluster.on('message', (worker, message: Message | null) => {
-    if (message?.type === 'broadcast') relay(worker, message);
+  cluster.on('message', (from, message: Message | null) => {
+    if (message?.type !== 'broadcast') return;
+    for (const worker of present()) if (worker !== from) tell(worker, message);
   });
 }
 
 function tellPrimary(message: Message): void {
   process.send!(message);
-}
-
-function relay(from: Worker, message: Message): void {
-  for (const worker of present()) if (worker !== from) tell(worker, message);
 }
 
 async function answer(

@@ -1,8 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { ApiError, type ErrorCode, type RoutedRequest } from '../api/index.js';
+import { Holdings } from '../process/index.js';
 import { Exchange } from './exchange.js';
-import { Holdings } from './holdings.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
@@ -83,7 +83,7 @@ function arrival(request: RoutedRequest, response: Response): Promise<void> {
       exchange.rest();
       arriving.add(exchange.client, settle);
     });
-    refuseAtLimit(request, settle);
+    if (request.headers['content-length'] === undefined) refuseAtLimit(request, settle);
     readBytes(request, response, (failure?: unknown) => settle(failure ? toApiError(failure) : undefined));
   });
 }
@@ -93,7 +93,7 @@ function tooMany(): ApiError {
   return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
 }
 
-/** body-parser reports a body as too large only when all of it has arrived, however much that is. */
+/** body-parser reports a body of unknown length as too large only when all of it has arrived, however much that is. */
 function refuseAtLimit(request: Request, settle: Settle): void {
   let size = 0;
   request.on('data', ({ length }: Buffer) => {

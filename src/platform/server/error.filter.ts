@@ -13,9 +13,17 @@ import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiError, type ErrorCode, requestIdOf, requireErrors, type RoutedRequest } from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
-import { writeError } from './error-response.js';
-import { NotFoundPage } from './not-found-page.js';
+import { writeError } from './refusals.js';
 import { allowedMethods } from './router.js';
+
+/** What a person sees in place of the Error of an unknown address, where the service has pages for people. */
+export abstract class NotFoundPage {
+  /** Whether the request comes from a browser that would show a page. */
+  abstract isFor(request: Request): boolean;
+
+  /** Answers with the page. */
+  abstract send(request: Request, response: Response): void;
+}
 
 /** Answers every failure inside a request. Those before Express are answered in `refusals.ts`. */
 @Catch()

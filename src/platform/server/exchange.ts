@@ -1,12 +1,21 @@
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
-import { ApiError, requestIdOf } from '../api/index.js';
+import { ApiError, type OperationFacts, requestIdOf } from '../api/index.js';
 import { type Asker, TIMEOUTS } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { writeError } from './error-response.js';
 import { guard } from './guarded-events.js';
 import type { Client, Overload } from './overload.js';
-import type { ObservedRequest } from './request-observer.js';
+import { writeError } from './refusals.js';
+
+/** A request as it is once it has been answered. */
+export interface ObservedRequest extends IncomingMessage {
+  /** The Express route that took it, with its path such as `/v1/pets/:petId`; undefined if none did. */
+  route?: { path: string };
+  /** What its controller declares; undefined if it has not come to one. */
+  operation?: OperationFacts;
+  /** Its account, if the guard has let it in. */
+  accountId?: string;
+}
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
@@ -58,7 +67,7 @@ export class Exchange implements Asker {
     this.counted ??= this.overload.enter(this.client);
     const left = TIMEOUTS.request - this.spentNow();
     this.isWork = left > TIMEOUTS.taken && this.overload.admit(this.counted);
-    if (this.isWork) this.deadline = setTimeout(() => guard(this.request.socket, () => this.expire()), left);
+    if (this.isWork) this.deadline = setTimeout(expire, left, this);
     return this.isWork;
   }
 
@@ -93,12 +102,14 @@ export class Exchange implements Asker {
     const { method, route } = this.request;
     late.add(`${method} ${route?.path ?? 'of no route'}, request ${requestIdOf(this.response)}`);
   }
+}
 
-  /** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
-  private expire(): void {
-    this.ranOut();
-    writeError(this.response, new ApiError('service_unavailable'));
-  }
+/** Answers for work that has taken too long. Whatever it still answers goes nowhere. */
+function expire(exchange: Exchange): void {
+  guard(exchange.request.socket, () => {
+    exchange.ranOut();
+    writeError(exchange.response, new ApiError('service_unavailable'));
+  });
 }
 
 /** Lets responses with this prototype tell their exchange when an answer is complete; no event does before it is read. */

@@ -34,7 +34,7 @@ export function guardEvents(emitter: EventEmitter): void {
     try {
       return prototype.emit.apply(this, args);
     } catch (error) {
-      cutOff([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
+      endFor([this, ...(args as unknown[])].map(socketOf).find(Boolean), error);
       return true;
     }
   };
@@ -45,7 +45,7 @@ export function guard(socket: Socket | undefined, work: () => void): void {
   try {
     work();
   } catch (error) {
-    cutOff(socket, error);
+    endFor(socket, error);
   }
 }
 
@@ -58,7 +58,7 @@ export function guardPromises(): void {
 const tellForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
 /** Ends a connection for which something has failed. */
-export function cutOff(socket: Socket | undefined, error: unknown): void {
+export function endFor(socket: Socket | undefined, error: unknown): void {
   failures++;
   warning.add(describe(error));
   socket?.destroy();

@@ -1,17 +1,38 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createSocketServer, Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
 import { Config } from '../../config.js';
 import { entityTag, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
+import { claimPort, listen, OperatorError } from '../process/index.js';
 import { Admission } from './admission.js';
-import { type ConnectionBounds, connectionBounds } from './connection-bounds.js';
+import { connectionBounds } from './connections.js';
 import { guardEvents } from './guarded-events.js';
-import { requireHost } from './host.js';
-import { HTTP_LIMITS } from './http-limits.js';
-import { ListeningSockets } from './listening-sockets.js';
-import { parseQuery } from './query.js';
+import { parseQuery } from './request-target.js';
 import { literalFirst } from './router.js';
+
+/** What Node's HTTP server puts up with. */
+export const HTTP_LIMITS = {
+  /** A request whose headers and body have not arrived after this many milliseconds is answered 408. */
+  requestTimeout: 15_000,
+  headersTimeout: 15_000,
+  /** How often Node looks for such requests, in milliseconds. Its default of 30 s would double the wait. */
+  connectionsCheckingInterval: 500,
+  /** Longer than the idle time of common load balancers (60 s), so that these close first. */
+  keepAliveTimeout: 65_000,
+  /** Bytes; larger headers are answered 431. */
+  maxHeaderSize: 16_384,
+  /** Checked by `findHostProblem`: Node's own refusal has no body. */
+  requireHostHeader: false,
+};
+
+/** Connections that may wait to be accepted (Node: 511). The kernel drops any beyond, and they retry after seconds. */
+const BACKLOG = 4_096;
+
+/** Whether sockets can share a port (SO_REUSEPORT). */
+const CAN_SHARE_PORT = process.platform === 'linux';
 
 /**
  * How long connections stay open, in milliseconds, when the service stops: the next answer on each carries
@@ -26,8 +47,10 @@ const IDLE_CHECK_MS = 50;
 export class HttpAdapter extends ExpressAdapter {
   /** Which requests are worked on, and whether the service is about to stop. */
   readonly admission: Admission;
-  private readonly bounds: ConnectionBounds;
-  private sockets!: ListeningSockets;
+  /** How many sockets listen on the port. */
+  private readonly listening: number;
+  /** What listens besides the HTTP server, on its port. */
+  private readonly others: Server[] = [];
 
   constructor(config = new Config()) {
     const app = express();
@@ -39,9 +62,9 @@ export class HttpAdapter extends ExpressAdapter {
     super(app);
     guardEvents(app.request);
     guardEvents(app.response);
-    this.bounds = connectionBounds(config);
-    this.admission = new Admission(app, this.bounds.clients);
-    app.use(requireHost);
+    const { clients, listening } = connectionBounds(config);
+    this.listening = listening;
+    this.admission = new Admission(app, clients);
   }
 
   /** Called by Nest before it registers the routes, and after what stands before them, such as CORS. */
@@ -58,7 +81,6 @@ export class HttpAdapter extends ExpressAdapter {
       IncomingMessage: withPrototype(IncomingMessage, app.request),
       ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
     });
-    this.sockets = new ListeningSockets(this.httpServer, this.bounds.listening);
     this.admission.serve(this.httpServer);
   }
 
@@ -93,26 +115,65 @@ export class HttpAdapter extends ExpressAdapter {
     super.beforeClose();
   }
 
-  /** Listens; Nest's own `listen` would log a failure in addition to what the operator is told. */
-  open(port: number, host?: string): Promise<void> {
-    return this.sockets.open(port, host);
+  /**
+   * Listens on a port that only this process uses. Nest's own `listen` would log a failure in addition to what the
+   * operator is told.
+   * @throws what `net.Server.listen` emits, such as EADDRINUSE
+   */
+  async open(port: number, host?: string): Promise<void> {
+    if (CAN_SHARE_PORT) return this.share(await claimPort(port, host), host);
+    await listen(this.httpServer, { port, host, backlog: BACKLOG });
   }
 
-  /** Listens on a port that other processes of the service also listen on. */
-  share(port: number, host?: string): Promise<void> {
-    return this.sockets.share(port, host);
+  /**
+   * Listens on a claimed port, beside the other workers of a service. On Linux each worker binds the port itself, with
+   * as many sockets as `connectionBounds` says, and the kernel spreads the connections; elsewhere the workers accept on a
+   * socket that the primary has opened.
+   */
+  async share(port: number, host?: string): Promise<void> {
+    const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
+    await listen(this.httpServer, listening);
+    if (!CAN_SHARE_PORT) return;
+    for (let i = 1; i < this.listening; i++) {
+      // The options with which an HTTP server creates its own socket.
+      const options = { allowHalfOpen: true, noDelay: true };
+      const other = createSocketServer(options, (socket) => this.httpServer.emit('connection', socket));
+      guardEvents(other);
+      this.others.push(other);
+      await listen(other, listening);
+    }
   }
 
   /** Stops listening, and waits for the requests under way; after a while, idle connections are closed. */
   override async close(): Promise<void> {
-    const closed = this.sockets.close();
-    if ((await this.sockets.countConnections()) > 0) await sleep(PARTING_MS);
+    const servers: Server[] = [this.httpServer, ...this.others];
+    const closed = Promise.all(servers.map(stopListening));
+    const counts = await Promise.all(servers.map((one) => promisify(one.getConnections.bind(one))()));
+    if (counts.some((count) => count > 0)) await sleep(PARTING_MS);
     const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
     await closed;
     await super.close();
     clearInterval(closer);
     this.admission.stop();
   }
+}
+
+/** Resolves when all connections have ended. `http.Server.close` would close idle ones at once; this is `net.Server`'s. */
+function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    Server.prototype.close.call(server, () => resolve());
+  });
+}
+
+/** The operator's message when a port cannot be listened on. `name` is the variable that sets the port. */
+export function cannotListen(name: 'PORT' | 'METRICS_PORT', port: number, error: unknown): OperatorError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') {
+    return new OperatorError(
+      `Port ${port} is taken. Stop what listens there, or choose another with ${name}.`,
+    );
+  }
+  return new OperatorError(`The service cannot listen on port ${port}: ${message}.`);
 }
 
 /**

@@ -1,10 +1,6 @@
 export { BodyGuard } from './body.guard.js';
-export { cannotListen } from './cannot-listen.js';
-export { ErrorFilter } from './error.filter.js';
+export { ErrorFilter, NotFoundPage } from './error.filter.js';
 export { guardPromises } from './guarded-events.js';
-export { HealthModule } from './health.module.js';
-export { HttpAdapter } from './http-adapter.js';
-export { MetricsServer } from './metrics-server.js';
-export { NotFoundPage } from './not-found-page.js';
-export { ObservabilityModule } from './observability.module.js';
+export { cannotListen, HttpAdapter } from './http-adapter.js';
+export { MetricsServer, ObservabilityModule } from './probes.js';
 export { StaticContent } from './static-content.js';

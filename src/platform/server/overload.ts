@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers';
+
 const LIMITS = {
   /** Requests that the process works on. At a few ms each, more than these would wait longer than a client does. */
   requests: 2_000,
@@ -7,6 +9,9 @@ const LIMITS = {
   few: 100,
 };
 const TICK_MS = 20;
+
+/** What those in line have of a turn of the event loop at least, in milliseconds: with less, nothing would be done. */
+const LEAST_MS = 0.1;
 
 /** Where requests come from, as `networkOf` says, and how many have. */
 export interface Client {
@@ -19,7 +24,8 @@ export interface Client {
 
 /**
  * Knows when there are more requests than the process can serve, and whose they are: only those of clients that have
- * more than their share are refused. A request is work while neither its body nor its answer is on its way.
+ * more than their share are refused. A request is work while neither its body nor its answer is on its way. Clients are
+ * counted here, not lined up as in `Shares`: nothing is taken from anybody, and every request is counted twice.
  */
 export class Overload {
   private readonly ticker = setInterval(() => (this.ticked = performance.now()), TICK_MS).unref();
@@ -68,5 +74,45 @@ export class Overload {
     if (this.requests < LIMITS.requests) return false;
     // With as many clients as that, even fair shares add up to too much.
     return this.requests >= 2 * LIMITS.requests || working >= LIMITS.requests / this.clients.size;
+  }
+}
+
+/**
+ * Lets requests that need no database wait until everything else of a turn of the event loop is done, and gives them no
+ * longer than all that has taken: those without credentials, which are for a page or will be refused, and those on a
+ * connection whose last one was refused. Such a request costs about as much as a read, but its client is back at once: a
+ * flood of them would else leave others a quarter of what they have beside as many good requests. Where there is nothing
+ * else to do, nobody waits.
+ */
+export class LastInLine<Thing> {
+  private waiting: Thing[] = [];
+  private isDue = false;
+  /** When the others' part of this turn began. */
+  private since = 0;
+
+  /** @param begin does the work of one whose turn it is, or begins with it */
+  constructor(private readonly begin: (thing: Thing) => void) {}
+
+  add(thing: Thing): void {
+    this.waiting.push(thing);
+    if (this.isDue) return;
+    this.isDue = true;
+    this.since = performance.now();
+    setImmediate(() => void this.run());
+  }
+
+  private async run(): Promise<void> {
+    const begun = performance.now();
+    const until = begun + Math.max(begun - this.since, LEAST_MS);
+    let count = 0;
+    do {
+      this.begin(this.waiting[count++]!);
+      // What has been begun goes on now, so that its time counts.
+      await new Promise((resolve) => process.nextTick(resolve));
+    } while (count < this.waiting.length && performance.now() < until);
+    this.waiting = this.waiting.slice(count);
+    this.since = performance.now();
+    this.isDue = this.waiting.length > 0;
+    if (this.isDue) setImmediate(() => void this.run());
   }
 }

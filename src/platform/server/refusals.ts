@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, type ErrorCode, giveRequestId, requestIdOf } from '../api/index.js';
-import { asResponse, writeError } from './error-response.js';
+
+/** Why a request was refused before Express: a code of the Error, or that there were too many. */
+export type Refusal = ErrorCode | 'overloaded';
 
 const REFUSALS: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -21,19 +23,45 @@ const SHED = asResponse(OVERLOADED);
 /** A client that neither reads to the end nor closes after a refusal is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
+/** An error as it is sent: every failure of the service goes through here. */
+export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
+  const body = JSON.stringify(error);
+  const type = 'application/json; charset=utf-8';
+  return {
+    headers: { ...error.headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) },
+    body,
+  };
+}
+
+/** Answers with an error; where an answer has begun, all that is left is to cut it off. */
+export function writeError(response: ServerResponse, error: ApiError): void {
+  // It was answered when its time was over.
+  if (response.writableEnded) return;
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  // What it named was undone.
+  response.removeHeader('Location');
+  const { headers, body } = asResponse(error);
+  response.writeHead(error.status, headers).end(body);
+}
+
 /**
  * Answers what is not an HTTP request, or did not arrive in time, directly on its socket, and closes that.
+ * @param first the answer that is sent next on the socket, if a request is under way
  * @param wasAnswered whether the request that it belongs to has had its answer already
  * @returns the code of the answer, if there was still a client to answer
  */
 export function refuse(
   failure: NodeJS.ErrnoException | { code?: string },
   socket: Socket,
+  first?: ServerResponse,
   wasAnswered = false,
 ): ErrorCode | undefined {
   // Already refused: closing with unread bytes resets the connection, and the client may lose the answer.
   if (socket.writableEnded && !socket.destroyed) return undefined;
-  const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage;
+  const current = first?.writableFinished ? undefined : first;
   const isTold = wasAnswered || current?.headersSent;
   if (isTold || failure.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

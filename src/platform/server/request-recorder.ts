@@ -1,29 +1,41 @@
 import type { ServerResponse } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
 import type { Histogram } from 'prom-client';
-import { NO_ID, type OperationFacts, requestIdOf } from '../api/index.js';
-import { AccountCounts, LOG, type Log, Metrics, PROBES } from '../telemetry/index.js';
+import { NO_ID, requestIdOf } from '../api/index.js';
+import { type Log, Metrics, PROBES, Throttle } from '../telemetry/index.js';
+import type { ObservedRequest } from './exchange.js';
 import { failedListeners } from './guarded-events.js';
-import type { HttpAdapter } from './http-adapter.js';
-import { RefusalCounts } from './refusal-counts.js';
-import type { ObservedRequest, Refusal, RequestObserver } from './request-observer.js';
+import type { Refusal } from './refusals.js';
 
 /** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
 const CLIENT_GONE = 499;
 
-/** Counts every request, and logs a line for each (at `debug` for probes). */
-@Injectable()
-export class RequestRecorder implements RequestObserver {
+/** How often a line about refusals is logged at most, in milliseconds. */
+const REFUSALS_MS = 10_000;
+
+/** Accounts with a label of their own; one for each of many thousands would burden whoever stores the metric. */
+const ACCOUNTS = 1_000;
+const OTHERS = 'other';
+
+/** Counts every request, and logs a line for each (at `debug` for probes). Every request waits for it, so it is quick. */
+export class RequestRecorder {
   private readonly durations: Histogram<'operation' | 'status'>;
   private readonly deprecatedCalls = new AccountCounts();
+  /** `overloaded` from the start: to Prometheus, the first value of a series is no increase, and its alert would miss it. */
+  private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
+  private untold: Partial<Record<Refusal, number>> = {};
+  private readonly throttle = new Throttle(REFUSALS_MS, () => this.tellOfRefusals());
 
+  /** @param working how many requests are worked on */
   constructor(
     metrics: Metrics,
-    private readonly refusals: RefusalCounts,
-    { httpAdapter }: HttpAdapterHost<HttpAdapter>,
-    @Inject(LOG) private readonly log: Log,
+    private readonly log: Log,
+    working: () => number,
   ) {
+    metrics.counter(
+      'http_server_refused_requests_total',
+      'Requests refused before they were routed, by reason: an error code, or `overloaded`.',
+      () => [...this.refusals].map(([reason, value]) => ({ labels: { reason }, value })),
+    );
     this.durations = metrics.histogram(
       'http_server_request_duration_seconds',
       'From the headers of a request to the end of its answer, by operation and status.',
@@ -32,7 +44,7 @@ export class RequestRecorder implements RequestObserver {
     metrics.gauge(
       'http_server_active_requests',
       'Requests that are worked on; not probes, nor those whose client is sending or reading.',
-      () => httpAdapter.admission.overload.requests,
+      working,
     );
     metrics.counter(
       'http_server_failed_connections_total',
@@ -42,15 +54,16 @@ export class RequestRecorder implements RequestObserver {
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
       this.deprecatedCalls.figures(),
     );
-    httpAdapter.admission.observer = this;
   }
 
+  /** The answer has been sent, or its client has gone. */
   closed(request: ObservedRequest, response: ServerResponse, durationMs: number): void {
     const { accountId, operation, route } = request;
     const operationId = operation?.id ?? NO_ID;
     const status = statusOf(response);
     this.durations.observe({ operation: operationId, status }, durationMs / 1000);
-    if (isDeprecated(operation) && accountId !== undefined) this.deprecatedCalls.add(operationId, accountId);
+    if (operation?.sunset !== undefined && accountId !== undefined)
+      this.deprecatedCalls.add(operationId, accountId);
     const level = status >= 500 ? 'warn' : PROBES.test(route?.path ?? '') ? 'debug' : 'info';
     if (!this.log.isLevelEnabled(level)) return;
     this.log[level]({
@@ -64,13 +77,47 @@ export class RequestRecorder implements RequestObserver {
     });
   }
 
+  /**
+   * A request was refused before it reached Express; one refused in the middle of its body is also `closed`. That costs
+   * next to nothing, and whoever floods the service must not be able to fill its log: so refusals are counted, and logged
+   * together in one line.
+   */
   refused(reason: Refusal): void {
-    this.refusals.add(reason);
+    this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
+    this.untold[reason] = (this.untold[reason] ?? 0) + 1;
+    this.throttle.happened();
+  }
+
+  /** Logs what is still to be told. */
+  stop(): void {
+    this.throttle.stop();
+  }
+
+  private tellOfRefusals(): void {
+    // Malformed requests are no trouble here; too many requests are.
+    const level = this.untold.overloaded ? 'warn' : 'info';
+    this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.untold });
+    this.untold = {};
   }
 }
 
-function isDeprecated(operation: OperationFacts | undefined): boolean {
-  return operation?.sunset !== undefined;
+/** Counts by operation and account, for the first accounts; later ones are counted together. */
+export class AccountCounts {
+  private readonly counts = new Map<string, Map<string, number>>();
+
+  add(operation: string, account: string): void {
+    let counts = this.counts.get(operation);
+    if (!counts) this.counts.set(operation, (counts = new Map()));
+    const name = counts.has(account) || counts.size < ACCOUNTS ? account : OTHERS;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+
+  /** The counts so far, with their labels. */
+  figures(): { labels: Record<string, string>; value: number }[] {
+    return [...this.counts].flatMap(([operation, counts]) =>
+      [...counts].map(([account, value]) => ({ labels: { operation, account }, value })),
+    );
+  }
 }
 
 /** The status that was sent, or was written past the response; else no client was left to read one. */

@@ -1,7 +1,10 @@
 import { NotFoundException } from '@nestjs/common';
 import type { Express, NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** What Express's router is made of, of which its types tell nothing. */
+/**
+ * What Express's router is made of, of which neither its types nor its documentation tell anything. With it, the paths of
+ * pages, which are Express's own routes, are known, and no second matcher decides otherwise than Express's.
+ */
 interface Layer {
   route?: { path: string; methods: Record<string, boolean> };
   match(path: string): boolean;

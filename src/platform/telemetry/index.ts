@@ -1,10 +1,4 @@
-export { AccountCounts } from './account-counts.js';
-export { type Log, LOG } from './log.js';
-export { MetricsModule } from './metrics.module.js';
-export { Metrics } from './metrics.js';
-export { NestLogger, takeOverLog } from './nest-logger.js';
-export { PROBES } from './probes.js';
-export { Throttle } from './throttle.js';
-export { ThrottledWarning } from './throttled-warning.js';
-export { type SharedSpan, tracing } from './tracing/tracing.js';
-export { collectMetrics } from './workers-metrics.js';
+export { type Log, LOG, NestLogger, takeOverLog } from './log.js';
+export { collectMetrics, Metrics, MetricsModule } from './metrics.js';
+export { Throttle, ThrottledWarning } from './throttle.js';
+export { PROBES, type SharedSpan, tracing } from './tracing.js';

@@ -1,12 +1,15 @@
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { Logger, type LoggerService } from '@nestjs/common';
+import { type DestinationStream, destination, pino, type Logger as Pino } from 'pino';
 import type { Config } from '../../config.js';
-import { tracing } from './tracing/tracing.js';
+import { tracing } from './tracing.js';
 
 /** The log of this process. */
-export type Log = Logger;
+export type Log = Pino;
 
 /** Injection token of `Log`. */
 export const LOG = Symbol('log');
+
+type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 const STDERR = 2;
 const BUFFER = {
@@ -17,6 +20,15 @@ const BUFFER = {
   /** Bytes that may wait for a stalled reader or a full disk; anything beyond is dropped. */
   maxLength: 16 * 1024 * 1024,
 };
+
+/** Nest logs each module and route that it sets up, which only helps to debug the start. */
+const SET_UP = new Set<unknown>([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+]);
 
 /**
  * Opens the log: lines of JSON on standard error, or readable ones if that is a terminal. Standard output is for the
@@ -44,4 +56,43 @@ function openBuffered(): DestinationStream {
   // A log that cannot be written must not end the service. Waiting lines are written once that is possible again.
   stream.on('error', () => {});
   return stream;
+}
+
+/** Opens the log of this process, for Nest's `Logger` too. */
+export async function takeOverLog(config: Config): Promise<Log> {
+  const log = await openLog(config);
+  Logger.overrideLogger(new NestLogger(log));
+  return log;
+}
+
+/**
+ * Nest's `Logger` on the log of this process. A message may be an object; its properties become those of the line. The
+ * package `nestjs-pino` would do this too, but put a middleware of 20 µs before every request.
+ */
+export class NestLogger implements LoggerService {
+  readonly fatal = this.at('fatal');
+  readonly warn = this.at('warn');
+  readonly debug = this.at('debug');
+  readonly verbose = this.at('trace');
+
+  constructor(private readonly out: Log) {}
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write(SET_UP.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    const [stack] = rest.length > 1 ? rest : [];
+    this.write('error', message, rest, stack);
+  }
+
+  private at(level: Level) {
+    return (message: unknown, ...rest: unknown[]): void => this.write(level, message, rest);
+  }
+
+  private write(level: Level, message: unknown, rest: unknown[], stack?: unknown): void {
+    const fields = typeof message === 'string' ? { msg: message } : { err: message };
+    const line = typeof message === 'object' && !(message instanceof Error) ? message : fields;
+    this.out[level]({ context: rest.at(-1), ...line, stack });
+  }
 }

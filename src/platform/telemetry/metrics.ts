@@ -1,15 +1,27 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger } from '@nestjs/common';
-import { collectDefaultMetrics, Histogram, type Metric, Registry } from 'prom-client';
-import { RELEASE } from '../process/index.js';
-import { offerMetrics, workersMetrics } from './workers-metrics.js';
+import { Global, Injectable, Logger, Module } from '@nestjs/common';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type Metric,
+  Registry,
+} from 'prom-client';
+import { answerPrimary, askPrimary, askWorkers, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** Milliseconds after which a metric has no value: a database that is away must not keep a scrape from the others. */
 const READ_MS = 500;
+
+/**
+ * Milliseconds to wait for a worker, which may be stopped, or busy; and in a worker for the primary, which waits for the
+ * others. Prometheus waits 10 s, and a request has its answer within 3.
+ */
+const WAIT_MS = { worker: 1_000, primary: 2_000 };
 
 /** A value, or one for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
@@ -33,7 +45,7 @@ export class Metrics {
     this.gauge('petstore_build_info', 'Always 1; the release that runs, and its Node', () => build, {
       aggregator: 'max',
     });
-    if (cluster.isWorker) offerMetrics(this.registry);
+    if (cluster.isWorker) answerPrimary({ metrics: () => this.registry.getMetricsAsJSON() });
   }
 
   /** The content type of `text`. */
@@ -59,6 +71,7 @@ export class Metrics {
   /**
    * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not
    * hide the others. Whoever asks while they are read gets the same.
+   * @throws Error in a worker, if the primary does not answer
    */
   text(): Promise<string> {
     this.reading ??= this.readAll().finally(() => (this.reading = undefined));
@@ -66,7 +79,9 @@ export class Metrics {
   }
 
   private readAll(): Promise<string> {
-    return cluster.isWorker ? workersMetrics() : this.registry.metrics();
+    if (!cluster.isWorker) return this.registry.metrics();
+    // Any worker may answer a scrape, and all are one target to Prometheus.
+    return askPrimary<string>('metrics', { signal: AbortSignal.timeout(WAIT_MS.primary) });
   }
 
   private add(type: 'counter' | 'gauge', name: string, help: string, read: Read, options: Options): void {
@@ -94,3 +109,29 @@ async function late(): Promise<never> {
   await sleep(READ_MS, undefined, { ref: false });
   throw new Error(`It has taken more than ${READ_MS} ms.`);
 }
+
+/** In the primary: returns a function that collects the metrics of all workers that answer, and adds them up. */
+export function collectMetrics(): () => Promise<string> {
+  let collecting: Promise<string> | undefined;
+  return () => (collecting ??= collect().finally(() => (collecting = undefined)));
+}
+
+async function collect(): Promise<string> {
+  const all = await askWorkers('metrics', WAIT_MS.worker);
+  const registry = AggregatorRegistry.aggregate(
+    all.flatMap(({ value }) => (value ? [value as object[]] : [])),
+  );
+  const answered = new Gauge({
+    name: 'petstore_worker_answered',
+    help: 'Whether the figures of a worker are in this scrape, by its process id.',
+    labelNames: ['pid'],
+    registers: [registry],
+  });
+  for (const { worker, value } of all) answered.set({ pid: worker.process.pid! }, value ? 1 : 0);
+  return registry.metrics();
+}
+
+/** Provides `Metrics` to every module, for metrics of its own. */
+@Global()
+@Module({ providers: [Metrics], exports: [Metrics] })
+export class MetricsModule {}

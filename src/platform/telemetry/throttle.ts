@@ -1,3 +1,8 @@
+import type { Logger } from '@nestjs/common';
+
+/** How often a warning is logged at most, in milliseconds. */
+const WARNING_MS = 60_000;
+
 /** Tells of what may happen often: the first time at once, what follows together at the end of each interval. */
 export class Throttle {
   private timer?: NodeJS.Timeout;
@@ -27,5 +32,26 @@ export class Throttle {
     this.isDue = false;
     this.tell();
     this.timer = setTimeout(() => this.tellNow(), this.intervalMs).unref();
+  }
+}
+
+/** A warning that is logged at most once a minute, with the number of times it was raised and the last reason. */
+export class ThrottledWarning {
+  private count = 0;
+  private reason = '';
+  private readonly throttle = new Throttle(WARNING_MS, () => {
+    this.logger.warn(`${this.text} (${this.count} since the last such line): ${this.reason}`);
+    this.count = 0;
+  });
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly text: string,
+  ) {}
+
+  add(reason: string): void {
+    this.count++;
+    this.reason = reason;
+    this.throttle.happened();
   }
 }

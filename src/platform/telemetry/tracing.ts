@@ -1,3 +1,9 @@
+/**
+ * Paths that machines request every few seconds, on every instance whatever its role. They are not traced, and logged at
+ * `debug`.
+ */
+export const PROBES = /^\/(?:health\/(?:live|ready)|metrics)$/;
+
 /** A statement that answers several requests, in the traces of each. */
 export interface SharedSpan {
   /** Adds the current request. The first one is that which began the span. */

@@ -1,11 +1,21 @@
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { context, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  context,
+  diag,
+  DiagLogLevel,
+  propagation,
+  type Span,
+  trace,
+} from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
+import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
+import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
 import {
   defaultResource,
   detectResources,
@@ -18,14 +28,35 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import type { Config } from '../../../config.js';
-import { RELEASE } from '../../process/index.js';
-import { instrumentations } from './instrumentations.js';
-import { SharedStatement } from './shared-statement.js';
-import { tracing } from './tracing.js';
+import type { Config } from '../../config.js';
+import { RELEASE } from '../process/index.js';
+import { PROBES, type SharedSpan, tracing } from './tracing.js';
 
 /** Milliseconds allowed for sending the last spans when the service stops. */
 const STOP_MS = 2_000;
+
+/** What a request has once Express has routed it. */
+interface Routed {
+  method?: string;
+  route?: { path: string };
+}
+
+/** A query can contain anything, even a misplaced key, so it is left out. */
+const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
+
+const instrumentations = [
+  new HttpInstrumentation({
+    disableOutgoingRequestInstrumentation: true,
+    ignoreIncomingRequestHook: ({ url }) => PROBES.test(url ?? ''),
+    startIncomingSpanHook: () => WITHOUT_QUERY,
+    applyCustomAttributesOnSpan: (span, request) => {
+      const { method, route } = request as Routed;
+      if (route) span.updateName(`${method} ${route.path}`).setAttribute('http.route', route.path);
+    },
+  }),
+  // Statements that no request waits for, such as the sweeping of old rows, get no trace of their own.
+  new PgInstrumentation({ requireParentSpan: true }),
+];
 
 /**
  * Traces this process from now on: requests and their statements. It must run before anything else loads `pg`. The
@@ -61,4 +92,33 @@ function reportFailures(): void {
   const warn = (message: string) => logger.warn(`Traces are not sent: ${message.slice(0, 500)}`);
   const ignore = () => {};
   diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+}
+
+/**
+ * A statement for several requests. A span has one parent, so it stands in the trace of the first one; it and the spans
+ * of the others link to each other.
+ */
+class SharedStatement implements SharedSpan {
+  private readonly first = context.active();
+  private readonly requests: Span[] = [];
+
+  join(): void {
+    const span = trace.getActiveSpan();
+    if (span) this.requests.push(span);
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const others = this.requests.slice(1);
+    if (others.length === 0) return context.with(this.first, work);
+    const span = trace.getTracer('petstore').startSpan(
+      'shared statement',
+      {
+        attributes: { 'petstore.requests': this.requests.length },
+        links: others.map((other) => ({ context: other.spanContext() })),
+      },
+      this.first,
+    );
+    for (const other of others) other.addLink({ context: span.spanContext() });
+    return context.with(trace.setSpan(this.first, span), work).finally(() => span.end());
+  }
 }
