@@ -15,7 +15,7 @@ import {
   PrimaryColumn,
   VersionColumn,
 } from 'typeorm';
-import type { Direction } from '../src/platform/api/ordering.js';
+import type { Direction } from '../src/platform/api/paging.js';
 import { sortText } from '../src/platform/data/keys.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { between, Range, startingWith } from '../src/platform/data/range.js';

@@ -61,6 +61,7 @@ export {
   Public,
   Reply,
   ReplyHeaders,
+  SortField,
   Stability,
   Sunset,
   Tag,

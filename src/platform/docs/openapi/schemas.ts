@@ -39,7 +39,7 @@ export function nameDefaults(document: OpenAPIObject, operation: Operation, type
   const ofBody = schemas[nameOf(getSchemaPath(type))];
   const parameters = (operation.parameters ?? []) as { name: string; schema: Schema }[];
   for (const { name, declared } of fields) {
-    for (const model of declared.rule.models ?? []) nameDefaults(document, operation, model);
+    for (const model of declared.kind.models ?? []) nameDefaults(document, operation, model);
     const value = initial[name];
     if (value === undefined) continue;
     const schema = ofBody?.properties?.[name] ?? parameters.find((one) => one.name === name)?.schema;
