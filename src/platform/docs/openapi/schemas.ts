@@ -1,7 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { fieldsIn } from '../../api/index.js';
-import type { Operation } from './placed.js';
+
+/** An operation of the document. */
+export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
+  'x-deprecated-sunset'?: string;
+};
 
 /** The part of a schema that is used here. */
 export interface Schema {
