@@ -5,6 +5,7 @@ import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import { LateBodyGuard } from './auth/late-body.guard.js';
 import type { Config } from './config.js';
+import { PRODUCT } from './document.js';
 import { EnvironmentModule } from './environment.module.js';
 import {
   AuditModule,
@@ -16,7 +17,7 @@ import {
 import { ValidationPipe } from './platform/api/index.js';
 import { DataModule } from './platform/data/index.js';
 import { DatabaseModule, poolOptions } from './platform/database/index.js';
-import { SiteModule } from './platform/docs/index.js';
+import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import type { Clock } from './platform/process/index.js';
 import { BodyGuard, ErrorFilter, ObservabilityModule } from './platform/server/index.js';
@@ -40,6 +41,7 @@ import type { Log } from './platform/telemetry/index.js';
   ],
   providers: [
     AuditRetention,
+    { provide: ProductFacts, useValue: PRODUCT },
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },

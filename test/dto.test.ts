@@ -7,13 +7,12 @@ import { getMetadataStorage, IsIn, IsNotEmpty, IsOptional, Min, validateSync } f
 import fc, { type Arbitrary } from 'fast-check';
 import '../src/features.js';
 import { ApiError } from '../src/platform/api/api-error.js';
-import { dtoReader } from '../src/platform/api/dto-reader.js';
-import { ChangeType } from '../src/platform/api/change-type.js';
+import { ChangeType, dtoReader, listSerializer, serializer } from '../src/platform/api/dto.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { ListField, MapField } from '../src/platform/api/nested-fields.js';
 import { fieldsIn, hasOnlyFields, UNREADABLE } from '../src/platform/api/field.js';
 import { Page, PageQuery } from '../src/platform/api/paging.js';
-import { listSerializer, serializer } from '../src/platform/api/serializer.js';
+import '../src/features.js';
 import { ROOT } from './support/npm.js';
 
 type Values = Record<string, unknown>;

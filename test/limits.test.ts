@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { networkOf } from '../src/platform/api/client-network.js';
+import { networkOf } from '../src/platform/api/request.js';
 import { type Answer, call, createKey, type Credentials, expectError } from './support/client.js';
 import { type Service, startService } from './support/service.js';
 

@@ -15,7 +15,7 @@ import {
   PrimaryColumn,
   VersionColumn,
 } from 'typeorm';
-import type { Direction } from '../src/platform/api/ordering.js';
+import type { Direction } from '../src/platform/api/paging.js';
 import { between, Range, sortText, startingWith } from '../src/platform/data/listing.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import type { Asked, Filter } from '../src/platform/data/rows.js';

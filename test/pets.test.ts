@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { lengthInCodePoints } from '../src/platform/api/text.js';
+import { lengthInCodePoints } from '../src/platform/api/formats.js';
 import { type Answer, call, createKey, expectError } from './support/client.js';
 import { nextOf, walk } from './support/paging.js';
 import { query, type Service, startService } from './support/service.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Config } from '../src/config.js';
-import { codeSamples } from '../src/platform/docs/openapi/code-samples.js';
+import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { createKey } from './support/client.js';
 import {
   exampleOf,

@@ -1,9 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { ApiError } from '../../src/platform/api/api-error.js';
-import type { ErrorCode } from '../../src/platform/api/error-codes.js';
-import { int64FromJson } from '../../src/platform/api/int64.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import { int64FromJson, isPlainText } from '../../src/platform/api/formats.js';
 import { parseJson } from '../../src/platform/server/json.js';
-import { isPlainText } from '../../src/platform/api/text.js';
 import * as schema from './fastify-schemas.js';
 import { logRequest } from './log.js';
 import {

@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hashSecret, isSecret, KEYS } from '../../src/auth/secret.js';
-import { ApiError } from '../../src/platform/api/api-error.js';
-import type { ErrorCode } from '../../src/platform/api/error-codes.js';
-import { int64FromJson, isInt64Text } from '../../src/platform/api/int64.js';
-import { isPlainText, lengthInCodePoints } from '../../src/platform/api/text.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import {
+  int64FromJson,
+  isInt64Text,
+  isPlainText,
+  lengthInCodePoints,
+} from '../../src/platform/api/formats.js';
 import { encodeCursor } from '../cursor.js';
 import { findKeyOwner, type KeyOwner, type ListQuery, type NewPet } from './statements.js';
 

@@ -1,7 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type DatabaseError, Pool } from 'pg';
-import { ApiError } from '../../src/platform/api/api-error.js';
-import type { ErrorCode } from '../../src/platform/api/error-codes.js';
+import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
 import '../../src/categories/categories.errors.js';
 import '../../src/pets/pets.errors.js';
 

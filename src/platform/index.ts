@@ -1,39 +1,20 @@
 // What a feature may use of the platform, in the order of docs/extending.md. Nothing else of it is for features.
 
 // The table
-export {
-  between,
-  DataModule,
-  FastRepository,
-  IdColumn,
-  InjectFastRepository,
-  startingWith,
-  Sweeps,
-  Transactions,
-  violation,
-} from './data/index.js';
+export { IdColumn } from './data/index.js';
 
 // The fields
 export {
-  AccountId,
-  ApiError,
   BooleanField,
   BooleanParam,
-  By,
-  type Caller,
   ChangeSchema,
   ChangeType,
   DateField,
   decimalText,
-  declareErrors,
-  declarePermissions,
-  type Direction,
   EmailField,
-  EntityTags,
   EnumField,
   field,
   type FieldOptions,
-  IfMatch,
   Int64Field,
   Int64Param,
   IntegerField,
@@ -42,38 +23,56 @@ export {
   ListParam,
   MapField,
   MoneyField,
-  Needs,
-  NeedsBy,
   ObjectField,
-  Operation,
-  OrderField,
-  Page,
-  PageQuery,
   PatternField,
-  Precondition,
-  Public,
-  Reply,
-  ReplyHeaders,
-  Sends,
-  Stability,
-  Sunset,
-  Tag,
   TextField,
   TimestampField,
   unitsOf,
   UrlField,
   UuidField,
-  type Webhook,
 } from './api/index.js';
 
 // The work
+export {
+  between,
+  DataModule,
+  FastRepository,
+  InjectFastRepository,
+  startingWith,
+  Sweeps,
+  Transactions,
+  violation,
+} from './data/index.js';
 
 // The routes
-export { AccountClosing, AuditLog, type Change, Idempotent } from './safeguards/index.js';
+export { Idempotent } from './safeguards/index.js';
+export {
+  AccountId,
+  By,
+  type Caller,
+  type Direction,
+  EntityTags,
+  IfMatch,
+  Operation,
+  OrderField,
+  Page,
+  PageQuery,
+  Precondition,
+  Public,
+  Reply,
+  ReplyHeaders,
+  SortField,
+  Stability,
+  Sunset,
+  Tag,
+} from './api/index.js';
 
 // Errors and permissions
 export * from './api/declared.js';
+export { ApiError, declareErrors, declarePermissions, Needs, NeedsBy } from './api/index.js';
 
 // Rows of an account, what was done to them, and what is done later
+export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';
+export { Sends, type Webhook } from './api/index.js';
 export { HandlesJob, type Job, JobError, Jobs, type Outcome, Scheduled } from './jobs/index.js';
 export { Metrics } from './telemetry/index.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { NOT_BLANK, PLAIN } from '../../src/platform/api/text.js';
+import { NOT_BLANK, PLAIN } from '../../src/platform/api/formats.js';
 
 /** The parts of an OpenAPI document that clients rely on. */
 export interface Api {

@@ -2,22 +2,22 @@ import { Body, Controller, Get, Patch, Post, Query } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import {
   BooleanField,
+  BooleanParam,
   DateField,
   EmailField,
   EnumField,
   Int64Field,
+  Int64Param,
   IntegerField,
+  MoneyField,
   PatternField,
   TextField,
   TimestampField,
   UrlField,
   UuidField,
 } from '../../src/platform/api/fields.js';
-import { MoneyField } from '../../src/platform/api/money-field.js';
-import { ListField, MapField, ObjectField } from '../../src/platform/api/nested-fields.js';
-import { Operation, Tag } from '../../src/platform/api/operation.js';
-import { BooleanParam, Int64Param, ListParam } from '../../src/platform/api/params.js';
-import { Needs } from '../../src/platform/api/permitted.js';
+import { ListField, ListParam, MapField, ObjectField } from '../../src/platform/api/nested-fields.js';
+import { Needs, Operation, Tag } from '../../src/platform/api/operation.js';
 
 /** One field of every kind, as a team could write them. */
 

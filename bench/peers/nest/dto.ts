@@ -11,8 +11,12 @@ import {
   ValidateBy,
   ValidateIf,
 } from 'class-validator';
-import { int64FromJson, isInt64Text } from '../../../src/platform/api/int64.js';
-import { isPlainText, lengthInCodePoints } from '../../../src/platform/api/text.js';
+import {
+  int64FromJson,
+  isInt64Text,
+  isPlainText,
+  lengthInCodePoints,
+} from '../../../src/platform/api/formats.js';
 import { STATUSES } from '../shared.js';
 
 const IsInt64 = () => ValidateBy({ name: 'isInt64', validator: { validate: isInt64Text } });

@@ -1,5 +1,67 @@
-import { type ErrorCode, factsOf } from './error-codes.js';
-import './platform.errors.js';
+import type { DeclaredErrors } from './declared.js';
+import { PLATFORM_ERRORS } from './platform.errors.js';
+
+/** What is known of an error beforehand. */
+export interface ErrorFacts {
+  /** Its usual status. */
+  readonly status: number;
+  readonly meaning: string;
+  /** What a client does about it, where that is more than what its status says. */
+  readonly advice?: string;
+}
+
+/** What clients switch on. A code never changes its meaning. */
+export type ErrorCode = keyof DeclaredErrors;
+
+const declared = new Map<string, ErrorFacts>();
+
+/**
+ * Declares the errors of a feature, which is the only one to do so.
+ * @throws Error for a code that is declared already
+ */
+export function declareErrors<const Errors extends Record<string, ErrorFacts>>(errors: Errors): Errors {
+  for (const [code, facts] of Object.entries(errors)) {
+    if (declared.has(code)) throw new Error(`The error ${code} is declared twice.`);
+    declared.set(code, facts);
+  }
+  return errors;
+}
+
+declareErrors(PLATFORM_ERRORS);
+
+export function isDeclared(code: string): code is ErrorCode {
+  return declared.has(code);
+}
+
+/** @throws Error for a code that nobody has declared: the module of its feature is not loaded */
+export function factsOf(code: ErrorCode): ErrorFacts {
+  const facts = declared.get(code);
+  if (!facts) throw new Error(`The error ${code} is not declared.`);
+  return facts;
+}
+
+/** Every code with its facts, in the order of their statuses, then of the alphabet; complete once all features are loaded. */
+export function allErrors(): [ErrorCode, ErrorFacts][] {
+  const all = [...declared] as [ErrorCode, ErrorFacts][];
+  return all.toSorted(([a, one], [b, other]) => one.status - other.status || (a < b ? -1 : 1));
+}
+
+/** What a client does about a failure of a status, where its code has no advice of its own. */
+const ADVICE: Record<number, string> = {
+  400: 'Correct what the message names. Sent again as it is, the request is refused again.',
+  401: 'Send other credentials.',
+  403: 'Ask whoever runs the service for access.',
+  404: 'Check the id. What belongs to another account is not found either.',
+  409: 'Read the present state, and decide anew.',
+  500: 'Send it again after a pause. If it stays so, report it with the X-Request-Id of the answer.',
+  503: 'Wait as many seconds as Retry-After says, then send it again, and wait longer each time.',
+};
+
+/** What a client does about an error, in a sentence or two. */
+export function adviceOn(code: ErrorCode): string {
+  const { status, advice } = factsOf(code);
+  return advice ?? ADVICE[status] ?? ADVICE[400]!;
+}
 
 interface ApiErrorOptions {
   /** If one code is answered with different statuses, e.g. 400 for a category named in a body. */

@@ -1,8 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { clientNetwork } from './client-network.js';
-import type { OperationFacts } from './operation-facts.js';
-import { requestIdOf } from './request-id.js';
+import type { OperationFacts } from './operation.js';
+import { clientNetwork, requestIdOf } from './request.js';
 
 /** A request to a controller: the guard gives it its operation before it checks anything. */
 export interface RoutedRequest extends Request {

@@ -19,7 +19,8 @@ export interface FieldOptions {
 /** Reads a value as sent. Who sent more digits than a number holds has them under its name in `holder`. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
-export interface Rule {
+/** What a field holds. */
+export interface Kind {
   schema: ApiPropertyOptions;
   /** What a valid value is, completing the sentence "name must be …". */
   must: string;
@@ -34,9 +35,23 @@ export interface Rule {
   models?: Type[];
 }
 
+/** A kind whose values JSON has as something else than text. */
+export interface KindWithText extends Kind {
+  /** How the text of a path or a query says a value, and what it must be then. */
+  inText: { must: string; read: (text: string) => unknown };
+}
+
+/** What `read` returns for a value that it cannot read, so that no rule accepts it. */
+export const UNREADABLE = Symbol('unreadable');
+
 /** What is wrong inside a nested value, each with its path from there: `.city is required`, `[2] must be …`. */
 export class Faults {
   constructor(readonly reasons: readonly string[]) {}
+
+  /** The same with their paths from further out. */
+  from(path: string): string[] {
+    return this.reasons.map((reason) => path + reason);
+  }
 }
 
 /** What the decorator of a field has declared. class-validator keeps it beside the rule that it makes of it. */
@@ -50,10 +65,10 @@ export class Declared {
 
   constructor(
     readonly options: FieldOptions,
-    readonly rule: Rule,
+    readonly kind: Kind,
   ) {
     const { optional = false, nullable = false } = options;
-    const { must, accepts, read = (value) => value, write = JSON.stringify, nested = false } = rule;
+    const { must, accepts, read = (value) => value, write = JSON.stringify, nested = false } = kind;
     this.isOptional = optional;
     this.isNested = nested;
     this.must = nullable ? `${must}, or null` : must;
@@ -62,10 +77,19 @@ export class Declared {
     this.write = write;
   }
 
+  /**
+   * Reads a value where it was sent. Only a nested field takes an object or an array; class-transformer would descend
+   * into it, however deep, and call whatever it has under the name `constructor`.
+   */
+  readSent(value: unknown, holder: object, name: string | number): unknown {
+    if (typeof value === 'object' && value !== null && !this.isNested) return UNREADABLE;
+    return this.read(value, holder, name);
+  }
+
   /** Why a value is refused: once, or for each thing that is wrong inside it. */
-  reasons(property: string, value: unknown): string[] {
-    if (value instanceof Faults) return value.reasons.map((reason) => property + reason);
-    return [value === undefined ? `${property} is required` : `${property} must be ${this.must}`];
+  reasons(path: string, value: unknown): string[] {
+    if (value instanceof Faults) return value.from(path);
+    return [value === undefined ? `${path} is required` : `${path} must be ${this.must}`];
   }
 }
 
@@ -81,9 +105,9 @@ export type FieldDecorator = PropertyDecorator & { readonly declared: Declared }
 const isGiven = (_dto: unknown, value: unknown): boolean => value !== undefined;
 
 /** One decorator for a field: how it is read, its rule for class-validator, how an answer writes it, its OpenAPI schema. */
-export function field(options: FieldOptions, rule: Rule): FieldDecorator {
+export function field(options: FieldOptions, kind: Kind): FieldDecorator {
   const { description, example, optional = false, nullable } = options;
-  const declared = new Declared(options, rule);
+  const declared = new Declared(options, kind);
   const validator = {
     validate: declared.accepts,
     defaultMessage: (about?: { property: string; value: unknown }) =>
@@ -91,16 +115,18 @@ export function field(options: FieldOptions, rule: Rule): FieldDecorator {
   };
   const property = { description, example, required: !optional, ...(nullable && { nullable }) };
   const decorate = applyDecorators(
-    ApiProperty({ ...property, ...rule.schema } as ApiPropertyOptions),
-    ValidateBy({ name: rule.must, constraints: [declared], validator }),
+    ApiProperty({ ...property, ...kind.schema } as ApiPropertyOptions),
+    ValidateBy({ name: kind.must, constraints: [declared], validator }),
     ...(optional ? [ValidateIf(isGiven)] : []),
-    ...(rule.models ?? []).map(
-      (model) =>
-        ({ constructor }: object) =>
-          void ApiExtraModels(model)(constructor),
-    ),
+    ({ constructor }: object) => ApiExtraModels(...(kind.models ?? []))(constructor),
   ) as PropertyDecorator;
   return Object.assign(decorate, { declared });
+}
+
+/** A field of a path or a query, where its values are text. */
+export function param(options: FieldOptions, { inText: { must, read }, ...kind }: KindWithText) {
+  const readText = (value: unknown) => (typeof value === 'string' ? read(value) : UNREADABLE);
+  return field(options, { ...kind, must, read: readText });
 }
 
 /** class-validator's rules of a class, its own first, each with the first thing that its decorator was told. */
@@ -127,6 +153,3 @@ export function hasOnlyFields(type: Type): boolean {
     ({ name, what }) => what instanceof Declared || (what === isGiven && optional.has(name)),
   );
 }
-
-/** What `read` returns for a value that it cannot read, so that no rule accepts it. */
-export const UNREADABLE = Symbol('unreadable');

@@ -1,9 +1,29 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { isUUID } from 'class-validator';
-import { isDay, parseTime } from './calendar.js';
-import { field, type FieldOptions, UNREADABLE } from './field.js';
-import { int64FromJson, isInt64Text } from './int64.js';
-import { isEmailAddress, isPlainText, isWebAddress, lengthInCodePoints, NOT_BLANK, PLAIN } from './text.js';
+import {
+  field,
+  type FieldDecorator,
+  type FieldOptions,
+  type Kind,
+  type KindWithText,
+  param,
+  UNREADABLE,
+} from './field.js';
+import {
+  decimalText,
+  int64FromJson,
+  isDay,
+  isEmailAddress,
+  isInt64Text,
+  isPlainText,
+  isWebAddress,
+  lengthInCodePoints,
+  NOT_BLANK,
+  numberText,
+  parseTime,
+  PLAIN,
+  unitsOf,
+} from './formats.js';
 
 /** Text that comes back exactly as it was sent. Lengths are in Unicode code points, as in JSON Schema. */
 export function TextField(
@@ -58,28 +78,14 @@ export function EmailField(options: FieldOptions) {
   });
 }
 
-/** An int64 as a JSON integer; a decimal string inside the service, so that no digit is lost. */
-export function Int64Field(options: FieldOptions) {
-  return field(options, {
-    schema: { type: 'integer', format: 'int64' },
-    must: 'a 64-bit integer',
-    accepts: isInt64Text,
-    read: (value) => int64FromJson(value) ?? UNREADABLE,
-    write: (digits) => digits as string,
-  });
-}
-
-/** True or false. In a query, `BooleanParam`. */
-export function BooleanField(options: FieldOptions) {
-  const accepts = (value: unknown) => typeof value === 'boolean';
-  return field(options, { schema: { type: 'boolean' }, must: 'true or false', accepts });
-}
-
 /** A UUID (RFC 9562). */
 export function UuidField(options: FieldOptions) {
-  const accepts = (value: unknown) => isUUID(value, 'loose');
-  const write = (uuid: unknown) => `"${uuid as string}"`;
-  return field(options, { schema: { type: 'string', format: 'uuid' }, must: 'a UUID', accepts, write });
+  return field(options, {
+    schema: { type: 'string', format: 'uuid' },
+    must: 'a UUID',
+    accepts: (value) => isUUID(value, 'loose'),
+    write: (uuid) => `"${uuid as string}"`,
+  });
 }
 
 /**
@@ -100,13 +106,116 @@ export function EnumField(
   });
 }
 
+const BOOLEAN: KindWithText = {
+  schema: { type: 'boolean' },
+  must: 'true or false',
+  accepts: (value) => typeof value === 'boolean',
+  inText: {
+    must: 'true or false',
+    read: (text) => (text === 'true' ? true : text === 'false' ? false : UNREADABLE),
+  },
+};
+
+/** True or false. In a query, `BooleanParam`. */
+export const BooleanField = (options: FieldOptions) => field(options, BOOLEAN);
+
+/** True or false in a query. */
+export const BooleanParam = (options: FieldOptions) => param(options, BOOLEAN);
+
+const INT64: KindWithText = {
+  schema: { type: 'integer', format: 'int64' },
+  must: 'a 64-bit integer',
+  accepts: isInt64Text,
+  read: (value) => int64FromJson(value) ?? UNREADABLE,
+  write: (digits) => digits as string,
+  inText: { must: 'a 64-bit integer in plain decimal digits', read: (text) => text },
+};
+
+/** An int64 as a JSON integer; a decimal string inside the service, so that no digit is lost. */
+export const Int64Field = (options: FieldOptions) => field(options, INT64);
+
+/** An int64 in a path or query: plain decimal digits. */
+export const Int64Param = (options: FieldOptions) => param(options, INT64);
+
+interface Range {
+  min: number;
+  max: number;
+}
+
 /** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
-export function IntegerField(options: FieldOptions & { min: number; max: number }) {
-  const { min, max } = options;
-  return field(options, {
+export const IntegerField = (options: FieldOptions & Range) => field(options, integer(options));
+
+/** A small integer in a query: plain decimal digits, `min` to `max`. */
+export const IntegerParam = (options: FieldOptions & Range) =>
+  param({ ...options, optional: true }, integer(options));
+
+function integer({ min, max }: Range): KindWithText {
+  const must = `an integer from ${min} to ${max}`;
+  return {
     schema: { type: 'integer', minimum: min, maximum: max },
-    must: `an integer from ${min} to ${max}`,
+    must,
     accepts: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+    inText: {
+      must: `${must} in plain decimal digits`,
+      read: (text) => (isInt64Text(text) ? Number(text) : UNREADABLE),
+    },
+  };
+}
+
+interface Amounts {
+  /** The least and the most, as texts. */
+  min?: string;
+  max?: string;
+  decimals?: number;
+  /** What JSON has: a text, which no client rounds, or a number. */
+  as?: 'text' | 'number';
+}
+
+/**
+ * An amount of money, or any other exact decimal number: inside the service a text with all its decimals such as `12.50`,
+ * as a column `numeric(12,2)` has it. No digit goes through a float.
+ * @param options `min` is 0 and `max` what that column holds, where left out
+ */
+export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
+  const { decimals = 2, min = '0', max = '9999999999.99', as = 'text' } = options;
+  const [least, most] = [unitsOf(min, decimals), unitsOf(max, decimals)];
+  if (least === undefined || most === undefined)
+    throw new TypeError(`${min} and ${max} must be numbers with at most ${decimals} decimals`);
+  const unitsIn = (text: string) => {
+    const units = unitsOf(text, decimals);
+    return units !== undefined && units >= least && units <= most ? units : undefined;
+  };
+  const read = (text: string) => {
+    const units = unitsIn(text);
+    return units === undefined ? UNREADABLE : decimalText(units, decimals);
+  };
+  const fraction = decimals > 0 ? `(?:[.][0-9]{1,${decimals}})?` : '';
+  const pattern = `^${least < 0n ? '-?' : ''}(?:0|[1-9][0-9]*)${fraction}$`;
+  const plain = new RegExp(pattern);
+  const form: Omit<Kind, 'accepts'> =
+    as === 'text'
+      ? {
+          schema: { type: 'string', pattern },
+          must: 'text with a number',
+          read: (value) => (typeof value === 'string' && plain.test(value) ? read(value) : UNREADABLE),
+          write: (digits) => `"${digits as string}"`,
+        }
+      : {
+          schema: { type: 'number', minimum: Number(min), maximum: Number(max) },
+          must: 'a number',
+          read: (value, ...place) =>
+            typeof value === 'number' || typeof value === 'bigint'
+              ? read(numberText(value, ...place))
+              : UNREADABLE,
+          write: (digits) => digits as string,
+        };
+  const range = `from ${decimalText(least, decimals)} to ${decimalText(most, decimals)}`;
+  const exact = { format: 'decimal', 'x-minimum': min, 'x-maximum': max, 'x-decimals': decimals };
+  return field(options, {
+    ...form,
+    schema: { ...form.schema, ...exact },
+    must: `${form.must} ${range}, with at most ${decimals} decimals`,
+    accepts: (value) => typeof value === 'string' && unitsIn(value) !== undefined,
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
-import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { objectReader } from './dto-reader.js';
+import { type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { objectReader, objectWriter } from './dto.js';
 import {
   type Declared,
   Faults,
@@ -11,9 +11,6 @@ import {
   UNREADABLE,
 } from './field.js';
 import { TextField } from './fields.js';
-import { MOST_NAMED, readItem, readItems } from './items.js';
-import { listSchema, plainSchema } from './nested-schemas.js';
-import { objectWriter } from './object-writer.js';
 
 const isAccepted = (value: unknown) =>
   typeof value === 'object' && value !== null && !(value instanceof Faults);
@@ -25,15 +22,13 @@ const isObject = (value: unknown): value is object =>
  * has no field for is ignored. Its example is put together from those of its fields, if none is given.
  */
 export function ObjectField(options: FieldOptions & { of: Type<object> }): FieldDecorator {
-  const { of } = options;
+  const { of, example = exampleOf(of) } = options;
   const read = objectReader(of);
   if (!read) throw new TypeError(`${of.name} has no fields`);
-  const fields = fieldsIn(of);
   const readInside = (sent: object) => {
     const dto = read(sent);
-    return dto instanceof Faults ? new Faults(dto.reasons.map((reason) => `.${reason}`)) : dto;
+    return dto instanceof Faults ? new Faults(dto.from('.')) : dto;
   };
-  const { example = exampleOf(of) } = options;
   return field(
     { ...options, example },
     {
@@ -43,9 +38,15 @@ export function ObjectField(options: FieldOptions & { of: Type<object> }): Field
       nested: true,
       accepts: isAccepted,
       read: (value) => (isObject(value) ? readInside(value) : UNREADABLE),
-      write: objectWriter(fields) as (value: unknown) => string,
+      write: objectWriter(of) as (value: unknown) => string,
     },
   );
+}
+
+function exampleOf(type: Type): object | undefined {
+  const examples = fieldsIn(type).map(({ name, declared }) => [name, declared.options.example] as const);
+  const known = examples.filter(([, example]) => example !== undefined);
+  return known.length > 0 ? Object.fromEntries(known) : undefined;
 }
 
 /**
@@ -60,16 +61,14 @@ export function ListField(
   const item = itemOf(options.of);
   const hasLength = (value: unknown): value is unknown[] =>
     Array.isArray(value) && value.length >= min && value.length <= max;
-  const { example = given(item) === undefined ? undefined : [given(item)] } = options;
+  const shown = item.options.example;
+  const { example = shown === undefined ? undefined : [shown] } = options;
+  const bounds = { ...(min > 0 && { minItems: min }), maxItems: max, ...(unique && { uniqueItems: true }) };
   return field(
     { ...options, example },
     {
-      schema: listSchema(item, {
-        ...(min > 0 && { minItems: min }),
-        maxItems: max,
-        ...(unique && { uniqueItems: true }),
-      }),
-      models: item.rule.models,
+      schema: { ...listSchema(item), ...bounds },
+      models: item.kind.models,
       must: `a list of ${min} to ${max} items`,
       nested: true,
       accepts: isAccepted,
@@ -77,6 +76,24 @@ export function ListField(
       write: (list) => `[${(list as unknown[]).map((one) => item.write(one)).join(',')}]`,
     },
   );
+}
+
+/**
+ * Comma-separated values in a query, 1 to `max` of them.
+ * @param options `of` is what each is: a field whose value is a text without commas, or a parameter
+ */
+export function ListParam(options: FieldOptions & { of: FieldDecorator; max: number }): FieldDecorator {
+  const { max, of } = options;
+  const read = (text: string) => {
+    const parts = text.split(',', max + 1);
+    return parts.length <= max ? readItems(of.declared, parts) : UNREADABLE;
+  };
+  return field(options, {
+    schema: { type: 'array', items: plainSchema(of.declared), minItems: 1, maxItems: max },
+    must: `1 to ${max} values, separated by commas`,
+    accepts: Array.isArray,
+    read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
+  });
 }
 
 /** Names that every object has, so that one from a client would hide them. */
@@ -99,7 +116,7 @@ export function MapField(
       maxProperties: max,
       propertyNames: { ...plainSchema(key), not: { enum: RESERVED } },
     } as ApiPropertyOptions,
-    models: item.rule.models,
+    models: item.kind.models,
     must: `an object of at most ${max} properties`,
     nested: true,
     accepts: isAccepted,
@@ -112,17 +129,41 @@ export function MapField(
   });
 }
 
+/** What a list or map is of. It has no items to leave out. */
+function itemOf(of: FieldDecorator | Type<object>): Declared {
+  const { declared } = 'declared' in of ? of : ObjectField({ description: '', of });
+  const { optional, nullable } = declared.options;
+  if (optional || nullable) throw new TypeError('An item is neither optional nor nullable');
+  return declared;
+}
+
+/** So many bad items are named; what comes after them is not looked at. */
+const MOST_NAMED = 10;
+const TWICE = new Faults([' must not have an item twice']);
+
+/** The items of a list, each read as its kind says, or what is wrong with the first bad ones. */
+function readItems(item: Declared, sent: readonly unknown[], unique = false): unknown[] | Faults {
+  const values: unknown[] = [];
+  const faults: string[][] = [];
+  for (let i = 0; i < sent.length && faults.length < MOST_NAMED; i++) {
+    const value = item.readSent(sent[i], sent, i);
+    if (item.accepts(value)) values.push(value);
+    else faults.push(item.reasons(`[${i}]`, value));
+  }
+  if (faults.length > 0) return new Faults(faults.flat());
+  return unique && new Set(values).size < values.length ? TWICE : values;
+}
+
 function readMap(key: Declared, item: Declared, sent: object): object {
   const values: Record<string, unknown> = {};
   const faults: string[][] = [];
-  for (const name of Object.keys(sent)) {
+  for (const [name, given] of Object.entries(sent)) {
     if (faults.length === MOST_NAMED) break;
     const wrong = whyNotKey(key, name);
-    const { value, reasons } = wrong
-      ? { reasons: [wrong] }
-      : readItem(item, sent, name, `[${JSON.stringify(name)}]`);
-    if (reasons.length === 0) values[name] = value;
-    else faults.push(reasons);
+    const value = wrong ? UNREADABLE : item.readSent(given, sent, name);
+    if (wrong) faults.push([wrong]);
+    else if (item.accepts(value)) values[name] = value;
+    else faults.push(item.reasons(`[${JSON.stringify(name)}]`, value));
   }
   return faults.length > 0 ? new Faults(faults.flat()) : values;
 }
@@ -132,18 +173,30 @@ function whyNotKey(key: Declared, name: string): string | undefined {
   return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
 }
 
-/** What a list or map is of. It has no items to leave out. */
-function itemOf(of: FieldDecorator | Type<object>): Declared {
-  const { declared } = 'declared' in of ? of : ObjectField({ description: '', of });
-  const { optional, nullable } = declared.options;
-  if (optional || nullable) throw new TypeError('An item is neither optional nor nullable');
-  return declared;
+/** What a schema is made of here. Swagger has names of its own for classes, enumerations and lists of them. */
+interface Schema {
+  type?: string | (() => Type);
+  isArray?: boolean;
+  enum?: string[];
+  enumName?: string;
+  enumSchema?: object;
 }
 
-const given = ({ options: { example } }: Declared): unknown => example;
+/** The schema of a list in a body. One of objects or of an enumeration refers to their schema, as Swagger does it. */
+function listSchema(item: Declared): object {
+  const schema = item.kind.schema as Schema;
+  const { type, enumName, enumSchema, isArray } = schema;
+  // Swagger would describe an enumeration by what the list is.
+  const described = enumName && { enumSchema: { description: item.options.description, ...enumSchema } };
+  if (isArray || (typeof type !== 'function' && !described))
+    return { type: 'array', items: plainSchema(item) };
+  return { ...schema, ...described, isArray: true };
+}
 
-function exampleOf(type: Type): object | undefined {
-  const examples = fieldsIn(type).map(({ name, declared }) => [name, given(declared)] as const);
-  const known = examples.filter(([, example]) => example !== undefined);
-  return known.length > 0 ? Object.fromEntries(known) : undefined;
+/** A schema as JSON Schema has it, for a place that Swagger does not look at. */
+function plainSchema({ options: { description }, kind }: Declared): object {
+  const { type, isArray, enum: values, enumName, enumSchema, ...rest } = kind.schema as Schema;
+  const flat = enumName === undefined ? { type } : { type: 'string', enum: values, ...enumSchema };
+  const one = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
+  return { ...(description && { description }), ...rest, ...(isArray ? { type: 'array', items: one } : one) };
 }

@@ -1,26 +1,125 @@
-import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
-import { ApiExtension, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { ErrorCode } from './error-codes.js';
-import { type Access, Declare } from './operation-facts.js';
-import { listSerializer, type Serializer, serializer } from './serializer.js';
+import {
+  applyDecorators,
+  type CanActivate,
+  type ExecutionContext,
+  HttpCode,
+  Injectable,
+  mixin,
+  RequestMethod,
+  type Type,
+  UseGuards,
+} from '@nestjs/common';
+import { METHOD_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Clock } from '../process/index.js';
+import { ApiError, type ErrorCode, isDeclared } from './api-error.js';
+import { listSerializer, type Serializer, serializer } from './dto.js';
+import { isPermission, type Permission } from './permissions.js';
 
-interface OperationOptions {
+/** How an operation is opened: to anyone, to an email and password, or to an API key. */
+export type Access = 'public' | 'basic' | 'bearer';
+
+/** The id of what no `@Operation` names: it is not in the OpenAPI document. */
+export const NO_ID = 'none';
+
+/** A heading of the OpenAPI document, with a line on what is under it. */
+export interface TagFacts {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A request that the service makes: what it tells the receiver, and what it understands of the answer. */
+export interface Webhook {
+  /** The operationId. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Class of the JSON body. */
+  readonly body: Type;
+  /** What each of its headers says. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What each status of an answer (`2XX` for a class of them, or `default`) leads to. */
+  readonly answers: Readonly<Record<string, string>>;
+}
+
+/** What the decorators of a method and of its controller say of an operation. */
+export interface OperationFacts {
+  /** The operationId, which client generators use as the method name. */
+  readonly id: string;
+  readonly access: Access;
+  /** The permissions of which a key needs one; none where any key will do, or it is not opened by keys. */
+  readonly permissions: readonly string[];
+  /** Day from which a deprecated operation is gone, as YYYY-MM-DD (UTC). */
+  readonly sunset?: string;
+  /** Whether it accepts an `Idempotency-Key`. */
+  readonly idempotent: boolean;
+  /** Whether a request without a body stands for one with an empty object. */
+  readonly bodyOptional: boolean;
+  /** Whether accounts are made by it. */
+  readonly signUp: boolean;
+  /** Whether its answer has a `Location`. */
+  readonly located: boolean;
+  /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
+  readonly sorted?: string;
+  /** What its controller gives tags, and how that is written. */
+  readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
+  /** Whether it accepts `If-Match`. */
+  readonly conditional: boolean;
+  /** The class of its answer, if that is one item. */
+  readonly returns?: Type;
+  /** The errors that it has besides those of every operation, with their statuses. */
+  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** Its heading in the OpenAPI document. */
+  readonly tag: TagFacts;
+  /** The request that the service makes because of it. */
+  readonly webhook?: Webhook;
+  /** What its permissions begin with, if not with the name of its tag. */
+  readonly subject?: string;
+  /** Writes what the method returns; undefined where no class of the answer is declared. */
+  readonly serialize?: Serializer<object>;
+}
+
+type Declared = Omit<OperationFacts, 'permissions'> & Partial<Pick<OperationFacts, 'permissions'>>;
+
+const UNDECLARED: Declared = {
+  id: NO_ID,
+  access: 'bearer',
+  idempotent: false,
+  bodyOptional: false,
+  signUp: false,
+  located: false,
+  conditional: false,
+  errors: {},
+  tag: { name: '', description: '' },
+};
+
+const FACTS = Symbol('facts of an operation');
+
+/** Declares facts of a method, or of all methods of a controller. Several such decorators add up, in any order. */
+export function Declare(facts: Partial<OperationFacts>): MethodDecorator & ClassDecorator {
+  return (target: object, _name?: unknown, descriptor?: PropertyDescriptor) => {
+    const declaring = (descriptor?.value as object | undefined) ?? target;
+    Reflect.defineMetadata(FACTS, { ...declaredBy(declaring), ...facts }, declaring);
+  };
+}
+
+function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
+  return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
+}
+
+interface OperationOptions extends Partial<
+  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'located' | 'sorted'>
+> {
   /** The operationId, which client generators use as the method name. */
   id: string;
   summary: string;
   description?: string;
-  /** Class of the answer; in brackets for a page of them. */
+  /** Class of the answer; in brackets for a page of them, in ascending order of ids unless `sorted` or parameters say other. */
   returns?: Type | [Type];
-  /** The order of that page, for the document: `the newest first`. Ascending ids when left out, or what parameters say. */
-  sorted?: string;
   /** Success status; 200 when left out. */
   status?: number;
-  /** Whether the answer has a `Location`. */
-  located?: boolean;
-  /** Whether a request without a body stands for one with an empty object. */
-  bodyOptional?: boolean;
-  /** The errors of this operation besides those that every operation has, with their statuses. */
-  errors?: Partial<Record<ErrorCode, number>>;
 }
 
 /**
@@ -28,20 +127,16 @@ interface OperationOptions {
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { id, summary, description, returns, status = 200, sorted } = options;
-  const { located = false, bodyOptional = false, errors = {} } = options;
+  const { summary, description, returns, status = 200, errors = {}, ...facts } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(
     HttpCode(status),
-    ApiOperation({ operationId: id, summary, description }),
+    ApiOperation({ operationId: facts.id, summary, description }),
     ApiResponse({ status, type, isArray }),
     Declare({
-      id,
+      ...facts,
       errors,
-      located,
-      bodyOptional,
-      sorted,
       returns: isArray ? undefined : type,
       serialize: serialize as Serializer<object> | undefined,
     }),
@@ -59,16 +154,177 @@ export function Tag(name: string, description: string, subject = name): ClassDec
 
 /** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
 export function Stability(stability: 'beta' | 'experimental') {
-  return applyDecorators(ApiExtension('x-stability', stability), Declare({ stability }));
+  return ApiExtension('x-stability', stability);
 }
 
-const access = (kind: Access) => Declare({ access: kind });
+/** Documents a request that the service makes because of this operation, under `webhooks` of the OpenAPI document. */
+export function Sends(webhook: Webhook): MethodDecorator {
+  return applyDecorators(ApiExtraModels(webhook.body), Declare({ webhook }));
+}
 
 /** Opens an operation, or a whole controller, to requests without credentials. Everything else is closed. */
-export const Public = () => access('public');
+export const Public = () => Declare({ access: 'public' });
 
 /** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
-export const PasswordAccess = () => access('basic');
+export const PasswordAccess = () => Declare({ access: 'basic' });
 
 /** Opens an operation to an API key, as every unmarked one is, in a controller that is opened otherwise. */
-export const KeyAccess = () => access('bearer');
+export const KeyAccess = () => Declare({ access: 'bearer' });
+
+/** Has an operation need other permissions than that of its tag: one of these is enough. With none, any key will do. */
+export function Needs(...permissions: Permission[]): MethodDecorator {
+  return Declare({ permissions });
+}
+
+/**
+ * Has an operation need the permission of what its body asks for: a key with none of them is refused before its body is
+ * read; one with some before the body counts, as long as this value of it is one of these.
+ * @param field a property of the body, and the permission that each of its values needs
+ */
+export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
+  const canActivate = (context: ExecutionContext): true => {
+    const request = context.switchToHttp().getRequest<Request & { permissions?: ReadonlySet<string> }>();
+    const value = (request.body as Record<string, unknown> | null)?.[field];
+    if (typeof value === 'string' && Object.hasOwn(permissions, value))
+      requirePermission(request.permissions, [permissions[value]!]);
+    return true;
+  };
+  return applyDecorators(UseGuards({ canActivate }), Needs(...new Set(Object.values(permissions))));
+}
+
+/**
+ * @param granted the permissions of a caller; undefined stands for all
+ * @param sufficient permissions of which one is enough; none need none
+ * @throws ApiError `permission_denied`, which names what is missing
+ */
+export function requirePermission(
+  granted: ReadonlySet<string> | undefined,
+  sufficient: readonly string[],
+): void {
+  if (!granted || sufficient.length === 0) return;
+  for (const one of sufficient) if (granted.has(one)) return;
+  const names = sufficient.map((one) => `\`${one}\``).join(' or ');
+  throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
+}
+
+interface SunsetOptions {
+  /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */
+  deprecated: string;
+  /** Day from which it is gone, as YYYY-MM-DD (UTC). */
+  sunset: string;
+  /** Path of the operation to use instead. */
+  successor: string;
+}
+
+/**
+ * Deprecates an operation and ends it automatically. Until the sunset, its answers carry the headers `Deprecation` (RFC
+ * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on it answers 410 `operation_removed`.
+ */
+export function Sunset({ deprecated, sunset, successor }: SunsetOptions): MethodDecorator {
+  const end = Date.parse(sunset);
+  const headers = {
+    Deprecation: `@${Date.parse(deprecated) / 1000}`,
+    Sunset: new Date(end).toUTCString(),
+    Link: `<${successor}>; rel="successor-version"`,
+  };
+
+  @Injectable()
+  class SunsetGuard implements CanActivate {
+    constructor(private readonly clock: Clock) {}
+
+    canActivate(context: ExecutionContext): boolean {
+      context.switchToHttp().getResponse<Response>().set(headers);
+      if (this.clock.now() < end) return true;
+      throw new ApiError(
+        'operation_removed',
+        `The operation was removed on ${sunset}. Use ${successor} instead.`,
+      );
+    }
+  }
+  return applyDecorators(UseGuards(mixin(SunsetGuard)), Declare({ sunset }));
+}
+
+type Handler = object;
+type Controller = object;
+/** By both, because several controllers can inherit one method. */
+const known = new Map<Handler, Map<Controller, OperationFacts>>();
+
+/** The facts of an operation, put together once; what the method declares comes before what its controller does. */
+export function operationOf(handler: Handler, controller: Controller): OperationFacts {
+  let facts = known.get(handler)?.get(controller);
+  if (!facts) {
+    const declared: Declared = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    facts = { ...declared, permissions: declared.permissions ?? usualPermissions(declared, handler) };
+    known.set(handler, (known.get(handler) ?? new Map<Controller, OperationFacts>()).set(controller, facts));
+  }
+  return facts;
+}
+
+/** Reading needs `pets:read`, all else `pets:write`. */
+function usualPermissions({ access, tag, subject = tag.name }: Declared, handler: Handler): string[] {
+  if (access !== 'bearer') return [];
+  const method = methodOf(handler);
+  const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
+  return [`${subject}:${isRead ? 'read' : 'write'}`];
+}
+
+/** The HTTP method of a route; undefined for any other method of a class. Nest has no documented way to ask for it. */
+function methodOf(handler: object): RequestMethod | undefined {
+  return Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
+}
+
+/** The operationId of a method without `@Operation`. */
+export function defaultId(controller: string, method: string): string {
+  return `${controller}_${method}`;
+}
+
+/** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
+export interface DeclaredOperation extends OperationFacts {
+  readonly takes: readonly Type<object>[];
+}
+
+/** What the decorators of all controllers declare, by operationId. */
+export function declaredOperations(modules: ModulesContainer): Map<string, DeclaredOperation> {
+  const scanner = new MetadataScanner();
+  const declared = new Map<string, DeclaredOperation>();
+  for (const { metatype } of new DiscoveryService(modules).getControllers()) {
+    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
+    for (const method of scanner.getAllMethodNames(prototype)) {
+      if (methodOf(prototype[method]) === undefined) continue;
+      const facts = operationOf(prototype[method], metatype as Type);
+      const takes = (Reflect.getMetadata('design:paramtypes', prototype, method) ?? []) as Type<object>[];
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, takes });
+    }
+  }
+  return declared;
+}
+
+/** @throws Error that names every operation for keys whose permission is not in the list */
+export function requirePermissions(modules: ModulesContainer): void {
+  requireAll(modules, 'permissions', 'or mark it.', ({ access, permissions }) =>
+    access === 'bearer' ? permissions.filter((one) => !isPermission(one)) : [],
+  );
+}
+
+/** @throws Error that names every operation whose errors nobody has declared */
+export function requireErrors(modules: ModulesContainer): void {
+  requireAll(modules, 'errors', 'and list that in src/app.module.ts.', ({ errors }) =>
+    Object.keys(errors).filter((code) => !isDeclared(code)),
+  );
+}
+
+function requireAll(
+  modules: ModulesContainer,
+  what: 'permissions' | 'errors',
+  or: string,
+  undeclaredOf: (facts: OperationFacts) => string[],
+): void {
+  const lacking = [...declaredOperations(modules)].flatMap(([id, facts]) => {
+    const undeclared = undeclaredOf(facts);
+    return undeclared.length > 0 ? [`${id} (${undeclared.join(', ')})`] : [];
+  });
+  if (lacking.length === 0) return;
+  throw new Error(
+    `No feature declares ${what} of ${lacking.join(', ')}: import the *.${what}.ts that does in its module, ${or}`,
+  );
+}

@@ -1,6 +1,6 @@
-import { type Cursors, encodeCursor, type Position } from './cursor.js';
+import { ApiError } from './api-error.js';
 import { field } from './field.js';
-import { IntegerParam } from './params.js';
+import { EnumField, IntegerParam } from './fields.js';
 
 /** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
@@ -24,6 +24,77 @@ export class PageQuery {
     },
   )
   cursor?: string;
+}
+
+/** Which end of a list comes first: the least, oldest, or first in the alphabet; or the other. */
+export type Direction = 'asc' | 'desc';
+
+const DIRECTIONS: Record<Direction, string> = {
+  asc: 'Ascending: the least, the oldest, or the first in the alphabet comes first.',
+  desc: 'Descending: the greatest, the newest, or the last in the alphabet comes first.',
+};
+
+/**
+ * The parameter `order`, by which a client chooses the direction of a list. The initial value of its property is the
+ * direction without it.
+ * @param by what the list is in the order of
+ */
+export function OrderField({ by }: { by: string; default?: unknown }): PropertyDecorator {
+  const description = `Direction of the list, which is in the order of ${by}.`;
+  return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
+}
+
+/**
+ * The parameter `sort`, by which a client chooses what a list is in the order of. The initial value of its property is
+ * what it is without it.
+ * @param options `name` is the enumeration's in the document; `values` are properties of the rows, each with its meaning
+ */
+export function SortField(options: { name: string; values: Record<string, string>; default?: unknown }) {
+  const description = 'What the list is in the order of; of equal ones, the lower `id` is before the higher.';
+  return EnumField({ description, optional: true, ...options });
+}
+
+/** A place in a list: behind the row with this id and, if the list is sorted by something else, with this value of it. */
+export interface Position {
+  readonly id: string;
+  readonly value?: string;
+}
+
+/** The cursors of a list. */
+export interface Cursors {
+  /** Tells the list, its filters and its order from all others. */
+  readonly mark: string;
+  /**
+   * What becomes of cursors as 1.0.0 has them, which say nothing but an id. They are `written`, and read, where 1.0.0 has
+   * the list too and is to continue its pages; `read` where 1.0.0 may have had it; refused elsewhere.
+   */
+  readonly bare?: 'written' | 'read';
+  /** Whether a position can be one of its rows. */
+  isPosition(position: Position): boolean;
+}
+
+/** Cursors of 1.0.0 have it where later ones have a mark, which is longer. */
+const BARE = 'after';
+const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
+
+/** A position as clients see it: opaque, so that it can change, in two releases as `docs/versioning.md` says. */
+function encode(mark: string, { id, value }: Position): string {
+  const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
+  return Buffer.from(text).toString('base64url');
+}
+
+/**
+ * The position at which a page starts.
+ * @throws ApiError `invalid_cursor` for anything that did not come from a page of the same list, with the same filters
+ * and order, as far as the cursor says so: one that is written as 1.0.0 did is good for all lists that 1.0.0 has
+ */
+export function decodeCursor(cursor: string, cursors: Cursors): Position {
+  const [, mark = '', id = '', value] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  const position = value === undefined ? { id } : { id, value };
+  const isOwn = mark === cursors.mark || (mark === BARE && cursors.bare);
+  if (!isOwn || !cursors.isPosition(position) || encode(mark, position) !== cursor)
+    throw new ApiError('invalid_cursor');
+  return position;
 }
 
 /** The rows of a page as they were read; several requests may share them. */
@@ -64,7 +135,7 @@ export class Page<T extends { id: string }> {
 
   /** The cursor of the next page, if there is one. */
   get next(): string | undefined {
-    const { last } = this.slice;
-    return last && encodeCursor(this.list, last);
+    const { mark, bare } = this.list;
+    return this.slice.last && encode(bare === 'written' ? BARE : mark, this.slice.last);
   }
 }

@@ -1,7 +1,5 @@
-import { declareErrors } from './error-codes.js';
-
 /** The errors that no feature owns. */
-const ERRORS = declareErrors({
+export const PLATFORM_ERRORS = {
   bad_request: {
     status: 400,
     meaning: 'The request is not valid HTTP.',
@@ -107,8 +105,8 @@ const ERRORS = declareErrors({
   },
   internal_error: { status: 500, meaning: 'Something went wrong on our side.' },
   service_unavailable: { status: 503, meaning: 'The service cannot answer right now. Try again shortly.' },
-});
+};
 
 declare module './declared.js' {
-  interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}
+  interface DeclaredErrors extends Record<keyof typeof PLATFORM_ERRORS, true> {}
 }

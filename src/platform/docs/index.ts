@@ -1,7 +1,6 @@
-export { buildDocument } from './openapi/document.js';
-export { HEADER_NAMES } from './openapi/headers.js';
-export { HERE } from './openapi/placed.js';
+export { buildDocument, ProductFacts } from './openapi/document.js';
+export { HERE } from './openapi/operations.js';
+export { HEADER_NAMES } from './openapi/responses.js';
 export { serveDocument } from './openapi/serve-document.js';
-export { serveDocs } from './site/serve-docs.js';
-export { serveGuides } from './site/serve-guides.js';
+export { serveDocs, serveGuides } from './site/serve-pages.js';
 export { SiteModule } from './site/site.module.js';

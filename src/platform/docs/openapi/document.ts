@@ -1,5 +1,5 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { DocumentBuilder, getSchemaPath, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ModulesContainer } from '@nestjs/core';
 import type { Config } from '../../../config.js';
 import {
@@ -8,70 +8,52 @@ import {
   declaredOperations,
   defaultId,
   isLaterVersion,
+  type OperationFacts,
   type TagFacts,
   versionOf,
+  type Webhook,
   withoutVersion,
 } from '../../api/index.js';
 import { RELEASE } from '../../process/index.js';
-import { errorComponents } from './errors.js';
-import { HEADERS } from './headers.js';
-import { addLinks } from './links.js';
-import { finishOperation } from './operations.js';
-import { HERE } from './placed.js';
-import { finishSchemas } from './schemas.js';
-import { webhooksOf } from './webhooks.js';
+import { finishOperation, HERE } from './operations.js';
+import { errorComponents, HEADERS } from './responses.js';
+import { exampleFor, finishSchemas, type Operation } from './schemas.js';
 
-const DESCRIPTION = `
-List, add and fetch the animals of a store; place orders for them; submit messages.
-
-**First steps.** Create an account, create an API key with its email and password, and send that key with every other
-request: \`Authorization: Bearer <API key>\`. The [guides](/guides) show [each step](/guides/first-steps).
-
-**Permissions.** A key may do what its list of permissions says, all that its account may if it was made without one; each
-operation names what it needs. A request without that is answered 403 \`permission_denied\`
-([guide](/guides/authentication)).
-
-**Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors), the
-[guide on errors](/guides/errors) what to do about each.
-
-**Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address
-of the next page ([guide](/guides/paging)).
-
-**Identifiers** are 64-bit integers, exact in both directions. Those that the service assigns stay below 2^53, so that
-JavaScript holds them too ([guide](/guides/int64)).
-
-**Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether
-([guide](/guides/versions)).
-
-**This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml). Clients can be generated from it
-([guide](/guides/clients)).
-`.trim();
-
-const BASIC =
-  'Email (as the username) and password of an account, only for managing API keys and the account.';
-const BEARER =
-  'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.';
+/** What the product says of itself in the document. The module of the application provides it. */
+export abstract class ProductFacts {
+  abstract readonly title: string;
+  /** Of the interface, not of the program. */
+  abstract readonly version: string;
+  /** Markdown. */
+  abstract readonly description: string;
+  abstract readonly team: string;
+  abstract readonly license: { readonly name: string; readonly url: string };
+  /** Where an account's email and password, and where an API key come from, and what they are for. */
+  abstract readonly credentials: { readonly basic: string; readonly bearer: string };
+  /** What is served at addresses without a version too. */
+  abstract readonly unversioned: string;
+}
 
 /** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
+  const { title, version, description, team, license, credentials, unversioned } = app.get(ProductFacts);
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
-    .setTitle('Pet Store API')
-    .setDescription(DESCRIPTION)
-    .setVersion('1.0.0')
+    .setTitle(title)
+    .setDescription(description)
+    .setVersion(version)
     .addExtension('x-release', RELEASE, 'info')
-    .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
+    .setLicense(license.name, license.url)
     .addServer(...deployment('Production', config.BASE_URL))
     .addServer(...deployment('Staging', config.STAGING_URL))
     // The key comes last, because Swagger UI puts the cursor there.
-    .addSecurity('basicAuth', { type: 'http', scheme: 'basic', description: BASIC })
-    .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: BEARER })
+    .addSecurity('basicAuth', { type: 'http', scheme: 'basic', description: credentials.basic })
+    .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: credentials.bearer })
     .build();
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
-  document.info.contact = { name: 'Pet store team', url: frontDoor };
-  document.paths = relativePaths(document.paths, frontDoor, config);
+  document.info.contact = { name: team, url: frontDoor };
+  document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
@@ -109,12 +91,13 @@ function deployment(name: string, url?: string): [url: string, description: stri
 
 /**
  * Paths relative to the servers, whose URLs end in `/v1`. Operations that also stand without a version get a server of
- * their own: that of the message interface, absolute, because client generators cannot resolve a relative one there. The
- * path of a later version keeps it, with a server above the versions.
+ * their own, absolute, because client generators cannot resolve a relative one there. The path of a later version keeps
+ * it, with a server above the versions.
  */
 function relativePaths(
   paths: OpenAPIObject['paths'],
   frontDoor: string,
+  unversioned: string,
   { API_URL, BASE_URL }: Config,
 ): OpenAPIObject['paths'] {
   const relative: OpenAPIObject['paths'] = {};
@@ -123,7 +106,7 @@ function relativePaths(
     if (isLaterVersion(path)) {
       relative[path] = serveAt(item, frontDoor, 'Later versions');
     } else if (versionOf(path)) {
-      relative[bare] = paths[bare] ? serveAt(item, API_URL ?? BASE_URL ?? `${HERE}/v1`, 'Messages') : item;
+      relative[bare] = paths[bare] ? serveAt(item, API_URL ?? BASE_URL ?? `${HERE}/v1`, unversioned) : item;
     }
   }
   return relative;
@@ -136,4 +119,65 @@ function serveAt(item: OpenAPIObject['paths'][string], url: string, description:
     if (operation) operation.servers = [{ url, description }];
   }
   return item;
+}
+
+/**
+ * Tells what can be called with the id of what was created: the operations on the address of its `Location`
+ * (https://spec.openapis.org/oas/v3.1.1.html#link-object).
+ */
+function addLinks({ paths }: OpenAPIObject): void {
+  for (const [path, { post }] of Object.entries(paths)) {
+    const responses = Object.values(post?.responses ?? {}) as { headers?: { Location?: object } }[];
+    const created = responses.find(({ headers }) => headers?.Location);
+    if (created) Object.assign(created, { links: linksTo(paths, `${path}/`) });
+  }
+}
+
+function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, object> {
+  const links: Record<string, object> = {};
+  for (const [path, item] of Object.entries(paths)) {
+    const [, parameter] = (path.startsWith(above) && /^\{(\w+)\}$/.exec(path.slice(above.length))) || [];
+    if (!parameter) continue;
+    const parameters = { [parameter]: '$response.body#/id' };
+    for (const { operationId, summary } of [item.get, item.put, item.patch, item.delete].filter(
+      (one) => !!one,
+    ))
+      links[operationId!] = { operationId, description: summary, parameters };
+  }
+  return links;
+}
+
+/**
+ * Keeps openapi-generator from writing a client's method for it: in a file that, in TypeScript, does not compile, and that
+ * replaces the one of the operations with the same tag.
+ */
+const NOT_FOR_CLIENTS = { 'x-internal': true };
+
+/** The requests that the service makes, by their ids. */
+function webhooksOf(operations: Iterable<OperationFacts>, document: OpenAPIObject) {
+  const webhooks: NonNullable<OpenAPIObject['webhooks']> = {};
+  for (const { webhook, tag } of operations)
+    if (webhook)
+      webhooks[webhook.id] = {
+        post: { tags: [tag.name], ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
+      };
+  return webhooks;
+}
+
+function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
+  const { id, summary, description, headers, answers } = webhook;
+  const schema = { $ref: getSchemaPath(webhook.body) };
+  const content = { 'application/json': { schema, example: exampleFor(document, schema) } };
+  const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
+  return {
+    operationId: id,
+    summary,
+    description,
+    security: [],
+    parameters: Object.entries(headers).map(([name, means]) => {
+      return { name, in: 'header', required: true, description: means, schema: { type: 'string' } };
+    }),
+    requestBody: { required: true, content },
+    responses: Object.fromEntries(responses) as Operation['responses'],
+  };
 }

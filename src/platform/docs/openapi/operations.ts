@@ -1,11 +1,26 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
-import { type Access, type DeclaredOperation, isTagged, type OperationFacts } from '../../api/index.js';
-import { codeSamples } from './code-samples.js';
-import { errorResponses } from './errors.js';
-import { headerReferences, type HEADERS } from './headers.js';
-import type { Operation, Placed } from './placed.js';
-import { exampleFor, nameDefaults, namePage, type Schema } from './schemas.js';
+import {
+  aboveVersions,
+  type Access,
+  type DeclaredOperation,
+  isLaterVersion,
+  isTagged,
+  type OperationFacts,
+} from '../../api/index.js';
+import { type Sample, samplesOf } from './call-samples.js';
+import { errorResponses, headerReferences, type HEADERS } from './responses.js';
+import { exampleFor, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
+
+/** Stands in the document for the scheme, host and port by which a client has asked for it. */
+export const HERE = 'http://here.invalid';
+
+/** An operation and where it stands. */
+export interface Placed {
+  path: string;
+  method: string;
+  operation: Operation;
+}
 
 interface Media {
   schema: Schema;
@@ -45,7 +60,7 @@ export function finishOperation(
   config: Config,
 ): void {
   const { operation } = placed;
-  const { access, idempotent, sunset } = facts;
+  const { access, sunset } = facts;
   operation.security = securityOf(facts);
   operation.description = describe(operation, facts);
   (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
@@ -53,12 +68,7 @@ export function finishOperation(
   giveExample(document, operation.requestBody);
   if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
   finishSuccess(document, operation, facts);
-  const errors = {
-    ...facts.errors,
-    ...(idempotent ? KEY_ERRORS : {}),
-    ...(facts.conditional ? MATCH_ERRORS : {}),
-  };
-  Object.assign(operation.responses, errorResponses(operation, { ...facts, errors }));
+  Object.assign(operation.responses, errorResponses(operation, facts));
   if (sunset) finishDeprecated(operation, sunset);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
 }
@@ -73,12 +83,6 @@ function finishParameter(parameter: Parameter): void {
     delete parameter[name];
   }
 }
-
-/** The errors of an operation that accepts an `Idempotency-Key`. */
-const KEY_ERRORS = { idempotency_key_in_use: 409, idempotency_key_reused: 422 };
-
-/** The errors of an operation that accepts `If-Match`. */
-const MATCH_ERRORS = { precondition_failed: 412 };
 
 const SUCCESS: Record<string, string> = {
   200: 'Success.',
@@ -120,4 +124,34 @@ function finishDeprecated(operation: Operation, sunset: string): void {
     const response = operation.responses[status] as { headers?: object } | undefined;
     if (response) Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', 'Successor']));
   }
+}
+
+/** How to call an operation with its example, ready to paste. */
+export function codeSamples(placed: Placed, access: Access, config: Config): Sample[] {
+  const { path, method, operation } = placed;
+  const content = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
+    ?.content;
+  const parameters = (operation.parameters ?? []) as {
+    name: string;
+    in: string;
+    schema?: { example?: string | number };
+  }[];
+  const examples = new Map(
+    parameters.map(({ name, schema }) => [name, encodeURIComponent(schema?.example ?? name)]),
+  );
+  return samplesOf({
+    method: method.toUpperCase(),
+    url: serverOf(placed, config) + path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
+    access,
+    body: content?.['application/json']?.example,
+  });
+}
+
+/** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */
+function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
+  const own = operation.servers
+    ?.map(({ url }) => url)
+    .find((url) => URL.canParse(url) && !url.startsWith(HERE));
+  const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
+  return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
 }

@@ -1,7 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { fieldsIn } from '../../api/index.js';
-import type { Operation } from './placed.js';
+
+/** An operation of the document. */
+export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
+  'x-deprecated-sunset'?: string;
+};
 
 /** The part of a schema that is used here. */
 export interface Schema {
@@ -39,7 +43,7 @@ export function nameDefaults(document: OpenAPIObject, operation: Operation, type
   const ofBody = schemas[nameOf(getSchemaPath(type))];
   const parameters = (operation.parameters ?? []) as { name: string; schema: Schema }[];
   for (const { name, declared } of fields) {
-    for (const model of declared.rule.models ?? []) nameDefaults(document, operation, model);
+    for (const model of declared.kind.models ?? []) nameDefaults(document, operation, model);
     const value = initial[name];
     if (value === undefined) continue;
     const schema = ofBody?.properties?.[name] ?? parameters.find((one) => one.name === name)?.schema;

@@ -7,7 +7,7 @@ import type { Config } from '../../../config.js';
 import { originOf } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
 import { buildDocument } from './document.js';
-import { HERE } from './placed.js';
+import { HERE } from './operations.js';
 
 const CACHE_CONTROL = 'no-cache';
 

@@ -1,0 +1,41 @@
+import type { ProductFacts } from './platform/docs/index.js';
+
+/** What the OpenAPI document says of the whole service; what it says of each operation stands with the features. */
+export const PRODUCT: ProductFacts = {
+  title: 'Pet Store API',
+  version: '1.0.0',
+  team: 'Pet store team',
+  license: { name: 'MIT', url: 'https://spdx.org/licenses/MIT.html' },
+  credentials: {
+    basic: 'Email (as the username) and password of an account, only for managing API keys and the account.',
+    bearer:
+      'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.',
+  },
+  unversioned: 'Messages',
+  description: `
+List, add and fetch the animals of a store; place orders for them; submit messages.
+
+**First steps.** Create an account, create an API key with its email and password, and send that key with every other
+request: \`Authorization: Bearer <API key>\`. The [guides](/guides) show [each step](/guides/first-steps).
+
+**Permissions.** A key may do what its list of permissions says, all that its account may if it was made without one; each
+operation names what it needs. A request without that is answered 403 \`permission_denied\`
+([guide](/guides/authentication)).
+
+**Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
+\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors), the
+[guide on errors](/guides/errors) what to do about each.
+
+**Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address
+of the next page ([guide](/guides/paging)).
+
+**Identifiers** are 64-bit integers, exact in both directions. Those that the service assigns stay below 2^53, so that
+JavaScript holds them too ([guide](/guides/int64)).
+
+**Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether
+([guide](/guides/versions)).
+
+**This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml). Clients can be generated from it
+([guide](/guides/clients)).
+`.trim(),
+};

@@ -1,0 +1,123 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Express } from 'express';
+import type { Config } from '../../../config.js';
+import { adviceOn, allErrors, type ErrorCode, type ErrorFacts } from '../../api/index.js';
+import { StaticContent } from '../../server/index.js';
+import type { Operation } from '../openapi/schemas.js';
+import { Assets, pageHeaders } from './assets.js';
+import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
+import { escape } from './markdown.js';
+
+/** Serves the reference, which lists the operations before Swagger UI has come. */
+export function serveDocs(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
+  const assets = app.get(Assets);
+  servePage(app, config, '/docs', () => assets.page('docs.html', { operations: listOf(document()) }, ''));
+}
+
+/** Serves the guides, and what the search box finds, each of which is made when it is first asked for. */
+export function serveGuides(
+  app: NestExpressApplication,
+  config: Config,
+  document: () => OpenAPIObject,
+): void {
+  const { intro, guides } = readGuides();
+  const assets = app.get(Assets);
+  const links = () => new Map(operationsOf(document()).map(({ name, address }) => [name, address]));
+  servePage(app, config, '/guides', () => assets.inShell(guidesPage(intro, guides), ''));
+  for (const guide of guides)
+    servePage(app, config, `/guides/${guide.name}`, () =>
+      assets.inShell(guidePage(guide, guides, links()), '../'),
+    );
+  const found = () => JSON.stringify(searchIndex(guides, operationsOf(document())));
+  const content = new StaticContent('json', () => Buffer.from(found()));
+  const express: Express = app.getHttpAdapter().getInstance();
+  express.get('/search.json', (request, response) => content.send(request, response, 'no-cache'));
+}
+
+/** The files of a page are found relative to it, so that it also stands behind a proxy that adds a prefix. */
+function servePage(app: NestExpressApplication, config: Config, path: string, write: () => string): void {
+  const content = new StaticContent('html', () => Buffer.from(write()));
+  const express: Express = app.getHttpAdapter().getInstance();
+  express.get(path, (request, response) =>
+    request.path.endsWith('/')
+      ? response.redirect(308, `../${request.path.split('/').at(-2)}`)
+      : content.send(request, response.set(pageHeaders(config)), 'no-store'),
+  );
+}
+
+/** Links to the operations under their tags, in the order of the reference, and to the errors. */
+function listOf(document: OpenAPIObject): string {
+  const byTag = Map.groupBy(operationsOf(document), ({ tag }) => tag);
+  const tags = (document.tags ?? []).map(
+    ({ name }) =>
+      `<li><strong>${escape(name)}</strong><ul>${byTag.get(name)?.map(operationLink).join('')}</ul></li>`,
+  );
+  return `<ul>${tags.join('\n')}\n<li><a href="docs#errors">Error codes</a></li></ul>`;
+}
+
+/** With the name of the page: Swagger UI takes links that begin with `#` for its own. */
+function operationLink({ name, summary, address }: NamedOperation): string {
+  return `<li><a href="${escape(address)}" title="${escape(name)}">${escape(summary)}</a></li>`;
+}
+
+/** An operation as the site names it. */
+interface NamedOperation {
+  /** `POST /pets`. */
+  readonly name: string;
+  readonly tag: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Where it stands in the reference. */
+  readonly address: string;
+}
+
+/** Every operation of the document. */
+function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
+      const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
+      const name = `${method.toUpperCase()} ${path}`;
+      return { name, tag, id, summary, description, address: `docs#/${tag}/${id}` };
+    }),
+  );
+}
+
+/** Something that can be found. */
+interface Entry {
+  readonly kind: 'Guide' | 'Operation' | 'Error';
+  readonly title: string;
+  /** What stands below the title. */
+  readonly about: string;
+  readonly text: string;
+  /** Relative to the root of the site. */
+  readonly address: string;
+}
+
+/** Everything that the search box finds: guides and their parts, operations, and error codes. */
+function searchIndex(guides: readonly Guide[], operations: readonly NamedOperation[]): Entry[] {
+  return [...guides.flatMap(ofGuide), ...operations.map(ofOperation), ...allErrors().map(ofError)];
+}
+
+function ofGuide({ name, title, summary, opening, parts }: Guide): Entry[] {
+  const [kind, address] = ['Guide', `guides/${name}`] as const;
+  const ofPart = ({ id, heading, text }: Guide['parts'][number]): Entry => {
+    return { kind, title: heading, about: title, text: wordsOf(text), address: `${address}#${id}` };
+  };
+  return [{ kind, title, about: summary, text: wordsOf(opening), address }, ...parts.map(ofPart)];
+}
+
+/** The words of a text in Markdown, without its tables: that of the error codes has entries of its own. */
+function wordsOf(markdown: string): string {
+  return markdown.replaceAll(/^\|.*\|$/gm, '').replaceAll(/[`*|>#]+/g, ' ');
+}
+
+function ofOperation({ name, id, summary, description, address }: NamedOperation): Entry {
+  return { kind: 'Operation', title: summary, about: name, text: `${id} ${description}`, address };
+}
+
+function ofError([code, { status, meaning }]: [ErrorCode, ErrorFacts]): Entry {
+  const text = `${status} ${adviceOn(code)}`;
+  return { kind: 'Error', title: code, about: meaning, text, address: `guides/errors#${code}` };
+}
