@@ -1,9 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { FEATURES } from './features.js';
-import { AuthGuard } from './auth/auth.guard.js';
+import { AuthGuard, LateBodyGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
-import { LateBodyGuard } from './auth/late-body.guard.js';
 import type { Config } from './config.js';
 import { PRODUCT } from './document.js';
 import { EnvironmentModule } from './environment.module.js';

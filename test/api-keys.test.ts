@@ -15,7 +15,7 @@ import {
   TIMESTAMP,
 } from './support/client.js';
 import { networksOf, requireNetwork } from '../src/auth/networks.js';
-import { KeyCache, type KeyOwner } from '../src/auth/key-cache.js';
+import { KeyCache, type KeyOwner } from '../src/auth/key-owners.js';
 import { document } from './support/contract.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';

@@ -1,21 +1,59 @@
 import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { PassportStrategy } from '@nestjs/passport';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
-import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
+import passport from 'passport';
+import { Strategy } from 'passport-http-bearer';
+import { ApiError } from 'petstore/platform';
 import {
   type AuthenticatedRequest,
+  clientAddress,
   operationOf,
+  requirePermission,
   requirePermissions,
   timesSent,
 } from '../platform/api/index.js';
+import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
-import { admit, bearerKey } from './admitted.js';
-import { BearerStrategy } from './bearer.strategy.js';
 import { Invitations } from './invitations.js';
-import { KeyOwners } from './key-owners.js';
+import { type KeyOwner, KeyOwners } from './key-owners.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { requireNetwork } from './networks.js';
 import { unauthorized } from './unauthorized.js';
+
+/** Passport's bearer strategy (RFC 6750) over the stored API keys. */
+@Injectable()
+export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
+  declare private passport: passport.PassportStatic;
+
+  constructor(private readonly owners: KeyOwners) {
+    super();
+  }
+
+  /** An instance of its own: Passport's global one would only know the last application created in a process. */
+  protected getPassportInstance(): passport.PassportStatic {
+    return (this.passport ??= new passport.Passport() as passport.PassportStatic);
+  }
+
+  /** Called by Passport with the key of a request. */
+  async validate(key: string): Promise<KeyOwner | false> {
+    return (await this.owners.find(key)) ?? false;
+  }
+
+  /**
+   * The owner of the key in an `Authorization` header, or null. Passport only sees this header: its strategy would also
+   * take a key from the query or the body.
+   */
+  findOwner(authorization: string): Promise<KeyOwner | null> {
+    const request = { headers: { authorization } };
+    return new Promise((resolve, reject) => {
+      const done = (error: unknown, owner?: KeyOwner | false | null) =>
+        error ? reject(error) : resolve(owner || null);
+      this.passport.authenticate('bearer', { session: false }, done)(request, {}, reject);
+    });
+  }
+}
 
 /**
  * Closes every operation that is not marked `@Public()`, to keys without its permission too. Runs before anything else in a
@@ -90,4 +128,66 @@ export class AuthGuard implements CanActivate, OnModuleInit {
 /** Of two `Authorization` headers, it is not ours to guess which was meant. */
 function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
+}
+
+/**
+ * Looks again at the key or password of a request whose body came late: it may have been revoked or changed meanwhile, or
+ * the account closed.
+ */
+@Injectable()
+export class LateBodyGuard implements CanActivate {
+  constructor(
+    private readonly owners: KeyOwners,
+    private readonly accounts: AccountsService,
+  ) {}
+
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
+    return request.hasWaited && request.accountId !== undefined ? this.check(request, response) : true;
+  }
+
+  /** @throws ApiError `invalid_api_key`, `invalid_credentials`, `permission_denied` */
+  private async check(request: AuthenticatedRequest, response: Response): Promise<true> {
+    if (request.keyId === undefined) await this.checkPassword(request);
+    else await this.checkKey(request);
+    // Answered when its time was over, or left by its client.
+    if (response.writableEnded || response.destroyed) throw new ApiError('request_timeout');
+    return true;
+  }
+
+  private async checkKey(request: AuthenticatedRequest): Promise<void> {
+    const owner = await this.owners.find(bearerKey(request)!);
+    if (!owner) throw unauthorized('invalid_api_key');
+    admit(request, owner);
+  }
+
+  private async checkPassword(request: AuthenticatedRequest): Promise<void> {
+    const { name, pass } = parseBasic(request.headers.authorization!)!;
+    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
+    if (accountId !== request.accountId) throw unauthorized('invalid_credentials');
+  }
+}
+
+const BEARER = /^bearer +(?=\S)/i;
+
+type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'> &
+  Pick<Partial<KeyOwner>, 'networks'>;
+
+/** The key that a request comes with (RFC 6750, 2.1); undefined if it comes with none. */
+export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequest): string | undefined {
+  const [scheme] = BEARER.exec(authorization) ?? [];
+  return scheme && authorization.slice(scheme.length);
+}
+
+/**
+ * Lets a request in as that of an account.
+ * @throws ApiError `permission_denied` where its key may not be used for that, or from there
+ */
+function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
+  request.accountId = accountId;
+  request.keyId = keyId;
+  request.permissions = permissions;
+  if (networks) requireNetwork(networks, clientAddress(request));
+  requirePermission(permissions, request.operation.permissions);
+  return true;
 }

@@ -7,7 +7,7 @@ import { AccountsService } from './accounts.service.js';
 import { ApiKey } from './api-key.entity.js';
 import { ApiKeysController } from './api-keys.controller.js';
 import { ApiKeysService } from './api-keys.service.js';
-import { BearerStrategy } from './bearer.strategy.js';
+import { BearerStrategy } from './auth.guard.js';
 import { CurrentAccountController } from './current-account.controller.js';
 import { DemoKey } from './demo-key.js';
 import { Invitation } from './invitation.entity.js';

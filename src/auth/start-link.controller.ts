@@ -2,7 +2,7 @@ import { Controller, Get, Req, VERSION_NEUTRAL } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from 'petstore/platform';
 import type { AuthenticatedRequest } from '../platform/api/index.js';
-import { bearerKey } from './admitted.js';
+import { bearerKey } from './auth.guard.js';
 import { StartLink } from './start-link.js';
 import { unauthorized } from './unauthorized.js';
 
