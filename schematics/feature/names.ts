@@ -60,7 +60,8 @@ export function declaresCode(tree: Tree, code: string): boolean {
 export function refuseTaken(tree: Tree, { files, table, code, name, Names }: Names): void {
   const refuseFor = (why: string) => refuse(`"${files}" cannot be added: ${why}.`);
   if (tree.getDir(`src/${files}`).subfiles.length > 0) refuseFor(`src/${files} is there`);
-  if (tree.readText(MODULES).includes(`{ ${Names}Module }`)) refuseFor(`${Names}Module is there`);
+  const imported = [MODULES, 'src/app.module.ts'].map((path) => tree.readText(path)).join('\n');
+  if (new RegExp(`\\b${Names}Module\\b`).test(imported)) refuseFor(`${Names}Module is there`);
   if (declaresCode(tree, `${code}_not_found`)) refuseFor(`the code ${code}_not_found is there`);
   tree.getDir('src').visit((path) => {
     if (!path.endsWith('.entity.ts')) return;

@@ -5,6 +5,7 @@ import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 import { VetsV2Controller } from './vets-v2.controller.js';
 import './vets.errors.js';
+import './vets.permissions.js';
 
 @Module({
   imports: [DataModule.forFeature([Vet])],
