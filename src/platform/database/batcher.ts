@@ -30,8 +30,10 @@ const outside = AsyncLocalStorage.snapshot();
 /** What has become of one call of a batch. */
 export type Outcome<Result> = PromiseSettledResult<Result>;
 
-interface Call<Item, Result> extends PromiseWithResolvers<Result> {
+interface Call<Item, Result> {
   item: Item;
+  resolve: (result: Result) => void;
+  reject: (reason: unknown) => void;
 }
 
 interface Batch<Item, Result> {
@@ -82,17 +84,17 @@ export class Batcher<Item, Result> {
   ) {}
 
   /** Resolves to what the call is answered. @param bytes how large the item is */
-  async add(item: Item, bytes = bytesOf(item)): Promise<Result> {
-    if (bytes > LARGE) return valueOf((await this.making.make([item]))[0]!);
-    if (this.waiting && this.waiting.bytes + bytes > MAX.bytes) this.flush();
-    const batch = this.waiting ?? this.open();
-    const call = { item, ...Promise.withResolvers<Result>() };
-    batch.calls.push(call);
-    batch.bytes += bytes;
-    batch.span?.join();
-    this.counts.asked++;
-    if (batch.calls.length >= this.most) this.flush();
-    return call.promise;
+  add(item: Item, bytes = bytesOf(item)): Promise<Result> {
+    if (bytes > LARGE) return this.making.make([item]).then(([outcome]) => valueOf(outcome!));
+    return new Promise((resolve, reject) => {
+      if (this.waiting && this.waiting.bytes + bytes > MAX.bytes) this.flush();
+      const batch = this.waiting ?? this.open();
+      batch.calls.push({ item, resolve, reject });
+      batch.bytes += bytes;
+      batch.span?.join();
+      this.counts.asked++;
+      if (batch.calls.length >= this.most) this.flush();
+    });
   }
 
   private open(): Batch<Item, Result> {
@@ -128,11 +130,11 @@ export class Batcher<Item, Result> {
     try {
       const outcomes = await make(calls.map(({ item }) => item));
       let bytes = 0;
-      for (const [i, call] of calls.entries()) {
+      for (let i = 0; i < calls.length; i++) {
         const outcome = outcomes[i]!;
-        if (outcome.status === 'rejected') call.reject(outcome.reason);
+        if (outcome.status === 'rejected') calls[i]!.reject(outcome.reason);
         else {
-          call.resolve(outcome.value);
+          calls[i]!.resolve(outcome.value);
           if (sizeOf) bytes += sizeOf(outcome.value);
         }
       }
