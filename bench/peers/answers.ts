@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { DatabaseError } from 'pg';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import type { Kind, Outcome, Write } from './kinds.js';
-import '../../src/categories/categories.errors.js';
-import '../../src/pets/pets.errors.js';
+import './peers.errors.js';
 
 export interface Answer {
   status: number;

@@ -1,7 +1,7 @@
 import { ApiError } from '../../src/platform/api/api-error.js';
 import type { OrderStatus } from './shared.js';
 import type { NewPet } from './statements.js';
-import '../../src/store/store.errors.js';
+import './peers.errors.js';
 
 /** Who makes a change, as the audit log has it. */
 export interface Caller {

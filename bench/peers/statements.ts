@@ -1,8 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type DatabaseError, Pool } from 'pg';
 import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
-import '../../src/categories/categories.errors.js';
-import '../../src/pets/pets.errors.js';
+import './peers.errors.js';
 
 export interface NewPet {
   name: string;
