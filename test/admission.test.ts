@@ -270,6 +270,19 @@ describe('One connection', () => {
     expect(statusesIn(text)).toEqual([status]);
   });
 
+  test.each(statusesOfEarly)(
+    'that would be answered %i has one answer if its body is none at once',
+    async (status) => {
+      const [line, headers] = early[status];
+      const chunked = `${headers.replace('KEY', key)}Transfer-Encoding: chunked\r\n\r\n`;
+      const socket = open(`${line} HTTP/1.1\r\nHost: x\r\n${chunked}zz\r\n\r\n`);
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      await new Promise((resolve) => socket.once('close', resolve));
+      expect(statusesIn(text)).toHaveLength(1);
+    },
+  );
+
   test('that sends on and on beyond that is cut off at once', async () => {
     await withTableLocked(service, 'pets', async () => {
       expect(await sentFor(get('/v1/pets/1').repeat(5_000))).toBe('');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { CommandResponse, Job as BossJob, PgBoss } from 'pg-boss';
-import { Batcher, isUndone, made } from '../database/index.js';
+import { Batcher, isUnavailable, isUndone, made } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { FAILED_FOR_SECONDS, QUEUE_OPTIONS, TRY_SECONDS } from './boss.js';
 import { JobError, type JobQueue } from './job.js';
@@ -52,6 +52,9 @@ interface Ending {
 /** Why a try is no longer this worker's, whatever becomes of it. */
 class ReleasedError extends Error {}
 
+/** Another worker has taken it over. */
+class LostError extends ReleasedError {}
+
 /**
  * Works on the jobs of one queue. It fetches some whenever that many more may be under way, so that none waits for others
  * to end, and records each ending as soon as it is known. (A worker of pg-boss waits for the slowest of what it has fetched,
@@ -66,7 +69,8 @@ export class QueueWorker {
       await this.record(endings);
       return made(endings.map(() => undefined));
     },
-    canRepeat: isUndone,
+    // A repetition records nothing twice: it ends what this worker still has, and outcomes are set, not counted.
+    canRepeat: (error) => isUndone(error) || !isUnavailable(error),
   });
   private readonly stopping = new AbortController();
   private readonly heart: NodeJS.Timeout;
@@ -158,14 +162,20 @@ export class QueueWorker {
   private async handle({ job, controller }: Try): Promise<Ending> {
     const { id, data, retryCount: tries } = job;
     const { signal } = controller;
-    const late = () => controller.abort(new Error(`No end within ${TRY_SECONDS} s`));
+    const { promise: over, reject } = Promise.withResolvers<never>();
+    // Where the handler throws at once, nobody waits for this.
+    over.catch(() => {});
+    const late = () => {
+      const error = new Error(`No end within ${TRY_SECONDS} s`);
+      controller.abort(error);
+      reject(error);
+    };
     const timer = setTimeout(late, TRY_SECONDS * 1_000);
-    const aborted = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error));
-    });
+    // What was done although another worker has the job is done.
+    signal.addEventListener('abort', () => signal.reason instanceof LostError || reject(signal.reason));
     try {
       const handled = this.queue.handle!({ id, payload: data?.payload, tries, signal });
-      const result = await Promise.race([handled, aborted]);
+      const result = await Promise.race([handled, over]);
       this.succeeded();
       return { job, state: 'done', result };
     } catch (error) {
@@ -243,7 +253,11 @@ export class QueueWorker {
     } else {
       const { retryLimit } = QUEUE_OPTIONS;
       const changed = failingSince && !data?.failingSince ? { ...data, failingSince } : undefined;
-      await boss.update(name, changed, { id, startAfter: pause, retryLimit });
+      const change = { id, startAfter: pause, retryLimit };
+      if ((await boss.update(name, changed, change)).updated > 0) return;
+      // It had no tries left: that limit is from a release before, or of a job that had failed for good.
+      await boss.retry(name, id);
+      await boss.update(name, changed, change);
     }
   }
 
@@ -253,7 +267,7 @@ export class QueueWorker {
     try {
       const own = idsIn(await this.boss.touch(this.queue.name, all.map(jobOf)));
       for (const { job, controller } of all)
-        if (!own.has(job.id)) controller.abort(new ReleasedError('Another worker has the job'));
+        if (!own.has(job.id)) controller.abort(new LostError('Another worker has the job'));
     } catch (error) {
       // It says nothing about who has the jobs.
       this.warn(error as Error);

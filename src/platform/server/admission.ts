@@ -145,6 +145,8 @@ class ClientConnection extends Connection {
   private isEnding = false;
   private ending?: () => void;
   private ignored = 0;
+  /** The answer to the request that was one too many. */
+  private dropped?: ServerResponse;
   /** Whether its last request was answered 4xx. */
   private wasRefused = false;
   /** The last request, if it was answered before all of it had arrived. */
@@ -179,8 +181,10 @@ class ClientConnection extends Connection {
 
   /** Begins with a request, when it is its turn. */
   take(exchange: Exchange): void {
-    if (this.underWay.size + this.waiting.length >= PENDING)
+    if (this.underWay.size + this.waiting.length >= PENDING) {
+      this.dropped = exchange.response;
       return this.admission.refuse(this, TOO_MANY_PENDING);
+    }
     this.waiting.push(exchange);
     this.startNext();
   }
@@ -208,7 +212,7 @@ class ClientConnection extends Connection {
   /** The answer that is sent before all others. */
   get firstAnswer(): ServerResponse | undefined {
     const [first] = this.underWay;
-    return first?.response;
+    return first?.response ?? this.dropped;
   }
 
   override get unsent(): number {

@@ -107,6 +107,7 @@ export class MetricsServer implements OnApplicationBootstrap, OnApplicationShutd
     });
     this.server.on('checkExpectation', (request, response) => {
       stamp(request, response);
+      this.answers.set(request.socket, response);
       refuseExpectation(response);
     });
     this.server.on('connect', (_request, stream) => {

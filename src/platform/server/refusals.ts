@@ -61,7 +61,8 @@ export function refuse(
 ): ErrorCode | undefined {
   // Already refused: closing with unread bytes resets the connection, and the client may lose the answer.
   if (socket.writableEnded && !socket.destroyed) return undefined;
-  const current = first?.writableFinished ? undefined : first;
+  // Node takes the socket from an answer when all of it has been sent, and tells the others of that later.
+  const current = first?.socket ? first : undefined;
   const isTold = wasAnswered || current?.headersSent;
   if (isTold || failure.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
