@@ -224,6 +224,24 @@ test('A queue whose tries all fail is paused, and goes on with the first success
   receiver.stop();
 });
 
+test('A job whose limit an earlier release has left at no tries is tried again', async () => {
+  let tries = 0;
+  const receiver = await Receiver.start(() => ({ status: ++tries === 1 ? 503 : 200 }));
+  const api = await startService({ ROLE: 'api' });
+  const { databaseUrl: DATABASE_URL } = api;
+  const key = await createKey(api);
+  const { body } = await call(api, 'POST', '/v1/messages', { key, body: { message: 'Tried twice' } });
+  await query(DATABASE_URL, `UPDATE pgboss.job SET retry_limit = 0 WHERE name = 'messages'`);
+  const env = { ...receiver.env, DATABASE_URL, ROLE: 'worker', MESSAGES_RETRY_MAX_SECONDS: '1' };
+  const worker = await startService(env);
+  await eventually(() => receiver.callsFor(body.id as string).length === 2);
+  await eventually(
+    async () => (await call(api, 'GET', `/v1/messages/${body.id}`, { key })).body.status === 'delivered',
+  );
+  expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+  receiver.stop();
+});
+
 /** What takes long: all of it starts at once, and each test waits for its own. */
 const SLOW: Record<string, () => Promise<void>> = {
   'A job is handled again if its worker is killed in it': async () => {
