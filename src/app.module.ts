@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+// Before auth, which reads the list of permissions that features declare.
 import { FEATURES } from './features.js';
 import { AuthGuard, LateBodyGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';

@@ -1,3 +1,4 @@
+// Before auth, which reads the list of permissions that features declare.
 import '../../features.js';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../../auth/auth.module.js';

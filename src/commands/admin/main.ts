@@ -1,3 +1,4 @@
+// Before auth, which reads the list of permissions that features declare.
 import '../../features.js';
 import { commandLine } from '../command.js';
 import { addAccountsCommands } from './accounts.commands.js';

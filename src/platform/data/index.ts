@@ -1,6 +1,5 @@
 export { DataModule, IdColumn, InjectFastRepository } from './data.module.js';
 export { FastRepository, violation } from './fast-repository.js';
-export { settled, Transactions } from './transactions.js';
+export { Transactions } from './transactions.js';
 export { between, startingWith } from './listing.js';
 export { Sweeps } from './sweeps.js';
-export { made } from '../database/index.js';

@@ -92,7 +92,7 @@ async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): P
  * has failed, so that none comes after the end of the transaction.
  * @throws the first failure
  */
-export async function settled<T extends readonly unknown[]>(
+async function settled<T extends readonly unknown[]>(
   promises: T,
 ): Promise<{ -readonly [Key in keyof T]: Awaited<T[Key]> }> {
   await Promise.allSettled(promises);

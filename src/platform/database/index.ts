@@ -1,5 +1,5 @@
 export { asker, type Asker, asPartOf } from './asker.js';
-export { type BatchCounts, Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
+export { Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
 export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';

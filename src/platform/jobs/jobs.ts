@@ -4,8 +4,8 @@ import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/cor
 import type { PoolClient } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource, type EntityManager } from 'typeorm';
-import { made, Transactions } from '../data/index.js';
-import { Connections } from '../database/index.js';
+import { Transactions } from '../data/index.js';
+import { Connections, made } from '../database/index.js';
 import { Metrics } from '../telemetry/index.js';
 import { QUEUE_OPTIONS } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';

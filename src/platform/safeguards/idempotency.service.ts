@@ -9,12 +9,11 @@ import {
   DataModule,
   FastRepository,
   InjectFastRepository,
-  made,
   Sweeps,
   Transactions,
   violation,
 } from '../data/index.js';
-import { Connections } from '../database/index.js';
+import { Connections, made } from '../database/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 

@@ -24,7 +24,7 @@ const SHED = asResponse(OVERLOADED);
 const LINGER_MS = 1_000;
 
 /** An error as it is sent: every failure of the service goes through here. */
-export function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
+function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
   const body = JSON.stringify(error);
   const type = 'application/json; charset=utf-8';
   return {
