@@ -1,5 +1,16 @@
 /** The rooms of `src/platform`, each of which may import from those before it, by their faces. */
-const ROOMS = ['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'safeguards', 'server', 'docs'];
+const ROOMS = [
+  'process',
+  'telemetry',
+  'database',
+  'api',
+  'data',
+  'jobs',
+  'safeguards',
+  'server',
+  'features',
+  'docs',
+];
 /** The features of the product, each with those that it may import from. Others may import from all features. */
 const FEATURES = {
   auth: ['telemetry', 'process', 'api', 'data', 'safeguards'].map(faceOf),
@@ -9,8 +20,9 @@ const FEATURES = {
   store: ['^src/auth/', '^src/categories/', '^src/pets/'],
 };
 const ANYWHERE = '^src/config\\.ts$';
-/** All that features may use of the platform. */
+/** All that features may use of the platform, and features of other teams of the product. */
 const FACE = '^src/platform/index\\.ts$';
+const PRODUCT = '^src/product\\.ts$';
 
 /** What the other rooms may import of one. */
 function faceOf(room) {
@@ -39,7 +51,7 @@ export default {
     only(
       'a feature',
       `^src/(?!(?:${[...features, 'platform', 'migrations', 'commands'].join('|')})/)[^/]+/`,
-      ['^src/(?!(?:platform|migrations|commands)/)[^/]+/', FACE],
+      ['^src/(?!(?:platform|migrations|commands)/)[^/]+/', FACE, PRODUCT],
     ),
     only('commands', '^src/commands/', [
       '^src/commands/',

@@ -1,19 +1,16 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Config } from './config.js';
-import { Clock } from './platform/process/index.js';
+import { Clock, StartBlock } from './platform/process/index.js';
 
-/** Gives every module the configuration and the clock. */
+/** Gives every module the configuration, the clock and the start block. */
 @Global()
 @Module({})
 export class EnvironmentModule {
   static with(config: Config, clock = new Clock()): DynamicModule {
     return {
       module: EnvironmentModule,
-      providers: [
-        { provide: Config, useValue: config },
-        { provide: Clock, useValue: clock },
-      ],
-      exports: [Config, Clock],
+      providers: [{ provide: Config, useValue: config }, { provide: Clock, useValue: clock }, StartBlock],
+      exports: [Config, Clock, StartBlock],
     };
   }
 }

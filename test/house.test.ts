@@ -248,7 +248,7 @@ describe('The linters', () => {
   });
 
   test('let a new feature import the face of the platform, and other features', async () => {
-    const targets = ['../pets/pets.service.js', '../config.js', 'petstore/platform'];
+    const targets = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
     const lines = targets.map((target) => `export * from '${target}';\n`);
     checkout.write('src/newcomers/right.ts', lines.join(''));
     expect(await checkout.depcruise()).toMatchObject({ code: 0 });

@@ -34,7 +34,9 @@ import type { Response } from 'express';
 import { from, map, type Observable } from 'rxjs';
 import { Idempotent } from '../src/platform/safeguards/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
-import { declareErrors, type ErrorCode } from '../src/platform/api/api-error.js';
+import type { ErrorCode } from '../src/platform/api/api-error.js';
+import { Feature, installFeatures } from '../src/platform/features/feature.js';
+import { PetsModule } from '../src/pets/pets.module.js';
 import { Operation, Public, Sunset, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { createAccount, createKey } from './support/client.js';
@@ -608,8 +610,11 @@ describe('An error code', () => {
     );
   });
 
-  test('that is declared twice ends the start', () => {
-    const again = { pet_not_found: { status: 410, meaning: 'Gone.' } };
-    expect(() => declareErrors(again)).toThrow('The error pet_not_found is declared twice.');
+  test('that two features declare ends the start', () => {
+    @Feature({ name: 'ghosts', errors: { pet_not_found: { status: 410, meaning: 'Gone.' } } })
+    class GhostsModule {}
+    expect(() => installFeatures([PetsModule, GhostsModule])).toThrow(
+      'The error pet_not_found is there twice: in pets and in ghosts.',
+    );
   });
 });

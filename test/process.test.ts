@@ -232,7 +232,7 @@ describe('on a database elsewhere', () => {
       expect(told).toMatchObject({ data: 'the server of DATABASE_URL', key: '' });
     }
     const rows = await query<{ name: string }>(DATABASE_URL, 'SELECT name FROM migrations');
-    const files = fs.readdirSync(join(ROOT, 'src/migrations'));
+    const files = fs.globSync('src/{migrations,*/migrations}/*.ts', { cwd: ROOT });
     expect([rows.length, new Set(rows.map(({ name }) => name)).size]).toEqual([files.length, files.length]);
     await Promise.all(all.map((run) => run.stop()));
   });

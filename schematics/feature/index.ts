@@ -56,7 +56,7 @@ export function feature({
         /^\n/m,
         `import { ${names.Names}Module } from './${names.files}/${names.files}.module.js';\n`,
       ),
-      insertBefore(MODULES, /^\];$/m, `  ${names.Names}Module,\n`),
+      insertBefore(MODULES, /^\]\)?;$/m, `  ${names.Names}Module,\n`),
       formatChanged,
     ]);
   };

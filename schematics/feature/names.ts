@@ -44,8 +44,12 @@ export function spell(one: string, many: string, time: string) {
 
 /** The time of the new migration in milliseconds: now, or later, so that it comes after those that are there. */
 export function timeOfMigration(tree: Tree): string {
-  const times = tree.getDir('src/migrations').subfiles.map((file) => Number.parseInt(file, 10));
-  return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
+  const times: number[] = [];
+  tree.getDir('src').visit((path) => {
+    const [, time] = /\/migrations\/(\d{13})-[^/]+\.ts$/.exec(path) ?? [];
+    if (time) times.push(Number(time) + 1);
+  });
+  return String(Math.max(Date.now(), ...times));
 }
 
 /** Whether some feature declares an error code. */

@@ -5,11 +5,10 @@ import { withArticle } from './words.ts';
 
 /** A feature that another one refers to. */
 export interface Target {
-  /** Its table, its entity and where that is, and the code for one that is not there. */
+  /** Its table, its entity and the module that that is imported from, and the code for one that is not there. */
   table: string;
   Name: string;
   path: string;
-  folder: string;
   code: string;
   word: string;
   aWord: string;
@@ -17,32 +16,30 @@ export interface Target {
   isAdded: boolean;
 }
 
-const PRODUCT = new Set(['auth', 'categories', 'messages', 'pets', 'store']);
+/** The tables of the pet store that others may refer to, as `petstore/product` exports their entities. */
+const PRODUCT: Record<string, string> = { categories: 'Category', orders: 'Order', pets: 'Pet' };
 
 /** Finds the feature whose table has that name. @throws SchematicsException where there is none to refer to */
 export function targetIn(tree: Tree, given: string): Target {
   const table = given.replaceAll('-', '_');
-  let found: Target | undefined;
+  const ofProduct = PRODUCT[table];
+  let found = ofProduct && targetOf(table, ofProduct, ofProduct.toLowerCase(), 'petstore/product', false);
   tree.getDir('src').visit((path) => {
-    if (!path.endsWith('.entity.ts')) return;
+    if (found || !path.endsWith('.entity.ts')) return;
     const [, Name] =
       new RegExp(`@Entity\\('${table}'[^]*?export class (\\w+)`).exec(tree.readText(path)) ?? [];
     if (!Name) return;
     const [, , folder, file] = path.split('/');
     const word = file!.replace('.entity.ts', '').replaceAll('-', ' ');
-    const code = `${word.replaceAll(' ', '_')}_not_found`;
-    found = {
-      table,
-      Name,
-      path: `../${folder}/${file!.replace('.ts', '.js')}`,
-      folder: folder!,
-      code,
-      word,
-      aWord: withArticle(word),
-      isAdded: !PRODUCT.has(folder!),
-    };
+    found = targetOf(table, Name, word, `../${folder}/${file!.replace('.ts', '.js')}`, true);
   });
   if (!found) refuse(`ref(${given}): there is no table ${table}.`);
-  if (!declaresCode(tree, found.code)) refuse(`ref(${given}): there is no code ${found.code}.`);
+  if (found.isAdded && !declaresCode(tree, found.code))
+    refuse(`ref(${given}): there is no code ${found.code}.`);
   return found;
+}
+
+function targetOf(table: string, Name: string, word: string, path: string, isAdded: boolean): Target {
+  const code = `${word.replaceAll(' ', '_')}_not_found`;
+  return { table, Name, path, code, word, aWord: withArticle(word), isAdded };
 }

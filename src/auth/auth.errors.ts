@@ -1,6 +1,6 @@
-import { declareErrors } from 'petstore/platform';
+import { declareErrors } from '../platform/api/index.js';
 
-const ERRORS = declareErrors({
+const ERRORS = {
   sign_up_closed: {
     status: 403,
     meaning: 'Signing up is closed, or takes an invitation.',
@@ -17,7 +17,8 @@ const ERRORS = declareErrors({
     meaning: 'The account has as many API keys as it can have.',
     advice: 'Delete keys that are no longer used: lastUsedAt tells which.',
   },
-});
+};
+declareErrors(ERRORS);
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { DataModule } from '../platform/data/index.js';
 import { AccountChanges } from './account-changes.js';
 import { Account } from './account.entity.js';
 import { AccountsController } from './accounts.controller.js';

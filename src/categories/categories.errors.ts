@@ -1,6 +1,6 @@
-import { declareErrors } from 'petstore/platform';
+import type { Errors } from 'petstore/platform';
 
-const ERRORS = declareErrors({
+export const ERRORS = {
   category_not_found: {
     status: 404,
     meaning: 'The category cannot be found.',
@@ -11,7 +11,7 @@ const ERRORS = declareErrors({
     meaning: 'A category with this name already exists.',
     advice: 'Find it in GET /categories, and use it.',
   },
-});
+} satisfies Errors;
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

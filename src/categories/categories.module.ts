@@ -1,13 +1,15 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { CategoriesController } from './categories.controller.js';
 import { CategoriesService } from './categories.service.js';
 import { Category } from './category.entity.js';
-import './categories.errors.js';
-import './categories.permissions.js';
+import { ERRORS } from './categories.errors.js';
+import { PERMISSIONS } from './categories.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Category])],
+@Feature({
+  name: 'categories',
+  entities: [Category],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
   controllers: [CategoriesController],
   providers: [CategoriesService],
 })

@@ -1,11 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { readConfig } from '../config.js';
+import { loadFeatures } from '../load-features.js';
 import { buildDocument, HERE } from '../platform/docs/index.js';
 import { takeOverLog } from '../platform/telemetry/index.js';
-import { assembleApplication } from './serve/application.js';
 
 // Writes `openapi.json` as a service with the default configuration serves it at the address of a first start. Nothing is
 // started for it: the document is made of the decorators of controllers and DTOs alone.
+await loadFeatures();
+const { assembleApplication } = await import('./serve/application.js');
 const config = readConfig({ LOG_LEVEL: 'warn' });
 const app = await assembleApplication(config, await takeOverLog(config), { preview: true });
 const document = JSON.stringify(buildDocument(app, config), null, 2);

@@ -6,6 +6,7 @@ import {
   Jobs,
   Metrics,
   type Outcome,
+  StartBlock,
   Sweeps,
   Transactions,
 } from 'petstore/platform';
@@ -37,6 +38,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
     private readonly sweeps: Sweeps,
     jobs: Jobs,
     metrics: Metrics,
+    start: StartBlock,
   ) {
     jobs.declare({
       name: QUEUE,
@@ -46,6 +48,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
       record: (outcomes) => this.record(outcomes),
     });
     tell(metrics, jobs);
+    start.add('Messages', deliveryOf(config, transport));
   }
 
   onApplicationBootstrap(): void {
@@ -71,6 +74,13 @@ export class MessageDelivery implements OnApplicationBootstrap {
     });
     if (known.length > 0) await this.transactions.manager.query(RECORD, [JSON.stringify(known)]);
   }
+}
+
+/** What the start block says. */
+function deliveryOf({ ROLE }: Config, transport: Transport | null): string {
+  if (ROLE === 'api') return 'queued for processes with ROLE=worker';
+  if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
+  return `delivered to ${transport.destination}`;
 }
 
 /** The metrics of the delivery are those of its queue. */

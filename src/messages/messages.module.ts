@@ -1,5 +1,4 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { Config } from '../config.js';
 import { MessageDelivery } from './message-delivery.js';
 import { Message } from './message.entity.js';
@@ -7,11 +6,21 @@ import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
 import { Transport } from './transport.js';
 import { WebhookTransport } from './webhook-transport.js';
-import './messages.errors.js';
-import './messages.permissions.js';
+import { ERRORS } from './messages.errors.js';
+import { PERMISSIONS } from './messages.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Message])],
+@Feature({
+  name: 'messages',
+  entities: [Message],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
+  guides: [
+    {
+      title: 'Messages and webhooks',
+      summary: 'Submit a message, and receive it with its signature checked.',
+      file: new URL('../../docs/guides/messages.md', import.meta.url),
+    },
+  ],
   controllers: [MessagesController],
   providers: [
     MessagesService,

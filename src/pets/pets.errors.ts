@@ -1,13 +1,13 @@
-import { declareErrors } from 'petstore/platform';
+import type { Errors } from 'petstore/platform';
 
-const ERRORS = declareErrors({
+export const ERRORS = {
   pet_not_found: { status: 404, meaning: 'The animal cannot be found.' },
   pet_not_available: {
     status: 409,
     meaning: 'The animal is not available.',
     advice: 'Order another animal, or wait until this one is available again.',
   },
-});
+} satisfies Errors;
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

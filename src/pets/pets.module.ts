@@ -1,13 +1,18 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
+import { CategoriesModule } from '../categories/categories.module.js';
 import { Pet } from './pet.entity.js';
 import { PetsController } from './pets.controller.js';
 import { PetsService } from './pets.service.js';
-import './pets.errors.js';
-import './pets.permissions.js';
+import { ERRORS } from './pets.errors.js';
+import { PERMISSIONS } from './pets.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Pet])],
+@Feature({
+  name: 'pets',
+  entities: [Pet],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
+  // An animal names its category.
+  imports: [CategoriesModule],
   controllers: [PetsController],
   providers: [PetsService],
   exports: [PetsService],

@@ -1,9 +1,9 @@
-import { declarePermissions } from 'petstore/platform';
+import type { Permissions } from 'petstore/platform';
 
-const PERMISSIONS = declarePermissions({
+export const PERMISSIONS = {
   'pets:read': 'List and fetch animals.',
   'pets:write': 'Add animals.',
-});
+} satisfies Permissions;
 
 declare module 'petstore/platform' {
   interface DeclaredPermissions extends Record<keyof typeof PERMISSIONS, true> {}

@@ -35,7 +35,6 @@ export {
 // The work
 export {
   between,
-  DataModule,
   FastRepository,
   InjectFastRepository,
   startingWith,
@@ -67,12 +66,14 @@ export {
   Tag,
 } from './api/index.js';
 
-// Errors and permissions
+// The feature, its errors and its permissions
+export { Feature } from './features/index.js';
 export * from './api/declared.js';
-export { ApiError, declareErrors, declarePermissions, Needs, NeedsBy } from './api/index.js';
+export { ApiError, type Errors, Needs, NeedsBy, type Permissions } from './api/index.js';
 
 // Rows of an account, what was done to them, and what is done later
 export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';
 export { Sends, type Webhook } from './api/index.js';
 export { HandlesJob, type Job, JobError, Jobs, type Outcome, Scheduled } from './jobs/index.js';
 export { Metrics } from './telemetry/index.js';
+export { StartBlock } from './process/index.js';

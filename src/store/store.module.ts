@@ -1,14 +1,17 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { PetsModule } from '../pets/pets.module.js';
 import { Order } from './order.entity.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
-import './store.errors.js';
-import './store.permissions.js';
+import { ERRORS } from './store.errors.js';
+import { PERMISSIONS } from './store.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Order]), PetsModule],
+@Feature({
+  name: 'store',
+  entities: [Order],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
+  imports: [PetsModule],
   controllers: [OrdersController],
   providers: [OrdersService],
 })

@@ -12,13 +12,9 @@ const LINES: [file: string, before: string, lines: string[]][] = [
   [
     'src/features.ts',
     '\n/** The features',
-    [
-      "import { OwnersModule } from './owners/owners.module.js';",
-      "import { VetsModule } from './vets/vets.module.js';",
-      "import { VisitsModule } from './visits/visits.module.js';",
-    ],
+    ["import { PetclinicModule } from './petclinic/petclinic.module.js';"],
   ],
-  ['src/features.ts', '];', ['  OwnersModule,', '  VetsModule,', '  VisitsModule,']],
+  ['src/features.ts', ']);', ['  PetclinicModule,']],
 ];
 
 const isFree = !['owners', 'vets', 'visits'].some((name) => existsSync(join(ROOT, 'src', name)));

@@ -1,11 +1,13 @@
-// Before auth, which reads the list of permissions that features declare.
-import '../../features.js';
+import { loadFeatures } from '../../load-features.js';
 import { commandLine } from '../command.js';
-import { addAccountsCommands } from './accounts.commands.js';
-import { addAuditCommand } from './audit.commands.js';
-import { addDataCommands } from './data.commands.js';
-import { addInvitationsCommands } from './invitations.commands.js';
-import { addKeysCommands } from './keys.commands.js';
+
+// Before auth, which reads the list of permissions.
+await loadFeatures();
+const { addAccountsCommands } = await import('./accounts.commands.js');
+const { addAuditCommand } = await import('./audit.commands.js');
+const { addDataCommands } = await import('./data.commands.js');
+const { addInvitationsCommands } = await import('./invitations.commands.js');
+const { addKeysCommands } = await import('./keys.commands.js');
 
 const program = commandLine(
   'admin',

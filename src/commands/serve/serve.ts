@@ -2,8 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
-import { Transport } from '../../messages/transport.js';
-import type { Clock, Stoppable } from '../../platform/process/index.js';
+import { type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
 import { cannotListen, guardPromises, type HttpAdapter, MetricsServer } from '../../platform/server/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
@@ -14,8 +13,8 @@ export interface RunningService extends Stoppable {
   url: string;
   /** Where its metrics are, if they have a port of their own. */
   metricsUrl?: string;
-  /** What happens to messages. */
-  messages: string;
+  /** What features add to the start block: a name and a value each. */
+  notes: StartBlock['notes'];
   /** Folder of the embedded PostgreSQL, if there is one. */
   dataPath?: string;
   /** A key for first steps, if the database is the embedded one. */
@@ -59,7 +58,7 @@ export async function serve(
     app,
     url: addressOf(app),
     metricsUrl: metricsUrl(app),
-    messages: deliveryOf(config, app.get(Transport)),
+    notes: app.get(StartBlock).notes,
     stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
   };
 }
@@ -97,11 +96,4 @@ function addressOf(app: NestExpressApplication, other?: number): string {
   const isEverywhere = address === '::' || address === '0.0.0.0';
   const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${other ?? port}`;
-}
-
-/** What the start block says about the delivery of messages. */
-function deliveryOf({ ROLE }: Config, transport: Transport | null): string {
-  if (ROLE === 'api') return 'queued for processes with ROLE=worker';
-  if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
-  return `delivered to ${transport.destination}`;
 }

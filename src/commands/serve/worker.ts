@@ -4,7 +4,7 @@ import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
 /** What a worker reports to the primary once it serves. */
-export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'messages'> {
+export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'notes'> {
   type: 'serving';
 }
 
@@ -17,7 +17,7 @@ export async function bootWorker(config: Config, stopping: AbortSignal): Promise
   process.on('error', () => {});
   const claimed = () => askPrimary<number>('port', { signal: stopping });
   const service = await serve(config, await takeOverLog(config), { claimed, stopping });
-  const { url, metricsUrl, messages } = service;
-  process.send!({ type: 'serving', url, metricsUrl, messages } satisfies Serving);
+  const { url, metricsUrl, notes } = service;
+  process.send!({ type: 'serving', url, metricsUrl, notes } satisfies Serving);
   return service;
 }

@@ -1,3 +1,4 @@
+import { OperatorError } from '../process/index.js';
 import type { DeclaredErrors } from './declared.js';
 import { PLATFORM_ERRORS } from './platform.errors.js';
 
@@ -13,36 +14,46 @@ export interface ErrorFacts {
 /** What clients switch on. A code never changes its meaning. */
 export type ErrorCode = keyof DeclaredErrors;
 
-const declared = new Map<string, ErrorFacts>();
+/** Errors by their codes. */
+export type Errors = Readonly<Record<string, ErrorFacts>>;
 
-/**
- * Declares the errors of a feature, which is the only one to do so.
- * @throws Error for a code that is declared already
- */
-export function declareErrors<const Errors extends Record<string, ErrorFacts>>(errors: Errors): Errors {
-  for (const [code, facts] of Object.entries(errors)) {
-    if (declared.has(code)) throw new Error(`The error ${code} is declared twice.`);
-    declared.set(code, facts);
-  }
-  return errors;
+const ofService = new Map<string, ErrorFacts>(Object.entries<ErrorFacts>(PLATFORM_ERRORS));
+let ofFeatures: ReadonlyMap<string, ErrorFacts> = new Map();
+
+/** Declares errors of the service itself, which no feature brings. */
+export function declareErrors(errors: Errors): void {
+  for (const [code, facts] of Object.entries(errors)) ofService.set(code, facts);
+  refuseTaken();
 }
 
-declareErrors(PLATFORM_ERRORS);
+/**
+ * Makes the errors of all features known, beside those of the service itself.
+ * @throws OperatorError for a code that the service has itself
+ */
+export function declareFeatureErrors(errors: Errors): void {
+  ofFeatures = new Map(Object.entries(errors));
+  refuseTaken();
+}
+
+function refuseTaken(): void {
+  const taken = [...ofFeatures.keys()].find((code) => ofService.has(code));
+  if (taken) throw new OperatorError(`A feature declares the error ${taken}, which the service has itself.`);
+}
 
 export function isDeclared(code: string): code is ErrorCode {
-  return declared.has(code);
+  return ofService.has(code) || ofFeatures.has(code);
 }
 
 /** @throws Error for a code that nobody has declared: the module of its feature is not loaded */
 export function factsOf(code: ErrorCode): ErrorFacts {
-  const facts = declared.get(code);
+  const facts = ofService.get(code) ?? ofFeatures.get(code);
   if (!facts) throw new Error(`The error ${code} is not declared.`);
   return facts;
 }
 
 /** Every code with its facts, in the order of their statuses, then of the alphabet; complete once all features are loaded. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
-  const all = [...declared] as [ErrorCode, ErrorFacts][];
+  const all = [...ofService, ...ofFeatures] as [ErrorCode, ErrorFacts][];
   return all.toSorted(([a, one], [b, other]) => one.status - other.status || (a < b ? -1 : 1));
 }
 

@@ -3,8 +3,10 @@ export {
   allErrors,
   ApiError,
   declareErrors,
+  declareFeatureErrors,
   type ErrorCode,
   type ErrorFacts,
+  type Errors,
   factsOf,
 } from './api-error.js';
 export * from './caller.js';

@@ -301,14 +301,14 @@ export function declaredOperations(modules: ModulesContainer): Map<string, Decla
 
 /** @throws Error that names every operation for keys whose permission is not in the list */
 export function requirePermissions(modules: ModulesContainer): void {
-  requireAll(modules, 'permissions', 'or mark it.', ({ access, permissions }) =>
+  requireAll(modules, 'permissions', 'or mark the operation.', ({ access, permissions }) =>
     access === 'bearer' ? permissions.filter((one) => !isPermission(one)) : [],
   );
 }
 
 /** @throws Error that names every operation whose errors nobody has declared */
 export function requireErrors(modules: ModulesContainer): void {
-  requireAll(modules, 'errors', 'and list that in src/app.module.ts.', ({ errors }) =>
+  requireAll(modules, 'errors', 'and the list of features has it.', ({ errors }) =>
     Object.keys(errors).filter((code) => !isDeclared(code)),
   );
 }
@@ -325,6 +325,6 @@ function requireAll(
   });
   if (lacking.length === 0) return;
   throw new Error(
-    `No feature declares ${what} of ${lacking.join(', ')}: import the *.${what}.ts that does in its module, ${or}`,
+    `No feature declares ${what} of ${lacking.join(', ')}: its @Feature has to name them, ${or}`,
   );
 }

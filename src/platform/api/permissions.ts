@@ -3,31 +3,25 @@ import type { DeclaredPermissions } from './declared.js';
 /** What a key can be allowed to do. Keys and accounts store the names, so a permission never changes its meaning. */
 export type Permission = keyof DeclaredPermissions;
 
-const declared: Record<string, string> = {};
-let isComplete = false;
+/** Permissions, each with what it lets a key do: those of a tag, such as `vets:read` and `vets:write`. */
+export type Permissions = Readonly<Record<string, string>>;
+
+let declared: Permissions = {};
+let isRead = false;
 
 /**
- * Declares the permissions of a feature, each with what it lets a key do: those of its tag, such as `vets:read` and
- * `vets:write`.
- * @throws Error for one that is declared already, or after the list was read: `src/features.ts` does not load its feature
+ * Makes the permissions of all features known.
+ * @throws Error once the list was read: the features have to be loaded before what reads it
  */
-export function declarePermissions<const Permissions extends Record<string, string>>(
-  permissions: Permissions,
-): Permissions {
-  for (const [name, meaning] of Object.entries(permissions)) {
-    if (Object.hasOwn(declared, name)) throw new Error(`The permission ${name} is declared twice.`);
-    if (isComplete)
-      throw new Error(
-        `The permission ${name} is declared after the list of them was read: import src/features.ts before src/auth.`,
-      );
-    declared[name] = meaning;
-  }
-  return permissions;
+export function declareFeaturePermissions(permissions: Permissions): void {
+  const isSame = Object.keys(permissions).join() === Object.keys(declared).join();
+  if (isRead && !isSame) throw new Error('The list of permissions was read before the features were loaded.');
+  declared = permissions;
 }
 
-/** Every permission and its meaning, in the order in which the features are loaded. From then on, none is added. */
-export function allPermissions(): Readonly<Record<string, string>> {
-  isComplete = true;
+/** Every permission and its meaning, in the order of the features. From then on, none is added. */
+export function allPermissions(): Permissions {
+  isRead = true;
   return declared;
 }
 

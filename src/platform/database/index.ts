@@ -6,6 +6,6 @@ export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { DeadlineClient } from './deadline-client.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';
 export { HostClient } from './host-client.js';
-export { loadMigrations, migrate, UNFINISHED_COPY } from './migrate.js';
+export { bringMigrations, loadMigrations, migrate, UNFINISHED_COPY } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { TIMEOUTS } from './session-settings.js';

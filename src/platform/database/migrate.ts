@@ -192,9 +192,23 @@ const FOLDER = new URL('../../migrations/', import.meta.url);
 
 type Migration = new () => MigrationInterface;
 
-/** The classes of `src/migrations`; a new file needs no registration. */
+let ofFeatures: readonly Migration[] = [];
+
+/** Adds the migrations that features bring to those of `src/migrations`. */
+export function bringMigrations(migrations: readonly Migration[]): void {
+  ofFeatures = migrations;
+}
+
+/**
+ * The classes of `src/migrations`, where a new file needs no registration, and those of the features. TypeORM runs those
+ * that a database lacks in the order of the times that their names end with, also where later ones have been run.
+ */
 export async function loadMigrations(): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
   const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
-  return modules.flatMap((module) => Object.values(module as Record<string, Migration>));
+  const own = modules.flatMap((module) => Object.values(module as Record<string, Migration>));
+  const taken = ofFeatures.find(({ name }) => own.some((one) => one.name === name));
+  if (taken)
+    throw new OperatorError(`A feature brings the migration ${taken.name}, which the service has itself.`);
+  return [...own, ...ofFeatures];
 }

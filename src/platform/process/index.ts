@@ -19,6 +19,7 @@ export {
 } from './config-rules.js';
 export { fail, Lifecycle, OperatorError, type Stoppable, unlessStopped } from './lifecycle.js';
 export { Holdings, Shares } from './shares.js';
+export { StartBlock } from './start-block.js';
 export {
   answerPrimary,
   answerWorkers,

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
 import { IdColumn } from 'petstore/platform';
-import { Account } from '../auth/account.entity.js';
-import { Pet } from '../pets/pet.entity.js';
+import { Account } from 'petstore/product';
+import { Pet } from 'petstore/product';
 
 export enum AppointmentStatus {
   Booked = 'booked',

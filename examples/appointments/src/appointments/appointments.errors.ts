@@ -1,13 +1,13 @@
-import { declareErrors } from 'petstore/platform';
+import type { Errors } from 'petstore/platform';
 
-const ERRORS = declareErrors({
+export const ERRORS = {
   appointment_not_found: { status: 404, meaning: 'The appointment cannot be found.' },
   appointment_final: {
     status: 409,
     meaning: 'The appointment was kept or cancelled.',
     advice: 'Book another appointment.',
   },
-});
+} satisfies Errors;
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

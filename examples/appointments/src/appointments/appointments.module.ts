@@ -1,13 +1,17 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { Appointment } from './appointment.entity.js';
 import { AppointmentsController } from './appointments.controller.js';
 import { AppointmentsService } from './appointments.service.js';
-import './appointments.errors.js';
-import './appointments.permissions.js';
+import { ERRORS } from './appointments.errors.js';
+import { PERMISSIONS } from './appointments.permissions.js';
+import { Appointments1800000000001 } from './migrations/1800000000001-appointments.js';
 
-@Module({
-  imports: [DataModule.forFeature([Appointment])],
+@Feature({
+  name: 'appointments',
+  entities: [Appointment],
+  migrations: [Appointments1800000000001],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
   controllers: [AppointmentsController],
   providers: [AppointmentsService],
 })

@@ -1,13 +1,15 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { Owner } from './owner.entity.js';
 import { OwnersController } from './owners.controller.js';
 import { OwnersService } from './owners.service.js';
-import './owners.errors.js';
-import './owners.permissions.js';
+import { ERRORS } from './owners.errors.js';
+import { PERMISSIONS } from './owners.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Owner])],
+@Feature({
+  name: 'owners',
+  entities: [Owner],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
   controllers: [OwnersController],
   providers: [OwnersService],
 })

@@ -1,5 +1,4 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { SpecialtiesController } from './specialties.controller.js';
 import { SpecialtiesService } from './specialties.service.js';
 import { Specialty } from './specialty.entity.js';
@@ -7,11 +6,14 @@ import { VetSpecialty } from './vet-specialty.entity.js';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
-import './vets.errors.js';
-import './vets.permissions.js';
+import { ERRORS } from './vets.errors.js';
+import { PERMISSIONS } from './vets.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Specialty, Vet, VetSpecialty])],
+@Feature({
+  name: 'vets',
+  entities: [Specialty, Vet, VetSpecialty],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
   controllers: [SpecialtiesController, VetsController],
   providers: [SpecialtiesService, VetsService],
 })

@@ -1,7 +1,7 @@
 import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
 import { decimalText, IdColumn, unitsOf } from 'petstore/platform';
 import { Owner } from '../owners/owner.entity.js';
-import { Pet } from '../pets/pet.entity.js';
+import { Pet } from 'petstore/product';
 
 /** What a visit costs beyond its own price. */
 export interface VisitItem {

@@ -1,14 +1,17 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
-import { PetsModule } from '../pets/pets.module.js';
+import { Feature } from 'petstore/platform';
+import { PetsModule } from 'petstore/product';
 import { Visit } from './visit.entity.js';
 import { VisitsController } from './visits.controller.js';
 import { VisitsService } from './visits.service.js';
-import './visits.errors.js';
-import './visits.permissions.js';
+import { ERRORS } from './visits.errors.js';
+import { PERMISSIONS } from './visits.permissions.js';
 
-@Module({
-  imports: [DataModule.forFeature([Visit]), PetsModule],
+@Feature({
+  name: 'visits',
+  entities: [Visit],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
+  imports: [PetsModule],
   controllers: [VisitsController],
   providers: [VisitsService],
 })

@@ -8,8 +8,7 @@ import {
   Transactions,
   violation,
 } from 'petstore/platform';
-import { PetStatus } from '../pets/pet.entity.js';
-import { PetsService } from '../pets/pets.service.js';
+import { PetsService, PetStatus } from 'petstore/product';
 import type { ListVisitsQuery, NewVisitDto } from './visit.dto.js';
 import { Visit } from './visit.entity.js';
 

@@ -1,14 +1,18 @@
-import { Module } from '@nestjs/common';
-import { DataModule } from 'petstore/platform';
+import { Feature } from 'petstore/platform';
 import { Vet } from './vet.entity.js';
 import { VetsController } from './vets.controller.js';
 import { VetsService } from './vets.service.js';
 import { VetsV2Controller } from './vets-v2.controller.js';
-import './vets.errors.js';
-import './vets.permissions.js';
+import { ERRORS } from './vets.errors.js';
+import { PERMISSIONS } from './vets.permissions.js';
+import { Vets1800000000000 } from './migrations/1800000000000-vets.js';
 
-@Module({
-  imports: [DataModule.forFeature([Vet])],
+@Feature({
+  name: 'vets',
+  entities: [Vet],
+  migrations: [Vets1800000000000],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
   controllers: [VetsController, VetsV2Controller],
   providers: [VetsService],
 })

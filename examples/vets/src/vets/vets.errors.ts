@@ -1,8 +1,8 @@
-import { declareErrors } from 'petstore/platform';
+import type { Errors } from 'petstore/platform';
 
-const ERRORS = declareErrors({
+export const ERRORS = {
   vet_not_found: { status: 404, meaning: 'The vet cannot be found.' },
-});
+} satisfies Errors;
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

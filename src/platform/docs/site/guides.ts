@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
+import { installedFeatures } from '../../features/index.js';
 import type { Page } from './assets.js';
 import { escape, htmlOf, idOf, type OperationLinks } from './markdown.js';
 
@@ -28,19 +30,24 @@ interface Part {
   readonly text: string;
 }
 
-/** What the service says of its guides, and the guides in their order, both from `docs/guides`. */
+/** What the service says of its guides, and the guides in their order, from `docs/guides`; those of features come last. */
 export function readGuides(): { intro: string; guides: Guide[] } {
   const index = read('README');
   const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;
   const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
-  const guides = [...listed].map(([, title, name, summary]) =>
-    readGuide({ title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) }),
-  );
+  const guides = [...listed].map(([, title, name, summary]) => {
+    const facts = { title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) };
+    return readGuide(facts, read(facts.name));
+  });
+  for (const { title, summary, file } of installedFeatures().flatMap((one) => one.guides ?? []))
+    guides.push(
+      readGuide({ title, summary, name: basename(file.pathname, '.md') }, readFileSync(file, 'utf8')),
+    );
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
 }
 
-function readGuide(listed: Pick<Guide, 'title' | 'name' | 'summary'>): Guide {
-  const markdown = filledIn(read(listed.name));
+function readGuide(listed: Pick<Guide, 'title' | 'name' | 'summary'>, source: string): Guide {
+  const markdown = filledIn(source);
   const [opening = '', ...parts] = markdown.split(/^## (?=.+$)/m);
   return { ...listed, markdown, opening, parts: parts.map(toPart) };
 }
@@ -105,7 +112,7 @@ export function guidePage(guide: Guide, guides: readonly Guide[], operations: Op
   const content = `<main class="guide" id="content">
 <details class="menu"><summary>All guides</summary>${linksTo(guides, guide)}</details>
 <article>
-${htmlOf(guide.markdown, operations)}</article>
+${htmlOf(guide.markdown, operations, new Set(guides.map(({ name }) => name)))}</article>
 <nav class="around" aria-label="Previous and next guide">
 ${neighbour('Previous', guides[place - 1])}${neighbour('Next', guides[place + 1])}</nav>
 </main>`;

@@ -8,9 +8,9 @@ export type OperationLinks = ReadonlyMap<string, string>;
 
 /**
  * Writes the Markdown of a guide as HTML. Headings get the ids that they have on GitHub, an operation and an address of
- * the service become links, and guides link to each other without `.md`. In what it writes, `~/` is the root of the site.
+ * the service become links, and guides link to each other without `.md`, to those that are there. In what it writes, `~/` is the root of the site.
  */
-export function htmlOf(markdown: string, operations: OperationLinks): string {
+export function htmlOf(markdown: string, operations: OperationLinks, guides: ReadonlySet<string>): string {
   const marked = new Marked({
     renderer: {
       heading({ depth, text, tokens }: Tokens.Heading) {
@@ -19,6 +19,9 @@ export function htmlOf(markdown: string, operations: OperationLinks): string {
       code: ({ text, lang }: Tokens.Code) => sample(text, lang),
       codespan: ({ text }: Tokens.Codespan) => linked(text, operations),
       link({ href, tokens }: Tokens.Link) {
+        const [, guide] = /^([\w-]+)\.md\b/.exec(href) ?? [];
+        // That of a feature which this service does without.
+        if (guide && !guides.has(guide)) return this.parser.parseInline(tokens);
         const to = href.replace(/^([\w-]+)\.md\b/, '$1');
         return `<a href="${escape(to)}">${this.parser.parseInline(tokens)}</a>`;
       },

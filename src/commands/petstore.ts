@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Type } from '@nestjs/common';
+import { startPetstore } from '../index.js';
+import { useFeatures } from '../load-features.js';
+
+// `petstore <command>`, in the folder of a service: what its package.json names under `petstore` are its features.
+
+/** Each command, and how it begins; a service's own features are loaded when it asks for them. */
+const COMMANDS: Record<string, () => Promise<unknown>> = {
+  start: () => startPetstore({ features }),
+  migrate: () => import('./migrate.js'),
+  openapi: () => import('./openapi.js'),
+  admin: () => import('./admin/main.js'),
+  jobs: () => import('./jobs.js'),
+  messages: () => import('./messages.js'),
+  seed: () => import('./seed/main.js'),
+};
+
+const [name = '', ...rest] = process.argv.slice(2);
+const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+if (run) {
+  useFeatures({ features });
+  // Each reads its own arguments.
+  if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
+  await run();
+} else {
+  console.error(`Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`);
+  process.exitCode = 2;
+}
+
+/** The features that the service in this folder adds: what the file named in its package.json exports as FEATURES. */
+async function features(): Promise<readonly Type[]> {
+  const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
+  if (!petstore?.features) return [];
+  const { FEATURES } = await import(pathToFileURL(resolve(petstore.features)).href);
+  return FEATURES;
+}

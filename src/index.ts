@@ -1,0 +1,87 @@
+import cluster from 'node:cluster';
+import type { RunningService } from './commands/serve/serve.js';
+import type { Config } from './config.js';
+import { loadFeatures, type PetstoreOptions, useFeatures } from './load-features.js';
+import { fail, Lifecycle } from './platform/process/lifecycle.js';
+
+export type { PetstoreOptions, RunningService };
+
+/** How long a stop may take beyond the grace period of the requests, in milliseconds. */
+const STOP_MARGIN_MS = 10_000;
+/** How often to check that npm is still there, in milliseconds. */
+const NPM_WATCH_MS = 250;
+
+/**
+ * Runs the service as the program of this process: it reads the environment, prepares the database, listens, and tells the
+ * terminal where. SIGTERM, SIGINT and SIGHUP stop it, and end the process. With `WORKERS`, each further process runs the
+ * program again. A start that fails ends the process with status 1 and a line that says why.
+ * @returns once it serves
+ */
+export async function startPetstore(options: PetstoreOptions = {}): Promise<RunningService> {
+  // Before the configuration, the rest of the room and the service are loaded, which takes a third of a second.
+  const life = new Lifecycle(0);
+  useFeatures(options);
+  try {
+    if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
+    const { loadConfig } = await import('./load-config.js');
+    const config = await loadConfig();
+    life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
+    if (cluster.isPrimary) watchNpm(() => life.stop());
+    const service = await life.start((stopping) => start(config, stopping));
+    if (cluster.isPrimary) announce(service, config);
+    return service;
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** Each of the three ways to start loads only what it needs. */
+async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  if (cluster.isPrimary && config.WORKERS > 1) {
+    await loadFeatures();
+    return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);
+  }
+  // Before the code that it traces is loaded.
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
+    (await import('./platform/telemetry/start-tracing.js')).startTracing(config);
+  await loadFeatures();
+  if (cluster.isWorker) return (await import('./commands/serve/worker.js')).bootWorker(config, stopping);
+  return (await import('./commands/serve/boot.js')).boot(config, { stopping });
+}
+
+/**
+ * npm forwards only SIGTERM and SIGINT. If it dies of another signal, such as SIGHUP or SIGKILL, this process would be
+ * orphaned, and keep its port and its database.
+ */
+function watchNpm(gone: () => void): void {
+  if (!process.env.npm_lifecycle_event) return;
+  const npm = process.ppid;
+  setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
+}
+
+function announce(service: RunningService, config: Config): void {
+  const { ROLE, WORKERS } = config;
+  const { url, metricsUrl, dataPath, demoKey, notes } = service;
+  const api = [
+    ['API', `${url}/v1`],
+    ['Swagger UI', `${url}/docs${fragmentFor(service, config)}`],
+  ];
+  const rows = [
+    ...(ROLE !== 'worker' ? api : [['Health', `${url}/health/ready`]]),
+    ...(metricsUrl ? [['Metrics', metricsUrl]] : []),
+    ['Data', dataPath ?? 'the server of DATABASE_URL'],
+    ...(demoKey ? [['Demo key', demoKey]] : []),
+    ...notes,
+    ...(WORKERS > 1 ? [['Workers', String(WORKERS)]] : []),
+  ];
+  const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
+  console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));
+}
+
+/**
+ * Gets the demo key to the page: no proxy and no log on the way sees the fragment of an address. Not where the document
+ * names other addresses, as the page would send the key there.
+ */
+function fragmentFor({ startCode }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
+  return startCode && !BASE_URL && !STAGING_URL && !API_URL ? `#start=${startCode}` : '';
+}
