@@ -6,12 +6,14 @@ FROM base AS build
 # No install script is needed: the image has Node, and the embedded PostgreSQL stays out.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=optional --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
+COPY schematics schematics
+COPY examples/petstore.http examples/
 COPY src src
 COPY docs/guides docs/guides
 # Whatever umask the sources have here, whoever runs the image may read what was built. Nothing reads its source maps.
 # Manifests of release 1.1.0 start commands in their place of then.
 RUN npm run build && find dist -name '*.map' -delete && ln -s ../commands dist/src/platform/commands \
-  && chmod -R a+rX dist package.json
+  && rm -r dist/schematics dist/examples && chmod -R a+rX dist package.json
 
 FROM base AS dependencies
 # The image has Node: it needs none of the packages that bring it. Node runs no TypeScript in packages: with the types and

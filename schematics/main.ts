@@ -1,35 +1,22 @@
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { SchematicsException } from '@angular-devkit/schematics';
-import { NodeWorkflow } from '@angular-devkit/schematics/tools/index.js';
+import type { NodeWorkflow } from '@angular-devkit/schematics/tools/index.js';
 import type { Options } from './feature/index.ts';
+import { execute, refuseUsage, report } from './run.ts';
 
 // `npm run new:feature vets`: runs the schematic in the folder of the project. Ends with 2 where it was called wrongly.
 const USAGE =
   'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--crud] [--owned] [--singular <word>] ' +
   "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 
-try {
+await report(async () => {
   const { dryRun, ...options } = readArguments();
-  const workflow = new NodeWorkflow(process.cwd(), { schemaValidation: true, dryRun });
-  if (!options.name) await askFor(workflow);
-  workflow.reporter.subscribe((event) => {
-    if (event.kind === 'create' || event.kind === 'update') console.log(event.kind, event.path.slice(1));
-  });
-  const collection = fileURLToPath(new URL('collection.json', import.meta.url));
-  await workflow.execute({ collection, schematic: 'feature', options }).toPromise();
+  await execute({ schematic: 'feature', options, dryRun, ask: options.name ? undefined : askFor });
   console.log(
     dryRun
       ? 'Nothing was written: this was a dry run.'
       : 'Next: change it to what you need, then npm run openapi && npm run format && npm test',
   );
-} catch (error) {
-  // A person ended the questions.
-  const isEnded = error instanceof Error && error.name === 'ExitPromptError';
-  if (!(error instanceof SchematicsException) && !isEnded) throw error;
-  console.error(error.message);
-  process.exitCode = 2;
-}
+});
 
 function readArguments(): Partial<Options> & { dryRun: boolean } {
   try {
@@ -51,7 +38,7 @@ function readArguments(): Partial<Options> & { dryRun: boolean } {
   } catch {
     // Unknown options are answered like a name too many.
   }
-  throw new SchematicsException(USAGE);
+  return refuseUsage(USAGE);
 }
 
 /** Lets the schematic ask for what its schema has questions for. */

@@ -5,6 +5,8 @@ import { loadFeatures, type PetstoreOptions, useFeatures } from './load-features
 import { fail, Lifecycle } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
+// With what the features of the pet store tell the compiler.
+export type * from './product.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;

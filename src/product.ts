@@ -1,4 +1,14 @@
-// What the features of the pet store offer to others, as `petstore/product`: their tables to refer to, and their services.
+// What the features of the pet store offer to others, as `petstore/product`: their tables to refer to, their services, and,
+// to the compiler, their errors and permissions.
+import './categories/categories.errors.js';
+import './categories/categories.permissions.js';
+import './messages/messages.errors.js';
+import './messages/messages.permissions.js';
+import './pets/pets.errors.js';
+import './pets/pets.permissions.js';
+import './store/store.errors.js';
+import './store/store.permissions.js';
+
 export { Account } from './auth/account.entity.js';
 export { CategoriesModule } from './categories/categories.module.js';
 export { CategoriesService } from './categories/categories.service.js';

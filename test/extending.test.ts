@@ -148,7 +148,9 @@ describe('docs/extending.md', () => {
 
   test('gives each field a column that fits, and its list the indexes that it needs', () => {
     expect(generated.map(({ code }) => code)).toEqual([0, 0, 0]);
-    const [, migration] = /create (src\/medical-histories\/migrations\/\S+-histories\.ts)/.exec(generated[2]!.output)!;
+    const [, migration] = /create (src\/medical-histories\/migrations\/\S+-histories\.ts)/.exec(
+      generated[2]!.output,
+    )!;
     for (const column of [
       'pet_id bigint NOT NULL CONSTRAINT medical_histories_pet_id_fkey REFERENCES pets',
       'date date NOT NULL',

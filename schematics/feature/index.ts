@@ -66,7 +66,10 @@ export function feature({
 async function formatChanged(tree: Tree): Promise<void> {
   const changed = new Set(tree.actions.map(({ path }) => path));
   // Loaded only here: a name that is refused is refused at once.
-  const { format, getFileInfo, resolveConfig } = await import('prettier');
+  const prettier = await import('prettier').catch(() => undefined);
+  // A repository that is just being made has none yet, and formats itself once it has.
+  if (!prettier) return;
+  const { format, getFileInfo, resolveConfig } = prettier;
   const options = await resolveConfig('package.json');
   for (const path of changed) {
     if (!(await getFileInfo(path)).inferredParser) continue;

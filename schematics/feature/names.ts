@@ -52,6 +52,18 @@ export function timeOfMigration(tree: Tree): string {
   return String(Math.max(Date.now(), ...times));
 }
 
+/** Features and tables of the pet store. */
+const OF_PRODUCT = new Set([
+  'accounts',
+  'api-keys',
+  'auth',
+  'categories',
+  'messages',
+  'orders',
+  'pets',
+  'store',
+]);
+
 /** Whether some feature declares an error code. */
 export function declaresCode(tree: Tree, code: string): boolean {
   let isDeclared = false;
@@ -64,7 +76,8 @@ export function declaresCode(tree: Tree, code: string): boolean {
 export function refuseTaken(tree: Tree, { files, table, code, name, Names }: Names): void {
   const refuseFor = (why: string) => refuse(`"${files}" cannot be added: ${why}.`);
   if (tree.getDir(`src/${files}`).subfiles.length > 0) refuseFor(`src/${files} is there`);
-  const imported = [MODULES, 'src/app.module.ts'].map((path) => tree.readText(path)).join('\n');
+  const lists = [MODULES, 'src/app.module.ts'].filter((path) => tree.exists(path));
+  const imported = lists.map((path) => tree.readText(path)).join('\n');
   if (new RegExp(`\\b${Names}Module\\b`).test(imported)) refuseFor(`${Names}Module is there`);
   if (declaresCode(tree, `${code}_not_found`)) refuseFor(`the code ${code}_not_found is there`);
   tree.getDir('src').visit((path) => {
@@ -73,6 +86,7 @@ export function refuseTaken(tree: Tree, { files, table, code, name, Names }: Nam
       refuseFor(`the table ${table} is that of ${path.slice(1)}`);
   });
   if (tree.exists(`test/${files}.test.ts`)) refuseFor(`test/${files}.test.ts is there`);
+  if (OF_PRODUCT.has(files)) refuseFor(`the pet store has ${files}`);
   if (['id', 'accountId'].includes(name)) refuseFor(`a feature has a column ${name}`);
   if (!isIdentifier(name)) refuseFor(`"${name}" is a word of JavaScript`);
 }

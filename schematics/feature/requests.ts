@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { Script } from 'node:vm';
 import type { Tree } from '@angular-devkit/schematics';
 import type { Made } from './made.ts';
 import type { Names } from './names.ts';
 
-const OF_PRODUCT = 'examples/petstore.http';
+const OF_PRODUCT = new URL('../../examples/petstore.http', import.meta.url);
 const AUTHORIZATION = 'Authorization: Bearer {{key.response.body.key}}';
 
 /** A request that has a name, by which later ones take what it was answered. */
@@ -40,7 +41,7 @@ export function requestsOf(tree: Tree, names: Names, fields: readonly Made[], cr
 
 /** What the requests of the product and of each feature make that has a name. */
 function namedRequests(tree: Tree): Named[] {
-  const texts = [tree.readText(OF_PRODUCT)];
+  const texts = [readFileSync(OF_PRODUCT, 'utf8')];
   tree.getDir('src').visit((path) => {
     if (path.endsWith('.http')) texts.push(tree.readText(path));
   });

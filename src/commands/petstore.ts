@@ -17,6 +17,8 @@ const COMMANDS: Record<string, () => Promise<unknown>> = {
   jobs: () => import('./jobs.js'),
   messages: () => import('./messages.js'),
   seed: () => import('./seed/main.js'),
+  new: () => import('../../schematics/new.js'),
+  'new:feature': () => import('../../schematics/main.js'),
 };
 
 const [name = '', ...rest] = process.argv.slice(2);

@@ -68,6 +68,7 @@ export {
 
 // The feature, its errors and its permissions
 export { Feature } from './features/index.js';
+import './api/platform.errors.js';
 export * from './api/declared.js';
 export { ApiError, type Errors, Needs, NeedsBy, type Permissions } from './api/index.js';
 
