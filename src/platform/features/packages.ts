@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,8 @@ export function requireOneOfEach(folder = process.cwd()): void {
   if (!program) return;
   for (const from of [base, ...packagesWithFeatures(read(program), own.name, base)]) {
     for (const name of shared) {
-      const ours = name === own.name ? findPackageJSON(import.meta.url) : locate(name, import.meta.url);
+      const ours =
+        name === own.name ? realpathSync(findPackageJSON(import.meta.url)!) : locate(name, import.meta.url);
       const theirs = locate(name, from);
       if (!ours || !theirs || ours === theirs) continue;
       throw new OperatorError(
@@ -51,7 +52,8 @@ function packagesWithFeatures({ dependencies = {} }: Manifest, service: string, 
 /** The package.json of a package as a file finds it; undefined where there is none. */
 function locate(name: string, from: string): string | undefined {
   try {
-    return findPackageJSON(name, from);
+    const path = findPackageJSON(name, from);
+    return path && realpathSync(path);
   } catch {
     return undefined;
   }
