@@ -37,17 +37,18 @@ const OWNERS = [
   ...['firstName:text(30)', 'email?:email', 'homepage?:url', 'born?:date', 'tags:list(text(30))'],
   ...['address:object(street:text city:text(80) zip?:text(10))', 'labels?:map(text(50))'],
   'telephones:list(object(kind:text(10), no:text(20)))',
-  'active:boolean',
+  // Words that SQL or TypeScript have a use for.
+  'default:boolean class:text(20) order?:integer(0,9) references?:list(text) page?:integer(1,9)',
 ].join(' ');
 const HISTORIES = [
   ...['petId:ref(pets)', 'ownerId:ref(owners)', 'date:date', 'startsAt?:time', 'price:money', 'paid:boolean'],
-  ...['minutes:integer(5,240)', 'status:enum(planned,done,called-off)', 'amounts?:list(money)'],
+  ...['minutes:integer(5,240)', 'from:enum(planned,called-off,checked_in,2nd.try)', 'amounts?:list(money)'],
   ...['specialties:list(enum(surgery,dentistry))', 'days:list(date)', 'numbers:list(integer(1,9))'],
   ...['note?:text(1000)', 'token?:uuid'],
 ].join(' ');
 const FEATURES = [
   ['vets'],
-  ['owners', '--crud', '--filter', 'active', '--fields', OWNERS],
+  ['owners', '--crud', '--filter', 'default', '--fields', OWNERS],
   ['medical-history', '--crud', '--owned', '--fields', HISTORIES],
 ];
 const MODULES = 'src/features.ts';
@@ -164,7 +165,7 @@ describe('docs/extending.md', () => {
       expect(checkout.read(migration!)).toContain(`\n        ${column}`);
     expect(checkout.read(migration!).match(/medical_histories_\w+_idx ON/g)).toEqual([
       'medical_histories_account_id_id_idx ON',
-      'medical_histories_account_id_status_id_idx ON',
+      'medical_histories_account_id_from_id_idx ON',
       'medical_histories_pet_id_idx ON',
       'medical_histories_owner_id_idx ON',
     ]);
@@ -188,12 +189,14 @@ describe('docs/extending.md', () => {
     ['day:year', 'year is no kind of field: take text, email, url, integer, boolean, date,'],
     ['day', '"day" is no field: write name:kind, such as price:money or note?:text(1000).'],
     ['Day:date', '"Day:date" is no field'],
-    ['order:text', 'A field cannot be named order, a word of SQL, JavaScript or the platform.'],
-    ['class:text', 'A field cannot be named class, a word of SQL, JavaScript or the platform.'],
+    ['id:text', 'A field cannot be named id: a feature has a column of that name.'],
+    ['toString:text', 'A field cannot be named toString: every object of JavaScript has it.'],
+    ['xmin:text', 'A field cannot be named xmin: every table of PostgreSQL has it.'],
     ['a:text a:date', 'The field a is there twice.'],
     ['a:ref(nothing)', 'ref(nothing): there is no table nothing.'],
     ['a:text(0)', '0 must be an integer from 1 to 10000.'],
-    ['a:enum()', 'enum() needs words in small letters: enum(planned,done).'],
+    ['a:enum()', 'enum() needs words: enum(planned,checked_in).'],
+    ['a:enum(b_c,b-c)', 'enum(b_c,b-c): two of the words make the same name, BC.'],
     ['a:list(list(text))', 'A list is not of the kind list.'],
     ['a:object(b:enum(c))', 'b: an object has no enum inside it.'],
   ])('refuses in one line the fields %s', async (fields, message) => {
@@ -209,13 +212,14 @@ describe('docs/extending.md', () => {
   });
 
   test('refuses a filter that is no field, or of a kind without filters', async () => {
-    const answers = ['b', 'a', 'a,a'].map((name) =>
-      generate('stays', '--fields', 'a:text', '--filter', name),
+    const answers = ['b', 'a', 'a,a', 'order'].map((name) =>
+      generate('stays', '--fields', 'a:text order:boolean', '--filter', name),
     );
     expect(await Promise.all(answers)).toEqual([
       { code: 2, output: 'There is no field b to filter by.\n' },
       { code: 2, output: 'There is no filter by a: take an enum, ref, boolean or date.\n' },
       { code: 2, output: 'A feature starts with one filter: each combination of more takes an index.\n' },
+      { code: 2, output: 'There is no filter by order: every list has a parameter of that name.\n' },
     ]);
   });
 
@@ -229,6 +233,7 @@ describe('docs/extending.md', () => {
         ['Big Vets'],
         '"Big Vets" is no name of a feature: take 2 to 40 small letters and digits, words joined by "-".',
       ],
+      [['references'], '"references" cannot be added: "references" is a word of SQL.'],
       [['classes'], '"classes" cannot be added: "class" is a word of JavaScript.'],
       [
         ['tags'],

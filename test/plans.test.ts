@@ -89,11 +89,12 @@ function copies(from: number, to: number): string[] {
     const differing = new Set([primaryColumns, ...keys].map(differs));
     const given = columns.filter(({ isGenerated }) => !isGenerated);
     const values = given.map((column) => {
-      if (!differing.has(column)) return column.databaseName;
+      const name = quoted(column);
+      if (!differing.has(column)) return name;
       if (column.type === 'uuid') return 'gen_random_uuid()';
-      return `${column.databaseName} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;
+      return `${name} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;
     });
-    return `INSERT INTO ${tableName} (${given.map(({ databaseName }) => databaseName).join()}) SELECT ${values.join()}
+    return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${values.join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
   });
 }
@@ -109,6 +110,8 @@ function referredFirst(all: readonly EntityMetadata[]): EntityMetadata[] {
   all.forEach(add);
   return [...ordered];
 }
+
+const quoted = ({ databaseName }: ColumnMetadata) => `"${databaseName}"`;
 
 const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;
 

@@ -98,14 +98,16 @@ function platformImports(hasFilters: boolean, hasTargets: boolean, owned: boolea
 function serviceContent(table: string, fields: readonly Made[], filters: readonly Made[], owned: boolean) {
   const references = fields.filter(({ target }) => target);
   const codes = [...new Set(references.map(({ target }) => target!.code))];
-  const values = fields.map(({ name, optional }) => (optional ? `${name}: ${name} ?? null` : name));
+  const values = fields.map(({ name, local, pattern, optional }) =>
+    optional ? `${name}: ${local} ?? null` : pattern,
+  );
   return {
     account: owned ? 'accountId: string, ' : '',
     accountParameter: owned ? '@AccountId() accountId: string, ' : '',
     accountArgument: owned ? 'accountId, ' : '',
     where: owned ? 'id, accountId' : 'id',
-    filterNames: filters.map(({ name }) => name).join(', '),
-    fieldNames: fields.map(({ name }) => name).join(', '),
+    filterNames: filters.map(({ pattern }) => pattern).join(', '),
+    fieldNames: fields.map(({ pattern }) => pattern).join(', '),
     values: [...(owned ? ['accountId'] : []), ...values].join(', '),
     violations: references
       .map(

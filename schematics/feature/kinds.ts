@@ -110,12 +110,14 @@ export const SINGLE: Record<string, Make> = {
   }),
   enum: (args, { Name, column }, { name }) => {
     const values = split(args);
-    if (values.length === 0 || values.some((value) => !/^[a-z][a-z0-9-]{0,30}$/.test(value)))
-      refuse(`enum(${args}) needs words in small letters: enum(planned,done).`);
+    if (values.length === 0 || values.some((value) => !/^[a-z0-9][\w.-]{0,62}$/i.test(value)))
+      refuse(`enum(${args}) needs words: enum(planned,checked_in).`);
+    const twice = values.find((value, i) => values.findIndex((one) => memberOf(one) === memberOf(value)) < i);
+    if (twice) refuse(`enum(${args}): two of the words make the same name, ${memberOf(twice)}.`);
     const type = Name + strings.classify(pluralize.singular(name));
-    const members = values.map((value) => `${strings.classify(value)} = ${quoted(value)},`);
+    const members = values.map((value) => `${memberOf(value)} = ${quoted(value)},`);
     const described = values.map(
-      (value) => `[${type}.${strings.classify(value)}]: 'It is ${value.replaceAll('-', ' ')}.',`,
+      (value) => `[${type}.${memberOf(value)}]: 'It is ${value.replaceAll(/[_.-]+/g, ' ').trim()}.',`,
     );
     return {
       ...{ sql: 'text', column: { type: 'text' }, type, decorator: 'EnumField', filter: 'EnumField' },
@@ -130,6 +132,15 @@ export const SINGLE: Record<string, Make> = {
     ...{ example: '1', other: '1', wrong: "'x'", refersTo: args, filter: 'Int64Param' },
   }),
 };
+
+/** The name of a word of an enumeration in TypeScript: `CheckedIn` for `checked_in`. */
+function memberOf(value: string): string {
+  const name = value
+    .split(/[_.-]+/)
+    .map(strings.capitalize)
+    .join('');
+  return /^\d/.test(name) ? `N${name}` : name;
+}
 
 /** The options of a field. */
 export function describe(kind: Kind, description: string, optional = false): string {

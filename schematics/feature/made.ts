@@ -3,15 +3,30 @@ import { kindOf } from './all-kinds.ts';
 import { describe, type Kind } from './kinds.ts';
 import type { Names } from './names.ts';
 import type { Target } from './targets.ts';
-import { parseFields, refuse, type Spec, split } from './specs.ts';
-import { quoted, words } from './words.ts';
+import { isIdentifier, parseFields, refuse, type Spec, split, TAKEN } from './specs.ts';
+import { inSql, quoted, words } from './words.ts';
 
 /** A field of a feature, with all that its files say of it. */
 export type Made = Spec &
-  Kind & { constant: string; columnName: string; columnOptions: string; isFilter: boolean; target?: Target };
+  Kind & {
+    constant: string;
+    columnName: string;
+    /** The column's name as SQL writes it. */
+    columnSql: string;
+    columnOptions: string;
+    /** The variable that holds it in the service, and how it gets there from an object. */
+    local: string;
+    pattern: string;
+    isFilter: boolean;
+    target?: Target;
+  };
 
 /** So many that each file stays within the limits of the linter. */
 const MOST = 18;
+/** What lists have parameters for already. */
+const OF_LISTS = new Set(['limit', 'cursor', 'sort', 'order']);
+/** Variables of the service's methods. */
+const LOCALS = new Set(['page', 'body', 'changes']);
 /** Bytes of a name of PostgreSQL. */
 const LONGEST = 63;
 
@@ -25,28 +40,37 @@ export function makeFields(
   by: string | undefined,
   targetOf: (name: string) => Target,
 ): Made[] {
-  const specs = parseFields(text);
+  const specs = parseFields(text, TAKEN);
   if (specs.length > MOST) refuse(`A feature has at most ${MOST} fields here.`);
-  const filter = by === undefined ? specs.find(({ kind }) => kind === 'enum')?.name : filterIn(specs, by);
+  const filter =
+    by === undefined
+      ? specs.find(({ kind, name }) => kind === 'enum' && !OF_LISTS.has(name))?.name
+      : filterIn(specs, by);
   return specs.map((spec) => {
     const columnName = strings.underscore(spec.name);
     if (`${names.table}_${columnName}_check`.length > LONGEST)
       refuse(`${spec.name} is too long: PostgreSQL cuts names after ${LONGEST} bytes.`);
     const about = `${words(spec.name)} of the ${names.word}`;
-    const kind = kindOf(spec, { Name: names.Name, column: columnName, words: about });
+    const kind = kindOf(spec, { Name: names.Name, column: inSql(columnName), words: about });
     const isFilter = spec.name === filter;
     if (isFilter && !kind.filter)
       refuse(`There is no filter by ${spec.name}: take an enum, ref, boolean or date.`);
     const target = kind.refersTo === undefined ? undefined : targetOf(kind.refersTo);
     const options = columnOptions(spec, kind, columnName);
-    const constant = columnName.toUpperCase();
-    return { ...spec, ...kind, columnName, constant, columnOptions: options, isFilter, target };
+    const local = isIdentifier(spec.name) && !LOCALS.has(spec.name) ? spec.name : `${spec.name}Value`;
+    return {
+      ...{ ...spec, ...kind, columnName, columnOptions: options, isFilter, target, local },
+      ...{ columnSql: inSql(columnName), constant: columnName.toUpperCase() },
+      pattern: local === spec.name ? local : `${spec.name}: ${local}`,
+    };
   });
 }
 
 function filterIn(specs: readonly Spec[], by: string): string | undefined {
   const [filter, ...more] = split(by);
   if (more.length > 0) refuse('A feature starts with one filter: each combination of more takes an index.');
+  if (filter !== undefined && OF_LISTS.has(filter))
+    refuse(`There is no filter by ${filter}: every list has a parameter of that name.`);
   if (filter !== undefined && !specs.some(({ name }) => name === filter))
     refuse(`There is no field ${filter} to filter by.`);
   return filter;

@@ -2,7 +2,7 @@ import { strings } from '@angular-devkit/core';
 import type { Rule, Tree } from '@angular-devkit/schematics';
 import pluralize from 'pluralize';
 import { isIdentifier, refuse } from './specs.ts';
-import { withArticle } from './words.ts';
+import { isReserved, withArticle } from './words.ts';
 
 /** The names that a feature goes by, each in the spellings of the places that it stands in. */
 export type Names = ReturnType<typeof spell>;
@@ -88,6 +88,7 @@ export function refuseTaken(tree: Tree, { files, table, code, name, Names }: Nam
   if (tree.exists(`test/${files}.test.ts`)) refuseFor(`test/${files}.test.ts is there`);
   if (OF_PRODUCT.has(files)) refuseFor(`the pet store has ${files}`);
   if (['id', 'accountId'].includes(name)) refuseFor(`a feature has a column ${name}`);
+  if (isReserved(table)) refuseFor(`"${table}" is a word of SQL`);
   if (!isIdentifier(name)) refuseFor(`"${name}" is a word of JavaScript`);
 }
 

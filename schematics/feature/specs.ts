@@ -11,21 +11,25 @@ export interface Spec {
 }
 
 const FORM = /^([a-z][A-Za-z0-9]{0,29})(\??):([a-z]+)(?:\(([^]*)\))?$/;
-/** Names that the feature has already, or that PostgreSQL takes for words of SQL. */
-const TAKEN = new Set(
-  (
-    'id accountId page limit cursor order sort constructor prototype all analyse analyze and any array as asc ' +
-    'asymmetric authorization binary both case cast check collate collation column concurrently constraint create cross ' +
-    'default deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ' +
-    'ilike in initially inner intersect into is isnull join lateral leading left like localtime localtimestamp natural ' +
-    'not notnull null offset on only or outer overlaps placing primary references returning right select similar some ' +
-    'symmetric table tablesample then to trailing true union unique user using variadic verbose when where window with'
-  ).split(' '),
+const because = (why: string, names: readonly string[]) =>
+  names.map((name) => [name.toLowerCase(), why] as const);
+/** What no field of an object can be named. */
+const NEVER = new Map(
+  because('every object of JavaScript has it', Object.getOwnPropertyNames(Object.prototype)),
 );
+/** What no column can be named either. */
+export const TAKEN: ReadonlyMap<string, string> = new Map([
+  ...NEVER,
+  ...because('a feature has a column of that name', ['id', 'accountId']),
+  ...because('every table of PostgreSQL has it', ['ctid', 'cmin', 'cmax', 'tableoid', 'xmin', 'xmax']),
+]);
 
-/** The fields that a text lists, separated by white space or commas. */
-export function parseFields(text: string): Spec[] {
-  const specs = split(text).map(parseField);
+/**
+ * The fields that a text lists, separated by white space or commas.
+ * @param taken the names that they cannot have, and why: in small letters
+ */
+export function parseFields(text: string, taken: ReadonlyMap<string, string> = NEVER): Spec[] {
+  const specs = split(text).map((one) => parseField(one, taken));
   const names = specs.map(({ name }) => name.toLowerCase());
   const twice = specs.find(({ name }, i) => names.indexOf(name.toLowerCase()) < i);
   if (twice) refuse(`The field ${twice.name} is there twice.`);
@@ -33,14 +37,12 @@ export function parseFields(text: string): Spec[] {
   return specs;
 }
 
-function parseField(text: string): Spec {
+function parseField(text: string, taken: ReadonlyMap<string, string>): Spec {
   const [, name, optional, kind, args = ''] = FORM.exec(text) ?? [];
   if (!name || !kind)
     refuse(`"${text}" is no field: write name:kind, such as price:money or note?:text(1000).`);
-  if (TAKEN.has(name) || TAKEN.has(name.toLowerCase()) || !isIdentifier(name))
-    refuse(
-      `A field cannot be named ${name}, a word of SQL, JavaScript or the platform. Call it ${name}Day, or the like.`,
-    );
+  const why = taken.get(name.toLowerCase());
+  if (why) refuse(`A field cannot be named ${name}: ${why}.`);
   return { name, optional: optional === '?', kind, args };
 }
 
@@ -61,8 +63,12 @@ export function refuse(message: string): never {
   throw new SchematicsException(message);
 }
 
+/** Words that can name a variable of a script, but not of a module, or that the linter keeps for what they mean. */
+const KEPT = new Set(['await', 'undefined', 'NaN', 'Infinity']);
+
 /** Whether a word can name a variable. */
 export function isIdentifier(word: string): boolean {
+  if (KEPT.has(word)) return false;
   try {
     return Boolean(new Script(`'use strict'; let ${word};`));
   } catch {

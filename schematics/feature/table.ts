@@ -1,10 +1,11 @@
 import type { Made } from './made.ts';
+import { inSql } from './words.ts';
 
 /** The columns of the table after its id, one a line. */
 export function columnsOf(table: string, fields: readonly Made[], owned: boolean): string {
   const owner = `account_id bigint NOT NULL CONSTRAINT ${table}_account_id_fkey REFERENCES accounts`;
-  const lines = fields.map(({ columnName, sql, optional, check, target }) => {
-    const parts = [columnName, sql, ...(optional ? [] : ['NOT NULL'])];
+  const lines = fields.map(({ columnName, columnSql, sql, optional, check, target }) => {
+    const parts = [columnSql, sql, ...(optional ? [] : ['NOT NULL'])];
     if (check) parts.push(`CONSTRAINT ${table}_${columnName}_check CHECK (${check})`);
     if (target)
       parts.push(
@@ -41,9 +42,9 @@ export function indexesOf(table: string, fields: readonly Made[], owned: boolean
 
 /** PostgreSQL cuts names after 63 bytes. */
 function indexOf(table: string, list: [string, string][]): Index {
-  const columns = list.map(([, column]) => column);
+  const columns = list.map(([, column]) => inSql(column));
   return {
-    name: `${`${table}_${columns.join('_')}`.slice(0, 59)}_idx`,
+    name: `${`${table}_${list.map(([, column]) => column).join('_')}`.slice(0, 59)}_idx`,
     properties: list.map(([property]) => property),
     columns,
   };
