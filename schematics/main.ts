@@ -5,7 +5,7 @@ import { execute, refuseUsage, report } from './run.ts';
 
 // `npm run new:feature vets`: runs the schematic in the folder of the project. Ends with 2 where it was called wrongly.
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--crud] [--owned] [--singular <word>] ' +
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--owned] [--singular <word>] ' +
   "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 
 await report(async () => {
@@ -25,13 +25,15 @@ function readArguments(): Partial<Options> & { dryRun: boolean } {
         singular: { type: 'string' },
         fields: { type: 'string' },
         filter: { type: 'string' },
+        'no-overlap': { type: 'string' },
         owned: { type: 'boolean' },
         crud: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
       },
       allowPositionals: true,
     });
-    const { 'dry-run': dryRun = false, ...options } = values;
+    const { 'dry-run': dryRun = false, 'no-overlap': noOverlap, ...others } = values;
+    const options = { ...others, ...(noOverlap === undefined ? {} : { noOverlap }) };
     const [name, ...more] = positionals;
     const isAsked = name === undefined && Object.keys(options).length === 0 && process.stdin.isTTY;
     if ((name !== undefined || isAsked) && more.length === 0) return { name, ...options, dryRun };

@@ -30,7 +30,7 @@ const without = (text: string, names: string[]) => {
 };
 
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--crud] [--owned] [--singular <word>] ' +
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--owned] [--singular <word>] ' +
   "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 /** Features with fields of every kind, the second one referring to the first. */
 const OWNERS = [
@@ -46,14 +46,17 @@ const HISTORIES = [
   ...['specialties:list(enum(surgery,dentistry))', 'days:list(date)', 'numbers:list(integer(1,9))'],
   ...['note?:text(1000)', 'token?:uuid'],
 ].join(' ');
+/** With a name that no two have, and with days that no two have of the same owner. */
+const BOOKINGS = 'ownerId:ref(owners) from:date until:date code:text(40,unique)';
 const FEATURES = [
   ['vets'],
   ['owners', '--crud', '--filter', 'default', '--fields', OWNERS],
   ['medical-history', '--crud', '--owned', '--fields', HISTORIES],
+  ['bookings', '--crud', '--owned', '--no-overlap', 'ownerId:from:until', '--fields', BOOKINGS],
 ];
 const MODULES = 'src/features.ts';
 
-const isFree = !['vets', 'medical-histories', 'appointments', 'owners'].some((name) =>
+const isFree = !['vets', 'medical-histories', 'appointments', 'owners', 'bookings'].some((name) =>
   existsSync(join(ROOT, 'src', name)),
 );
 if (!isFree)
@@ -148,7 +151,7 @@ describe('docs/extending.md', () => {
   });
 
   test('gives each field a column that fits, and its list the indexes that it needs', () => {
-    expect(generated.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(new Set(generated.map(({ code }) => code))).toEqual(new Set([0]));
     const [, migration] = /create (src\/medical-histories\/migrations\/\S+-histories\.ts)/.exec(
       generated[2]!.output,
     )!;
@@ -176,6 +179,40 @@ describe('docs/extending.md', () => {
       "import { Owner } from '../owners/owner.entity.js';",
     );
     expect(await checkout.depcruise()).toMatchObject({ code: 0 });
+  });
+
+  test('gives what no two rows may have the same of a constraint, and a code', () => {
+    const [, migration] = /create (src\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
+    for (const constraint of [
+      'CONSTRAINT bookings_account_id_code_key UNIQUE (account_id, code)',
+      'CONSTRAINT bookings_from_until_check CHECK ("from" < until)',
+      "CONSTRAINT bookings_overlap_excl EXCLUDE USING gist (numrange(owner_id, owner_id, '[]') WITH &&, " +
+        'daterange("from", until) WITH &&)',
+    ])
+      expect(checkout.read(migration!)).toContain(`\n        ${constraint}`);
+    const declared = checkout.read('src/bookings/bookings.errors.ts');
+    for (const code of ['booking_exists', 'booking_ends_too_early', 'bookings_overlap'])
+      expect(declared).toContain(`  ${code}: {`);
+  });
+
+  test('refuses what cannot be unique, and what cannot overlap', async () => {
+    const wrong: [string, string[], string][] = [
+      ['a?:text(unique)', [], 'a: what is unique is not optional here.'],
+      [
+        'a:text(5,unique)',
+        [],
+        'a: what is unique has 20 characters or more here, so that examples can differ.',
+      ],
+      ...['a', 'a:b:c', 'b:c:d', 'a:c:c', 'a:c:e'].map((days): [string, string[], string] => [
+        'a:ref(pets) b:text c:date d:date e?:date',
+        ['--no-overlap', days],
+        `--no-overlap ${days} needs a reference and two days that are not optional, such as roomId:from:until.`,
+      ]),
+    ];
+    const answers = wrong.map(([fields, args]) => generate('stays', ...args, '--fields', fields));
+    expect(await Promise.all(answers)).toEqual(
+      wrong.map(([, , message]) => ({ code: 2, output: `${message}\n` })),
+    );
   });
 
   test('writes nothing with --dry-run, but says what it would', async () => {
@@ -257,12 +294,12 @@ describe('docs/extending.md', () => {
 
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
     copy.add('examples/vets-v2');
-    const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'appointments'];
-    await expectToPass(copy, names, OTHERS, '^/(?:vets|owners|medical-histories|appointments)');
+    const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'bookings', 'appointments'];
+    await expectToPass(copy, names, OTHERS, '^/(?:vets|owners|medical-histories|bookings|appointments)');
   }, 900_000);
 
   test('is what it was without their folders and tests, and their lines in the list', async () => {
-    const names = ['vets', 'owners', 'medical-histories', 'appointments'];
+    const names = ['vets', 'owners', 'medical-histories', 'bookings', 'appointments'];
     for (const name of names) {
       copy.removeFolder(`src/${name}`);
       for (const file of copy.find(`test/${name}*.test.ts`)) copy.removeFile(file);

@@ -84,12 +84,15 @@ afterAll(async () => {
 function copies(from: number, to: number): string[] {
   const filled = new Set(fill(1, 1).map(tableOf));
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
-  return referredFirst(others).map(({ tableName, columns, primaryColumns, uniques, indices }) => {
+  return referredFirst(others).map((entity) => {
+    const { tableName, columns, primaryColumns, uniques, indices, exclusions } = entity;
     const keys = [...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((key) => key.columns);
     const differing = new Set([primaryColumns, ...keys].map(differs));
     const given = columns.filter(({ isGenerated }) => !isGenerated);
     const values = given.map((column) => {
       const name = quoted(column);
+      // The days of rows that may not overlap are others in each.
+      if (exclusions.length > 0 && column.type === 'date') return `${name} + 100 * (i - 1)`;
       if (!differing.has(column)) return name;
       if (column.type === 'uuid') return 'gen_random_uuid()';
       return `${name} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;

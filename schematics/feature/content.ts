@@ -1,10 +1,17 @@
 import { constantOf, importsOf, innerDecorators, type Made, outerDecorators } from './made.ts';
 import { columnsOf, indexesOf } from './table.ts';
 import type { Names } from './names.ts';
-import { words } from './words.ts';
+import { beforeOf, exclusionOf, type Rules, uniqueOf } from './rules.ts';
+import { withArticle, words } from './words.ts';
 
 /** What the templates of a feature put in. */
-export function contentOf(names: Names, fields: readonly Made[], owned: boolean, crud: boolean) {
+export function contentOf(
+  names: Names,
+  fields: readonly Made[],
+  rules: Rules,
+  owned: boolean,
+  crud: boolean,
+) {
   const { Name, Names: many, table } = names;
   const all = fields.map((one) => ({ ...one, spoken: words(one.name) }));
   const filters = all.filter(({ isFilter }) => isFilter);
@@ -16,6 +23,7 @@ export function contentOf(names: Names, fields: readonly Made[], owned: boolean,
   const dtos = [...(crud ? [`${Name}ChangeDto`] : []), ...query, `New${Name}Dto`];
   return {
     ...names,
+    withArticle,
     ...{
       owned,
       crud,
@@ -27,20 +35,24 @@ export function contentOf(names: Names, fields: readonly Made[], owned: boolean,
       checked,
       optional: all.filter((one) => one.optional),
     },
-    ...entityContent(owned, indexes.length > 0, checked.length > 0, targets.length > 0),
-    columns: columnsOf(table, fields, owned),
+    ...entityContent(table, rules, owned, {
+      Check: checked.length > 0 || rules.overlap !== undefined,
+      ForeignKey: owned || targets.length > 0,
+      Index: indexes.length > 0,
+    }),
+    columns: columnsOf(table, fields, rules, owned),
     entityTypes: fields.flatMap(({ entity }) => entity ?? []),
     dtoTypes: fields.flatMap(({ dto }) => dto ?? []).map((text) => `${text}\n`),
     enums: fields.flatMap(({ entity = '' }) => /^export enum (\w+)/.exec(entity)?.[1] ?? []),
     constants: fields.map((one) => constantOf(one, names)),
     constantNames: fields.map(({ constant }) => constant),
     ...dtoContent(fields, crud),
-    ...platformImports(filters.length > 0, targets.length > 0, owned, crud),
+    ...platformImports(filters.length > 0, rules.constraints.length > 0, owned, crud),
     whose: owned ? `your ${names.words}` : names.words,
     serviceDtos: dtos.toSorted(),
     controllerDtos: [...dtos, `${Name}Dto`, `${Name}Params`].toSorted(),
-    ...serviceContent(table, fields, filters, owned),
-    ...testContent(names, fields, owned),
+    ...serviceContent(fields, filters, rules, owned),
+    ...testContent(names, fields, rules, owned),
   };
 }
 
@@ -58,19 +70,41 @@ function dtoContent(fields: readonly Made[], crud: boolean) {
   };
 }
 
-function entityContent(owned: boolean, hasIndexes: boolean, hasChecks: boolean, hasTargets: boolean) {
-  const decorators = [
-    hasChecks && 'Check',
-    'Column',
-    'Entity',
-    (owned || hasTargets) && 'ForeignKey',
-    hasIndexes && 'Index',
-  ];
-  return { typeorm: decorators.filter(Boolean).join(', ') };
+function entityContent(
+  table: string,
+  { uniques, overlap }: Rules,
+  owned: boolean,
+  used: Record<'Check' | 'ForeignKey' | 'Index', boolean>,
+) {
+  const all = {
+    ...used,
+    Column: true,
+    Entity: true,
+    Exclusion: overlap !== undefined,
+    Unique: uniques.length > 0,
+  };
+  const names = Object.entries(all).filter(([, isUsed]) => isUsed);
+  const keys = uniques.map((one) => {
+    const properties = [...(owned ? ['accountId'] : []), one.name].map((name) => `'${name}'`);
+    return `@Unique('${uniqueOf(table, one, owned)}', [${properties.join(', ')}])`;
+  });
+  const days = overlap
+    ? [
+        `@Check('${overlap.check}', \`${beforeOf(overlap)}\`)`,
+        `@Exclusion('${overlap.exclusion}', \`${exclusionOf(overlap)}\`)`,
+      ]
+    : [];
+  return {
+    typeorm: names
+      .map(([name]) => name)
+      .toSorted()
+      .join(', '),
+    rules: [...keys, ...days].map((line) => `${line}\n`).join(''),
+  };
 }
 
 /** What the service and the controller import from the platform. */
-function platformImports(hasFilters: boolean, hasTargets: boolean, owned: boolean, crud: boolean) {
+function platformImports(hasFilters: boolean, hasRules: boolean, owned: boolean, crud: boolean) {
   const service = [
     owned && 'AccountClosing',
     crud && 'ApiError',
@@ -79,7 +113,7 @@ function platformImports(hasFilters: boolean, hasTargets: boolean, owned: boolea
     'type Page',
     !hasFilters && 'type PageQuery',
     crud && 'Transactions',
-    hasTargets && 'violation',
+    hasRules && 'violation',
   ];
   const controller = [
     owned && 'AccountId',
@@ -95,9 +129,14 @@ function platformImports(hasFilters: boolean, hasTargets: boolean, owned: boolea
   return { serviceImports: service.filter(Boolean), controllerImports: controller.filter(Boolean) };
 }
 
-function serviceContent(table: string, fields: readonly Made[], filters: readonly Made[], owned: boolean) {
-  const references = fields.filter(({ target }) => target);
-  const codes = [...new Set(references.map(({ target }) => target!.code))];
+function serviceContent(
+  fields: readonly Made[],
+  filters: readonly Made[],
+  { constraints, codes: own }: Rules,
+  owned: boolean,
+) {
+  const statuses = new Map(own.map(({ code, status }) => [code, status]));
+  const codes = new Map(constraints.map(({ code, status }) => [code, status ?? statuses.get(code)!]));
   const values = fields.map(({ name, local, pattern, optional }) =>
     optional ? `${name}: ${local} ?? null` : pattern,
   );
@@ -109,23 +148,45 @@ function serviceContent(table: string, fields: readonly Made[], filters: readonl
     filterNames: filters.map(({ pattern }) => pattern).join(', '),
     fieldNames: fields.map(({ pattern }) => pattern).join(', '),
     values: [...(owned ? ['accountId'] : []), ...values].join(', '),
-    violations: references
-      .map(
-        ({ columnName, target }) =>
-          `.catch(violation('${table}_${columnName}_fkey', '${target!.code}', 400))`,
-      )
-      .join(''),
-    missing: codes.map((code) => `\`${code}\``).join(' or '),
-    missingErrors: codes.map((code) => `${code}: 400`).join(', '),
+    constraints: constraints.map(
+      ({ constant, name, code, status }) =>
+        `const ${constant} = violation('${name}', '${code}'${status === undefined ? '' : `, ${status}`});\n`,
+    ),
+    violations: constraints.map(({ constant }) => `.catch(${constant})`).join(''),
+    thrown: [...codes].map(([code, status]) => `\`${code}\`${status === 400 ? ' (400)' : ''}`).join(', '),
+    ownErrors: [...codes].map(([code, status]) => `${code}: ${status}`).join(', '),
   };
 }
 
-function testContent({ code }: Names, fields: readonly Made[], owned: boolean) {
+function testContent(
+  { Name, code }: Names,
+  fields: readonly Made[],
+  { uniques, overlap }: Rules,
+  owned: boolean,
+) {
+  const isVaried = uniques.length > 0 || overlap !== undefined;
+  const days = new Set([overlap?.from, overlap?.until]);
+  const constant = code.toUpperCase();
+  const literal = (which: 'example' | 'other') => [
+    ...fields
+      .filter((one) => !days.has(one))
+      .map((one) => `${one.name}: ${one.isUnique ? numbered(one[which]) : one[which]}`),
+    ...(overlap ? ['...days()'] : []),
+  ];
   return {
-    constant: code.toUpperCase(),
     asKey: owned ? ', as = key' : '',
     withKey: owned ? 'key: as' : 'key',
-    literal: (which: 'example' | 'other') => fields.map((one) => `${one.name}: ${one[which]}`).join(', '),
+    ...{ uniques: uniques.map((one) => ({ ...one, spoken: words(one.name) })), overlap, isVaried },
+    given: ['example', 'other'].map((which) => literal(which as 'example' | 'other').join(', ')),
+    givenNames: isVaried ? [`new${Name}`, `other${Name}`] : [constant, `OTHER_${constant}`],
+    one: isVaried ? `new${Name}()` : constant,
+    other: isVaried ? `other${Name}()` : `OTHER_${constant}`,
     wrongs: fields.map(({ name, wrong }) => `['${name}', ${wrong}]`).join(', '),
   };
+}
+
+/** A text that is another one each time. */
+function numbered(literal: string): string {
+  const [name, domain] = literal.slice(1, -1).split('@');
+  return `\`${name}${domain ? '' : ' '}\${++count}${domain ? `@${domain}` : ''}\``;
 }

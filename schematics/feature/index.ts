@@ -12,6 +12,7 @@ import { insertBefore } from './insert.ts';
 import { makeFields } from './made.ts';
 import { count, MODULES, refuseHiding, refuseTaken, spell, timeOfMigration } from './names.ts';
 import { requestsOf } from './requests.ts';
+import { declare, rulesOf } from './rules.ts';
 import { targetIn } from './targets.ts';
 
 export interface Options {
@@ -21,6 +22,8 @@ export interface Options {
   fields?: string;
   /** The field that the list can be filtered by: the first enumeration, if left out. */
   filter?: string;
+  /** The rows that may not overlap, such as `roomId:from:until`. */
+  noOverlap?: string;
   /** Whether each account has rows of its own. */
   owned?: boolean;
   /** Whether rows can be changed and deleted. */
@@ -36,6 +39,7 @@ export function feature({
   singular,
   fields: text = '',
   filter: by,
+  noOverlap,
   owned = false,
   crud = false,
 }: Options): Rule {
@@ -44,12 +48,14 @@ export function feature({
     const names = spell(one, many, timeOfMigration(tree));
     refuseTaken(tree, names);
     const fields = makeFields(names, text || 'name:text', by, (target) => targetIn(tree, target));
+    const rules = rulesOf(names, fields, owned, noOverlap);
     const content = {
-      ...contentOf(names, fields, owned, crud),
+      ...contentOf(names, fields, rules, owned, crud),
       requests: requestsOf(tree, names, fields, crud),
     };
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
+      declare(names, rules),
       ...(content.isLarge ? [mergeWith(apply(url('./files-large'), [applyTemplates(content)]))] : []),
       insertBefore(
         MODULES,

@@ -27,6 +27,8 @@ const MOST = 18;
 const OF_LISTS = new Set(['limit', 'cursor', 'sort', 'order']);
 /** Variables of the service's methods. */
 const LOCALS = new Set(['page', 'body', 'changes']);
+/** The examples in `*.http` end with the time. */
+const SHORTEST = 20;
 /** Bytes of a name of PostgreSQL. */
 const LONGEST = 63;
 
@@ -40,7 +42,7 @@ export function makeFields(
   by: string | undefined,
   targetOf: (name: string) => Target,
 ): Made[] {
-  const specs = parseFields(text, TAKEN);
+  const specs = parseFields(text, TAKEN).map(takeUnique);
   if (specs.length > MOST) refuse(`A feature has at most ${MOST} fields here.`);
   const filter =
     by === undefined
@@ -64,6 +66,19 @@ export function makeFields(
       pattern: local === spec.name ? local : `${spec.name}: ${local}`,
     };
   });
+}
+
+/** Takes `unique` from between the brackets of a text. */
+function takeUnique(spec: Spec): Spec {
+  const parts = split(spec.args);
+  if (!['text', 'email'].includes(spec.kind) || !parts.includes('unique')) return spec;
+  if (spec.optional) refuse(`${spec.name}: what is unique is not optional here.`);
+  const args = parts.filter((part) => part !== 'unique').join();
+  if (spec.kind === 'text' && args !== '' && Number(args) < SHORTEST)
+    refuse(
+      `${spec.name}: what is unique has ${SHORTEST} characters or more here, so that examples can differ.`,
+    );
+  return { ...spec, args, isUnique: true };
 }
 
 function filterIn(specs: readonly Spec[], by: string): string | undefined {

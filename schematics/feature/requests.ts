@@ -63,10 +63,16 @@ function neededBy(text: string, there: readonly Named[], found = new Set(['key']
   });
 }
 
+/** What no two may have the same of is another one each time. */
+function timed({ isUnique }: Made, text: string): string {
+  if (!isUnique) return text;
+  return text.includes('@') ? text.replace('@', '-{{$timestamp}}@') : `${text.slice(0, -1)} {{$timestamp}}"`;
+}
+
 /** A body, after its type. */
 function bodyOf(there: readonly Named[], fields: readonly Made[], which: 'example' | 'other'): string {
   const members = fields.map(
-    (one) => `"${one.name}": ${one.target ? idOf(there, one.target.table) : json(one[which])}`,
+    (one) => `"${one.name}": ${one.target ? idOf(there, one.target.table) : timed(one, json(one[which]))}`,
   );
   return `Content-Type: application/json\n\n{ ${members.join(', ')} }`;
 }

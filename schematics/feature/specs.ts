@@ -6,8 +6,10 @@ export interface Spec {
   name: string;
   optional: boolean;
   kind: string;
-  /** What stands in brackets after the kind. */
+  /** What stands in brackets after the kind, but for `unique`. */
   args: string;
+  /** Whether no two rows have the same. */
+  isUnique?: boolean;
 }
 
 const FORM = /^([a-z][A-Za-z0-9]{0,29})(\??):([a-z]+)(?:\(([^]*)\))?$/;

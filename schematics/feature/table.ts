@@ -1,19 +1,38 @@
 import type { Made } from './made.ts';
+import { beforeOf, exclusionOf, type Rules, uniqueOf } from './rules.ts';
 import { inSql } from './words.ts';
 
 /** The columns of the table after its id, one a line. */
-export function columnsOf(table: string, fields: readonly Made[], owned: boolean): string {
+export function columnsOf(
+  table: string,
+  fields: readonly Made[],
+  { overlap }: Rules,
+  owned: boolean,
+): string {
   const owner = `account_id bigint NOT NULL CONSTRAINT ${table}_account_id_fkey REFERENCES accounts`;
-  const lines = fields.map(({ columnName, columnSql, sql, optional, check, target }) => {
+  const lines = fields.map((one) => {
+    const { columnName, columnSql, sql, optional, check, target, isUnique } = one;
     const parts = [columnSql, sql, ...(optional ? [] : ['NOT NULL'])];
     if (check) parts.push(`CONSTRAINT ${table}_${columnName}_check CHECK (${check})`);
+    if (isUnique && !owned) parts.push(`CONSTRAINT ${uniqueOf(table, one, owned)} UNIQUE`);
     if (target)
       parts.push(
         `CONSTRAINT ${table}_${columnName}_fkey REFERENCES ${target.table}${target.isAdded ? ' ON DELETE CASCADE' : ''}`,
       );
     return parts.join(' ');
   });
-  return [...(owned ? [owner] : []), ...lines].map((line) => `        ${line}`).join(',\n');
+  const uniques = fields
+    .filter(({ isUnique }) => isUnique && owned)
+    .map((one) => `CONSTRAINT ${uniqueOf(table, one, owned)} UNIQUE (account_id, ${one.columnSql})`);
+  const days = overlap
+    ? [
+        `CONSTRAINT ${overlap.check} CHECK (${beforeOf(overlap)})`,
+        `CONSTRAINT ${overlap.exclusion} EXCLUDE ${exclusionOf(overlap)}`,
+      ]
+    : [];
+  return [...(owned ? [owner] : []), ...lines, ...uniques, ...days]
+    .map((line) => `        ${line}`)
+    .join(',\n');
 }
 
 export interface Index {

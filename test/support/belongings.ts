@@ -68,11 +68,13 @@ export class Belongings {
     if (!example) return undefined;
     const mark = `${word()}-${opensWithKey(one) && !this.isOwned(one) ? '' : this.mark}`;
     const body = { ...example };
-    for (const [name, { type, format }] of Object.entries(bodySchema(one)!.properties!)) {
+    for (const [name, { type, format, maxLength = Infinity }] of Object.entries(
+      bodySchema(one)!.properties!,
+    )) {
       if (!(name in example)) continue;
       if (NAMES.has(name))
         body[name] = type === 'integer' ? Number(await this.make(name)) : await this.make(name);
-      if (type === 'string' && !format) body[name] = `${example[name] as string} ${mark}`;
+      if (type === 'string' && !format) body[name] = `${example[name] as string} ${mark}`.slice(-maxLength);
       if (format === 'email') body[name] = `${mark}@example.com`;
     }
     return body;
