@@ -46,8 +46,9 @@ const HISTORIES = [
   ...['specialties:list(enum(surgery,dentistry))', 'days:list(date)', 'numbers:list(integer(1,9))'],
   ...['note?:text(1000)', 'token?:uuid'],
 ].join(' ');
-/** With a name that no two have, and with days that no two have of the same owner. */
-const BOOKINGS = 'ownerId:ref(owners) from:date until:date code:text(40,unique)';
+/** With a code that no two have, days that no two have of the same owner, and what many list of many. */
+const BOOKINGS =
+  'ownerId:ref(owners) from:date until:date code:text(40,unique) petIds:list(ref(pets)) guestIds:list(ref(owners))';
 const FEATURES = [
   ['vets'],
   ['owners', '--crud', '--filter', 'default', '--fields', OWNERS],
@@ -195,6 +196,18 @@ describe('docs/extending.md', () => {
       expect(declared).toContain(`  ${code}: {`);
   });
 
+  test('gives what many rows list of many a table of its own', () => {
+    const [, migration] = /create (src\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
+    for (const constraint of [
+      'CONSTRAINT booking_guests_booking_id_fkey REFERENCES bookings ON DELETE CASCADE',
+      'CONSTRAINT booking_guests_guest_id_fkey REFERENCES owners ON DELETE CASCADE',
+      'CONSTRAINT booking_pets_pet_id_fkey REFERENCES pets,',
+      'CONSTRAINT booking_pets_pkey PRIMARY KEY (booking_id, pet_id)',
+    ])
+      expect(checkout.read(migration!)).toContain(constraint);
+    expect(checkout.read('src/bookings/booking-guest.entity.ts')).toContain("@Entity('booking_guests')");
+  });
+
   test('refuses what cannot be unique, and what cannot overlap', async () => {
     const wrong: [string, string[], string][] = [
       ['a?:text(unique)', [], 'a: what is unique is not optional here.'],
@@ -235,6 +248,8 @@ describe('docs/extending.md', () => {
     ['a:enum()', 'enum() needs words: enum(planned,checked_in).'],
     ['a:enum(b_c,b-c)', 'enum(b_c,b-c): two of the words make the same name, BC.'],
     ['a:list(list(text))', 'A list is not of the kind list.'],
+    ['a?:list(ref(pets))', 'a: a list of references is not optional, but may be empty.'],
+    ['a:map(ref(pets))', 'A map is not of the kind ref.'],
     ['a:object(b:enum(c))', 'b: an object has no enum inside it.'],
   ])('refuses in one line the fields %s', async (fields, message) => {
     const { code, output } = await generate('stays', '--fields', fields);

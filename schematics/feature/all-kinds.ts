@@ -17,6 +17,7 @@ const IN_ARRAYS = new Set(['text', 'integer', 'uuid']);
 
 function listOf(args: string, place: Place, spec: Spec): Kind {
   const of = inside(args, place, spec);
+  if (of.refersTo !== undefined) return manyOf(of, place, spec);
   const isArray = IN_ARRAYS.has(of.sql);
   const column = isArray
     ? { sql: `${of.sql}[]`, column: { ...of.column, array: true }, type: `${of.type}[]` }
@@ -30,6 +31,16 @@ function listOf(args: string, place: Place, spec: Spec): Kind {
   };
 }
 
+/** The ids of rows of another table; what has which is a table of its own. */
+function manyOf({ refersTo, ...of }: Kind, place: Place, { name, optional }: Spec): Kind {
+  if (optional) refuse(`${name}: a list of references is not optional, but may be empty.`);
+  return {
+    ...{ ...of, joins: refersTo, inner: ['Int64Field'], filter: undefined, type: 'string[]' },
+    ...{ decorator: 'ListField', options: `of: ${fieldOf(of, place)}, max: 20, unique: true` },
+    ...{ example: '[1]', other: '[]', wrong: "['x']" },
+  };
+}
+
 function objectOf(args: string, place: Place, { name }: Spec): Kind {
   const type = place.Name + strings.classify(pluralize.singular(name));
   const specs = parseFields(args);
@@ -37,7 +48,9 @@ function objectOf(args: string, place: Place, { name }: Spec): Kind {
     ...spec,
     of: kindOf(spec, { ...place, words: `${spec.name} in the ${place.words}` }),
   }));
-  const wrong = parts.find(({ kind, of }) => kind === 'time' || (of.entity ?? of.dto ?? of.refersTo));
+  const wrong = parts.find(
+    ({ kind, of }) => kind === 'time' || (of.entity ?? of.dto ?? of.refersTo ?? of.joins),
+  );
   if (wrong) refuse(`${wrong.name}: an object has no ${wrong.kind} inside it.`);
   const fields = parts.map(
     ({ name: part, optional, of }) =>
@@ -71,7 +84,8 @@ function inside(args: string, place: Place, { name, kind }: Spec): Kind {
   const [, of = 'text', inner = ''] =
     /^([a-z]+)(?:\(([^]*)\))?$/.exec(args) ??
     (args === '' ? [] : refuse(`${kind}(${args}) is no kind of field.`));
-  if (['list', 'map', 'ref', 'time'].includes(of)) refuse(`A ${kind} is not of the kind ${of}.`);
+  if (['list', 'map', 'time', ...(kind === 'list' ? [] : ['ref'])].includes(of))
+    refuse(`A ${kind} is not of the kind ${of}.`);
   return kindOf({ name, optional: false, kind: of, args: inner }, place);
 }
 

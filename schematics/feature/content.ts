@@ -14,11 +14,14 @@ export function contentOf(
 ) {
   const { Name, Names: many, table } = names;
   const all = fields.map((one) => ({ ...one, spoken: words(one.name) }));
+  const columns = fields.filter(({ join }) => !join);
+  const joins = all.filter(({ join }) => join);
   const filters = all.filter(({ isFilter }) => isFilter);
   const references = all.filter(({ target }) => target !== undefined);
   const targets = [...new Map(references.map(({ target }) => [target!.table, target!])).values()];
-  const indexes = indexesOf(table, fields, owned);
+  const indexes = indexesOf(table, columns, owned);
   const checked = all.filter(({ check }) => check !== undefined);
+  const refersTo = targets.filter(({ table: one }) => columns.some(({ target }) => target?.table === one));
   const query = filters.length > 0 ? [`List${many}Query`] : [];
   const dtos = [...(crud ? [`${Name}ChangeDto`] : []), ...query, `New${Name}Dto`];
   return {
@@ -30,6 +33,8 @@ export function contentOf(
       fields: all,
       filters,
       references,
+      joins,
+      refersTo,
       targets,
       indexes,
       checked,
@@ -37,17 +42,17 @@ export function contentOf(
     },
     ...entityContent(table, rules, owned, {
       Check: checked.length > 0 || rules.overlap !== undefined,
-      ForeignKey: owned || targets.length > 0,
+      ForeignKey: owned || refersTo.length > 0,
       Index: indexes.length > 0,
     }),
-    columns: columnsOf(table, fields, rules, owned),
+    columns: columnsOf(table, columns, rules, owned),
     entityTypes: fields.flatMap(({ entity }) => entity ?? []),
     dtoTypes: fields.flatMap(({ dto }) => dto ?? []).map((text) => `${text}\n`),
     enums: fields.flatMap(({ entity = '' }) => /^export enum (\w+)/.exec(entity)?.[1] ?? []),
     constants: fields.map((one) => constantOf(one, names)),
     constantNames: fields.map(({ constant }) => constant),
     ...dtoContent(fields, crud),
-    ...platformImports(filters.length > 0, rules.constraints.length > 0, owned, crud),
+    ...platformImports(filters.length > 0, rules.constraints.length > 0, joins.length > 0, owned, crud),
     whose: owned ? `your ${names.words}` : names.words,
     serviceDtos: dtos.toSorted(),
     controllerDtos: [...dtos, `${Name}Dto`, `${Name}Params`].toSorted(),
@@ -104,7 +109,13 @@ function entityContent(
 }
 
 /** What the service and the controller import from the platform. */
-function platformImports(hasFilters: boolean, hasRules: boolean, owned: boolean, crud: boolean) {
+function platformImports(
+  hasFilters: boolean,
+  hasRules: boolean,
+  hasJoins: boolean,
+  owned: boolean,
+  crud: boolean,
+) {
   const service = [
     owned && 'AccountClosing',
     crud && 'ApiError',
@@ -112,7 +123,7 @@ function platformImports(hasFilters: boolean, hasRules: boolean, owned: boolean,
     'InjectFastRepository',
     'type Page',
     !hasFilters && 'type PageQuery',
-    crud && 'Transactions',
+    (crud || hasJoins) && 'Transactions',
     hasRules && 'violation',
   ];
   const controller = [
@@ -137,9 +148,9 @@ function serviceContent(
 ) {
   const statuses = new Map(own.map(({ code, status }) => [code, status]));
   const codes = new Map(constraints.map(({ code, status }) => [code, status ?? statuses.get(code)!]));
-  const values = fields.map(({ name, local, pattern, optional }) =>
-    optional ? `${name}: ${local} ?? null` : pattern,
-  );
+  const values = fields
+    .filter(({ join }) => !join)
+    .map(({ name, local, pattern, optional }) => (optional ? `${name}: ${local} ?? null` : pattern));
   return {
     account: owned ? 'accountId: string, ' : '',
     accountParameter: owned ? '@AccountId() accountId: string, ' : '',

@@ -56,6 +56,13 @@ export function feature({
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
       declare(names, rules),
+      ...content.joins.map((list) =>
+        mergeWith(
+          apply(url('./files-join'), [
+            applyTemplates({ ...list, ...names, join: list.join!, joinFile: list.join!.file }),
+          ]),
+        ),
+      ),
       ...(content.isLarge ? [mergeWith(apply(url('./files-large'), [applyTemplates(content)]))] : []),
       insertBefore(
         MODULES,

@@ -28,6 +28,8 @@ export interface Kind {
   inner?: string[];
   /** The feature that it refers to. */
   refersTo?: string;
+  /** The feature whose rows it lists, each of which many rows may list. */
+  joins?: string;
   /** The decorator of a filter; none where there can be no filter. */
   filter?: string;
 }

@@ -1,6 +1,7 @@
 import { strings } from '@angular-devkit/core';
 import { kindOf } from './all-kinds.ts';
 import { describe, type Kind } from './kinds.ts';
+import pluralize from 'pluralize';
 import type { Names } from './names.ts';
 import type { Target } from './targets.ts';
 import { isIdentifier, parseFields, refuse, type Spec, split, TAKEN } from './specs.ts';
@@ -19,7 +20,24 @@ export type Made = Spec &
     pattern: string;
     isFilter: boolean;
     target?: Target;
+    /** What has which of the rows that it lists. */
+    join?: Join;
   };
+
+/** The table of what has which, in the names of its places. */
+export interface Join {
+  Name: string;
+  file: string;
+  table: string;
+  /** What it refers to: the feature's row, and the other one. */
+  own: Side;
+  other: Side;
+}
+
+interface Side {
+  property: string;
+  column: string;
+}
 
 /** So many that each file stays within the limits of the linter. */
 const MOST = 18;
@@ -57,15 +75,34 @@ export function makeFields(
     const isFilter = spec.name === filter;
     if (isFilter && !kind.filter)
       refuse(`There is no filter by ${spec.name}: take an enum, ref, boolean or date.`);
-    const target = kind.refersTo === undefined ? undefined : targetOf(kind.refersTo);
+    const refersTo = kind.refersTo ?? kind.joins;
+    const target = refersTo === undefined ? undefined : targetOf(refersTo);
+    const join = kind.joins === undefined ? undefined : joinOf(names, spec.name);
     const options = columnOptions(spec, kind, columnName);
     const local = isIdentifier(spec.name) && !LOCALS.has(spec.name) ? spec.name : `${spec.name}Value`;
     return {
-      ...{ ...spec, ...kind, columnName, columnOptions: options, isFilter, target, local },
+      ...{ ...spec, ...kind, columnName, columnOptions: options, isFilter, target, join, local },
       ...{ columnSql: inSql(columnName), constant: columnName.toUpperCase() },
       pattern: local === spec.name ? local : `${spec.name}: ${local}`,
     };
   });
+}
+
+function joinOf({ Name, name, file, code }: Names, field: string): Join {
+  const word = strings.dasherize(pluralize.singular(field.replace(/Ids?$/, '')));
+  const table = `${code}_${strings.underscore(pluralize.plural(word))}`;
+  const side = (one: string) => ({
+    property: `${strings.camelize(one)}Id`,
+    column: `${strings.underscore(one)}_id`,
+  });
+  const join = {
+    ...{ Name: Name + strings.classify(word), file: `${file}-${word}`, table },
+    ...{ own: side(name), other: side(word) },
+  };
+  if (word === file) refuse(`${field}: a list of references needs another name than its feature.`);
+  if ([join.own, join.other].some(({ column }) => `${table}_${column}_fkey`.length > LONGEST))
+    refuse(`${field} is too long: PostgreSQL cuts names after ${LONGEST} bytes.`);
+  return join;
 }
 
 /** Takes `unique` from between the brackets of a text. */
@@ -129,6 +166,6 @@ export function importsOf(used: readonly string[]): string {
 export function constantOf(made: Made, { word }: Names): string {
   const { constant, name, kind, decorator, optional } = made;
   const about = kind === 'ref' ? `Identifier of the ${made.target!.word}` : strings.capitalize(words(name));
-  const end = decorator === 'TextField' ? ', stored as sent.' : '.';
+  const end = made.join ? ', in ascending order.' : decorator === 'TextField' ? ', stored as sent.' : '.';
   return `const ${constant} = { ${describe(made, `${about} of the ${word}${end}`, optional)} };`;
 }

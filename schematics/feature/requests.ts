@@ -63,6 +63,12 @@ function neededBy(text: string, there: readonly Named[], found = new Set(['key']
   });
 }
 
+function valueOf(there: readonly Named[], one: Made, which: 'example' | 'other'): string {
+  if (!one.target) return timed(one, json(one[which]));
+  const id = idOf(there, one.target.table);
+  return one.join ? `[${id}]` : id;
+}
+
 /** What no two may have the same of is another one each time. */
 function timed({ isUnique }: Made, text: string): string {
   if (!isUnique) return text;
@@ -71,9 +77,7 @@ function timed({ isUnique }: Made, text: string): string {
 
 /** A body, after its type. */
 function bodyOf(there: readonly Named[], fields: readonly Made[], which: 'example' | 'other'): string {
-  const members = fields.map(
-    (one) => `"${one.name}": ${one.target ? idOf(there, one.target.table) : timed(one, json(one[which]))}`,
-  );
+  const members = fields.map((one) => `"${one.name}": ${valueOf(there, one, which)}`);
   return `Content-Type: application/json\n\n{ ${members.join(', ')} }`;
 }
 

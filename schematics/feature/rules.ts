@@ -38,10 +38,10 @@ export function rulesOf(names: Names, fields: readonly Made[], owned: boolean, n
   const { table, code, word, words: many, aWord } = names;
   const uniques = fields.filter(({ isUnique }) => isUnique);
   const overlap = noOverlap === undefined ? undefined : overlapOf(table, fields, noOverlap);
-  const constraints: Constraint[] = fields.flatMap(({ columnName, constant, target }) =>
+  const constraints: Constraint[] = fields.flatMap(({ columnName, constant, target, join }) =>
     target
       ? {
-          name: `${table}_${columnName}_fkey`,
+          name: join ? `${join.table}_${join.other.column}_fkey` : `${table}_${columnName}_fkey`,
           code: target.code,
           status: 400,
           constant: `${constant}_MISSING`,
