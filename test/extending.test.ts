@@ -183,7 +183,7 @@ describe('docs/extending.md', () => {
   });
 
   test('gives what no two rows may have the same of a constraint, and a code', () => {
-    const [, migration] = /create (src\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
+    const [, migration] = /create (src\/bookings\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
     for (const constraint of [
       'CONSTRAINT bookings_account_id_code_key UNIQUE (account_id, code)',
       'CONSTRAINT bookings_from_until_check CHECK ("from" < until)',
@@ -197,7 +197,7 @@ describe('docs/extending.md', () => {
   });
 
   test('gives what many rows list of many a table of its own', () => {
-    const [, migration] = /create (src\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
+    const [, migration] = /create (src\/bookings\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
     for (const constraint of [
       'CONSTRAINT booking_guests_booking_id_fkey REFERENCES bookings ON DELETE CASCADE',
       'CONSTRAINT booking_guests_guest_id_fkey REFERENCES owners ON DELETE CASCADE',
