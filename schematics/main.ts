@@ -5,7 +5,7 @@ import { execute, refuseUsage, report } from './run.ts';
 
 // `npm run new:feature vets`: runs the schematic in the folder of the project. Ends with 2 where it was called wrongly.
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--owned] [--singular <word>] ' +
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--put] [--owned] [--singular <word>] ' +
   "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 
 await report(async () => {
@@ -28,6 +28,7 @@ function readArguments(): Partial<Options> & { dryRun: boolean } {
         'no-overlap': { type: 'string' },
         owned: { type: 'boolean' },
         crud: { type: 'boolean' },
+        put: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
       },
       allowPositionals: true,

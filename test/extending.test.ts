@@ -30,7 +30,7 @@ const without = (text: string, names: string[]) => {
 };
 
 const USAGE =
-  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--owned] [--singular <word>] ' +
+  'Usage: npm run new:feature <plural> [-- [--fields <fields>] [--filter <name>] [--no-overlap <reference:from:until>] [--crud] [--put] [--owned] [--singular <word>] ' +
   "[--dry-run]], such as: npm run new:feature visits -- --fields 'petId:ref(pets) date:date price:money'";
 /** Features with fields of every kind, the second one referring to the first. */
 const OWNERS = [
@@ -49,16 +49,20 @@ const HISTORIES = [
 /** With a code that no two have, days that no two have of the same owner, and what many list of many. */
 const BOOKINGS =
   'ownerId:ref(owners) from:date until:date code:text(40,unique) petIds:list(ref(pets)) guestIds:list(ref(owners))';
+/** With ids that clients give. */
+const DESKS = 'petIds:list(ref(pets)) kind:enum(big,small) note?:text';
 const FEATURES = [
   ['vets'],
   ['owners', '--crud', '--filter', 'default', '--fields', OWNERS],
   ['medical-history', '--crud', '--owned', '--fields', HISTORIES],
   ['bookings', '--crud', '--owned', '--no-overlap', 'ownerId:from:until', '--fields', BOOKINGS],
+  ['desks', '--put', '--owned', '--crud', '--fields', DESKS],
+  ['shelves', '--singular', 'shelf', '--put', '--fields', 'label:text(40,unique) note?:text'],
 ];
 const MODULES = 'src/features.ts';
 
-const isFree = !['vets', 'medical-histories', 'appointments', 'owners', 'bookings'].some((name) =>
-  existsSync(join(ROOT, 'src', name)),
+const isFree = !['vets', 'medical-histories', 'appointments', 'owners', 'bookings', 'desks', 'shelves'].some(
+  (name) => existsSync(join(ROOT, 'src', name)),
 );
 if (!isFree)
   console.warn('The examples are not added to a copy of this checkout, which has some of their names.');
@@ -208,6 +212,16 @@ describe('docs/extending.md', () => {
     expect(checkout.read('src/bookings/booking-guest.entity.ts')).toContain("@Entity('booking_guests')");
   });
 
+  test('lets clients give the ids with --put', () => {
+    const controller = checkout.read('src/desks/desks.controller.ts');
+    expect(controller).toContain("@Put(':deskId')");
+    expect(controller).not.toContain('@Post');
+    expect(controller).toMatch(
+      /successes: \[\s*\{ status: 200, means: 'Replaced\.' \},\s*\{ status: 201, located: true \}/,
+    );
+    expect(checkout.read('src/desks/desk.entity.ts')).toContain("@PrimaryColumn('uuid'");
+  });
+
   test('refuses what cannot be unique, and what cannot overlap', async () => {
     const wrong: [string, string[], string][] = [
       ['a?:text(unique)', [], 'a: what is unique is not optional here.'],
@@ -248,6 +262,7 @@ describe('docs/extending.md', () => {
     ['a:enum()', 'enum() needs words: enum(planned,checked_in).'],
     ['a:enum(b_c,b-c)', 'enum(b_c,b-c): two of the words make the same name, BC.'],
     ['a:list(list(text))', 'A list is not of the kind list.'],
+    ['a:ref(messages)', 'ref(messages): the ids there are no integers.'],
     ['a?:list(ref(pets))', 'a: a list of references is not optional, but may be empty.'],
     ['a:map(ref(pets))', 'A map is not of the kind ref.'],
     ['a:object(b:enum(c))', 'b: an object has no enum inside it.'],
@@ -309,12 +324,26 @@ describe('docs/extending.md', () => {
 
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
     copy.add('examples/vets-v2');
-    const names = ['vets', 'vets-v2', 'owners', 'medical-histories', 'bookings', 'appointments'];
-    await expectToPass(copy, names, OTHERS, '^/(?:vets|owners|medical-histories|bookings|appointments)');
+    const names = [
+      'vets',
+      'vets-v2',
+      'owners',
+      'medical-histories',
+      'bookings',
+      'desks',
+      'shelves',
+      'appointments',
+    ];
+    await expectToPass(
+      copy,
+      names,
+      OTHERS,
+      '^/(?:vets|owners|medical-histories|bookings|desks|shelves|appointments)',
+    );
   }, 900_000);
 
   test('is what it was without their folders and tests, and their lines in the list', async () => {
-    const names = ['vets', 'owners', 'medical-histories', 'bookings', 'appointments'];
+    const names = ['vets', 'owners', 'medical-histories', 'bookings', 'desks', 'shelves', 'appointments'];
     for (const name of names) {
       copy.removeFolder(`src/${name}`);
       for (const file of copy.find(`test/${name}*.test.ts`)) copy.removeFile(file);

@@ -12,7 +12,7 @@ import {
   MadeIds,
   operations,
   type Placed,
-  successOf,
+  statusesOf,
 } from './support/contract.js';
 import { hasPython, hasRequests, LANGUAGES } from './support/languages.js';
 import { type Service, startService } from './support/service.js';
@@ -107,7 +107,9 @@ async function runAll(service: Service, label: string): Promise<void> {
     const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env } });
     const status = label === 'curl' ? stdout.split('\n').at(-1) : stdout.trim().split(' ')[0];
     const { operationId } = one.operation;
-    expect(`${operationId} ${status}`).toBe(`${operationId} ${successOf(one).status}`);
+    expect(statusesOf(one).map((success) => `${operationId} ${success}`)).toContain(
+      `${operationId} ${status}`,
+    );
     // One key revokes itself, and another is revoked by its id, which is 1 in the example.
     if (operationId === 'createAccount') await createKey(service, { email, password });
     env.API_KEY ||= /petstore_\w+/.exec(stdout)?.[0] ?? '';

@@ -2,10 +2,11 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type DataSource, type EntityManager, type ObjectLiteral, type Repository } from 'typeorm';
+import { type DataSource, type EntityManager, Like, type ObjectLiteral, type Repository } from 'typeorm';
 import QueryStream from 'pg-query-stream';
 import '../src/pets/pets.errors.js';
 import type { Page } from '../src/platform/api/paging.js';
+import type { Put } from '../src/platform/api/reply.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
@@ -135,6 +136,16 @@ async function run<T>(isTransaction: boolean, work: () => Promise<T>): Promise<T
   return isTransaction ? transactions.run(work) : work();
 }
 
+let nextKey = 1_000_000;
+/** A key that no row has. */
+function newKey({ metadata }: Repository<Item>): ObjectLiteral {
+  const keys = metadata.primaryColumns.map(({ propertyName, type }) => {
+    if (type === 'uuid' || type === 'text') return [propertyName, randomUUID()];
+    return [propertyName, type === 'bigint' ? String(nextKey++) : nextKey++];
+  });
+  return Object.fromEntries(keys);
+}
+
 /** What a row is for a test: its properties, and those that a relation loads. */
 async function seen(item: ObjectLiteral | null): Promise<unknown> {
   if (item === null) return null;
@@ -215,6 +226,28 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
     expect(updated!.label).toBe('updated');
     expect((await byTypeOrm(row))!.label).toBe('updated');
   });
+
+  // PostgreSQL assigns the key of the first kind, always.
+  (entity === kinds.Identity ? test.skip.each(WAYS) : test.each(WAYS))(
+    'is put under a key that the caller gives, and added once: %s',
+    async (way, isAtOnce, isTransaction) => {
+      const key = newKey(plain);
+      const put: Each<Put<Item>> = (i) =>
+        fast.putRow(key, { ...values(i), ...key, label: `put ${way} ${i}` }, 'pet_not_found');
+      const every = await run(isTransaction, () => all(isAtOnce, put));
+      expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(1);
+      expect(new Set(every.map(({ row }) => row.label)).size).toBe(every.length);
+      for (const { row } of every) expect(keyOf(row)).toEqual(keyOf(every[0]!.row));
+      const last = await run(isTransaction, () => put(0));
+      expect([last.isCreated, await seen(last.row)]).toEqual([false, await seen(await byTypeOrm(last.row))]);
+      // What is there has another label.
+      const other = run(isTransaction, () =>
+        fast.putRow({ ...key, label: 'other' }, { ...values(0), ...key }, 'pet_not_found'),
+      );
+      await expect(other).rejects.toMatchObject({ code: 'pet_not_found' });
+      expect((await byTypeOrm(last.row))!.label).toBe(last.row.label);
+    },
+  );
 
   test('has what is stored where a change sets undefined, or nothing', async () => {
     const row = await fast.addRow(make(`${name} undefined`)(1));
@@ -591,6 +624,43 @@ test('Rows that were soft-deleted are neither found nor listed nor changed, alon
   const changed = rows.changeRow({ id: gone.id }, 'pet_not_found', (row) => (row.label = 'back'));
   await expect(changed).rejects.toMatchObject({ code: 'pet_not_found' });
   expect(await rows.updateRows({ id: gone.id }, { label: 'back' })).toEqual([]);
+  const put = rows.putRow({ id: gone.id }, { label: 'back' }, 'pet_not_found');
+  await expect(put).rejects.toMatchObject({ code: 'pet_not_found' });
+});
+
+test('A row that is put is one statement, and keeps what it is not given', async () => {
+  const rows = new FastRepository(kinds.Dated, database.manager);
+  const id = '77000';
+  const { row: before } = await rows.putRow({ id }, { label: 'dated', secret: 'kept' }, 'pet_not_found');
+  sent.length = 0;
+  const { row: after, isCreated } = await rows.putRow({ id }, { label: 'changed' }, 'pet_not_found');
+  expect(sent).toEqual([
+    { text: expect.stringMatching(/^INSERT INTO "dated" .* ON CONFLICT/), values: expect.anything() },
+  ]);
+  expect([isCreated, after.label, after.createdAt]).toEqual([false, 'changed', before.createdAt]);
+  expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
+  const [{ secret }] = await database.query('SELECT secret FROM dated WHERE id = $1', [id]);
+  expect(secret).toBe('kept');
+});
+
+test('Rows that are put by transactions that share a COMMIT are each added once', async () => {
+  const rows = new FastRepository(kinds.Given, database.manager);
+  const ids = [randomUUID(), randomUUID()];
+  const put = (i: number) =>
+    transactions.group('putting', () =>
+      rows.putRow({ id: ids[i % 2]! }, { label: `shared ${i}` }, 'pet_not_found'),
+    );
+  const every = await Promise.all(Array.from({ length: 20 }, (_, i) => put(i)));
+  expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(2);
+  const labels = (await rows.findBy({ label: Like('shared %') })).map(({ label }) => label);
+  expect(labels).toHaveLength(2);
+});
+
+test('A row is put under all of its key, or not at all', async () => {
+  const rows = new FastRepository(kinds.Composite, database.manager);
+  await expect(rows.putRow({ left: '1' }, { label: 'half' }, 'pet_not_found')).rejects.toThrow(
+    'No key to put a row under: right',
+  );
 });
 
 describe('Rows that are updated', () => {

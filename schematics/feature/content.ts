@@ -9,8 +9,7 @@ export function contentOf(
   names: Names,
   fields: readonly Made[],
   rules: Rules,
-  owned: boolean,
-  crud: boolean,
+  { owned, crud, put }: { owned: boolean; crud: boolean; put: boolean },
 ) {
   const { Name, Names: many, table } = names;
   const all = fields.map((one) => ({ ...one, spoken: words(one.name) }));
@@ -30,6 +29,8 @@ export function contentOf(
     ...{
       owned,
       crud,
+      put,
+      idType: put ? 'uuid' : 'bigint',
       fields: all,
       filters,
       references,
@@ -41,6 +42,7 @@ export function contentOf(
       optional: all.filter((one) => one.optional),
     },
     ...entityContent(table, rules, owned, {
+      PrimaryColumn: put,
       Check: checked.length > 0 || rules.overlap !== undefined,
       ForeignKey: owned || refersTo.length > 0,
       Index: indexes.length > 0,
@@ -51,8 +53,8 @@ export function contentOf(
     enums: fields.flatMap(({ entity = '' }) => /^export enum (\w+)/.exec(entity)?.[1] ?? []),
     constants: fields.map((one) => constantOf(one, names)),
     constantNames: fields.map(({ constant }) => constant),
-    ...dtoContent(fields, crud),
-    ...platformImports(filters.length > 0, rules.constraints.length > 0, joins.length > 0, owned, crud),
+    ...dtoContent(fields, crud, put),
+    ...platformImports(filters.length > 0, rules.constraints.length > 0, joins.length > 0, owned, crud, put),
     whose: owned ? `your ${names.words}` : names.words,
     serviceDtos: dtos.toSorted(),
     controllerDtos: [...dtos, `${Name}Dto`, `${Name}Params`].toSorted(),
@@ -62,10 +64,10 @@ export function contentOf(
 }
 
 /** The constants and the classes of objects of a large feature are in a file of their own. */
-function dtoContent(fields: readonly Made[], crud: boolean) {
+function dtoContent(fields: readonly Made[], crud: boolean, put: boolean) {
   const classes = fields.flatMap(({ dto = '' }) => /export class (\w+)/.exec(dto)?.[1] ?? []);
   const isLarge = fields.length > 6 || classes.length > 1;
-  const outer = [...outerDecorators(fields), ...(crud ? ['ChangeSchema', 'ChangeType'] : [])];
+  const outer = [...outerDecorators(fields, put), ...(crud ? ['ChangeSchema', 'ChangeType'] : [])];
   const inner = innerDecorators(fields);
   return {
     isLarge,
@@ -79,7 +81,7 @@ function entityContent(
   table: string,
   { uniques, overlap }: Rules,
   owned: boolean,
-  used: Record<'Check' | 'ForeignKey' | 'Index', boolean>,
+  used: Record<string, boolean>,
 ) {
   const all = {
     ...used,
@@ -115,6 +117,7 @@ function platformImports(
   hasJoins: boolean,
   owned: boolean,
   crud: boolean,
+  put: boolean,
 ) {
   const service = [
     owned && 'AccountClosing',
@@ -123,6 +126,7 @@ function platformImports(
     'InjectFastRepository',
     'type Page',
     !hasFilters && 'type PageQuery',
+    put && 'type Put',
     (crud || hasJoins) && 'Transactions',
     hasRules && 'violation',
   ];
@@ -158,6 +162,11 @@ function serviceContent(
     where: owned ? 'id, accountId' : 'id',
     filterNames: filters.map(({ pattern }) => pattern).join(', '),
     fieldNames: fields.map(({ pattern }) => pattern).join(', '),
+    allValues: fields
+      .filter(({ join }) => !join)
+      .map(({ name, optional }) => `${name}: body.${name}${optional ? ' ?? null' : ''}`)
+      .join(', '),
+    ownValues: values.join(', '),
     values: [...(owned ? ['accountId'] : []), ...values].join(', '),
     constraints: constraints.map(
       ({ constant, name, code, status }) =>

@@ -28,6 +28,8 @@ export interface Options {
   owned?: boolean;
   /** Whether rows can be changed and deleted. */
   crud?: boolean;
+  /** Whether clients give the ids, and add and replace rows by PUT. */
+  put?: boolean;
 }
 
 /**
@@ -42,6 +44,7 @@ export function feature({
   noOverlap,
   owned = false,
   crud = false,
+  put = false,
 }: Options): Rule {
   return (tree) => {
     const { one, many } = count(name, singular);
@@ -50,8 +53,8 @@ export function feature({
     const fields = makeFields(names, text || 'name:text', by, (target) => targetIn(tree, target));
     const rules = rulesOf(names, fields, owned, noOverlap);
     const content = {
-      ...contentOf(names, fields, rules, owned, crud),
-      requests: requestsOf(tree, names, fields, crud),
+      ...contentOf(names, fields, rules, { owned, crud, put }),
+      requests: requestsOf(tree, names, fields, { crud, put }),
     };
     return chain([
       mergeWith(apply(url('./files'), [applyTemplates(content), refuseHiding(names)])),
@@ -59,7 +62,13 @@ export function feature({
       ...content.joins.map((list) =>
         mergeWith(
           apply(url('./files-join'), [
-            applyTemplates({ ...list, ...names, join: list.join!, joinFile: list.join!.file }),
+            applyTemplates({
+              ...list,
+              ...names,
+              idType: content.idType,
+              join: list.join!,
+              joinFile: list.join!.file,
+            }),
           ]),
         ),
       ),

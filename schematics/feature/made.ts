@@ -151,10 +151,11 @@ export const innerDecorators = (fields: readonly Made[]): string[] =>
   fields.flatMap(({ inner = [] }) => inner);
 
 /** The decorators of the DTO classes themselves. */
-export function outerDecorators(fields: readonly Made[]): string[] {
+export function outerDecorators(fields: readonly Made[], put: boolean): string[] {
   const filters = fields.filter(({ isFilter }) => isFilter).map(({ filter }) => filter!);
   const paging = filters.length > 0 ? ['PageQuery'] : [];
-  return ['Int64Field', 'Int64Param', ...fields.map(({ decorator }) => decorator), ...filters, ...paging];
+  const ofIds = put ? ['UuidField'] : ['Int64Field', 'Int64Param'];
+  return [...ofIds, ...fields.map(({ decorator }) => decorator), ...filters, ...paging];
 }
 
 /** The line that imports from the platform. */

@@ -14,7 +14,12 @@ interface Named {
 }
 
 /** The requests of a feature after those for a key, as the extension REST Client sends them. */
-export function requestsOf(tree: Tree, names: Names, fields: readonly Made[], crud: boolean): string {
+export function requestsOf(
+  tree: Tree,
+  names: Names,
+  fields: readonly Made[],
+  { crud, put }: { crud: boolean; put: boolean },
+): string {
   const { Name, files, word, words, aWord } = names;
   const there = namedRequests(tree);
   const address = `{{base}}/${files}/{{new${Name}.response.body.id}}`;
@@ -23,7 +28,7 @@ export function requestsOf(tree: Tree, names: Names, fields: readonly Made[], cr
     .filter(({ isFilter }) => isFilter)
     .map((one) => `?${one.name}=${one.target ? idOf(there, one.target.table) : String(value(one.example))}`);
   const own = [
-    `### Add ${aWord}\n# @name new${Name}\nPOST {{base}}/${files}\n${AUTHORIZATION}\n${body(fields, 'example')}`,
+    `### Add ${aWord}\n# @name new${Name}\n${put ? 'PUT' : 'POST'} {{base}}/${files}${put ? '/{{$guid}}' : ''}\n${AUTHORIZATION}\n${body(fields, 'example')}`,
     ...['', ...searches].map(
       (search) => `### List ${search && 'some '}${words}\nGET {{base}}/${files}${search}\n${AUTHORIZATION}`,
     ),

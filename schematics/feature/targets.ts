@@ -26,9 +26,10 @@ export function targetIn(tree: Tree, given: string): Target {
   let found = ofProduct && targetOf(table, ofProduct, ofProduct.toLowerCase(), 'petstore/product', false);
   tree.getDir('src').visit((path) => {
     if (found || !path.endsWith('.entity.ts')) return;
-    const [, Name] =
-      new RegExp(`@Entity\\('${table}'[^]*?export class (\\w+)`).exec(tree.readText(path)) ?? [];
+    const text = tree.readText(path);
+    const [, Name] = new RegExp(`@Entity\\('${table}'[^]*?export class (\\w+)`).exec(text) ?? [];
     if (!Name) return;
+    if (!text.includes('@IdColumn(')) refuse(`ref(${given}): the ids there are no integers.`);
     const [, , folder, file] = path.split('/');
     const word = file!.replace('.entity.ts', '').replaceAll('-', ' ');
     found = targetOf(table, Name, word, `../${folder}/${file!.replace('.ts', '.js')}`, true);

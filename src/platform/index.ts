@@ -58,6 +58,7 @@ export {
   PageQuery,
   Precondition,
   Public,
+  type Put,
   Reply,
   ReplyHeaders,
   SortField,

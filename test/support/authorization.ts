@@ -1,7 +1,8 @@
 import type { Belongings } from './belongings.js';
 import type { Caller } from './callers.js';
 import { type Answer, call } from './client.js';
-import { addressOf, exampleOf, type Placed, successOf } from './contract.js';
+import { randomUUID } from 'node:crypto';
+import { addressOf, exampleOf, isPutting, type Placed, successOf } from './contract.js';
 import { absent, parameters } from './generate.js';
 import type { Service } from './service.js';
 
@@ -74,6 +75,7 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
   if (target === 'malformed') return { status: 400 };
   if (choice && lacks([choice.needs]))
     return { status: 403, code: 'permission_denied', names: [choice.needs] };
+  if (target === "nobody's" && isPutting(one)) return { status: 201 };
   if (target === "nobody's" || (target === "another's" && has.isOwned(one))) return { status: 404 };
   return { status: choice?.status ?? successOf(one).status };
 }
@@ -106,7 +108,7 @@ function isAs({ status, code, names = [] }: Rule, answer: Answer): boolean {
 async function addressFor({ one, target, has, next }: Request, isTaken: boolean): Promise<string> {
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
   if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000)) + (isList ? '?limit=0' : '');
-  if (target === "nobody's") return addressOf(one, absent);
+  if (target === "nobody's") return addressOf(one, isPutting(one) ? () => randomUUID() : absent);
   const owner = target === 'own' ? has : next;
   const ids = new Map(owner.kept);
   for (const { name } of isTaken ? parameters(one, 'path') : []) ids.set(name, await owner.make(name));

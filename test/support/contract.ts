@@ -71,7 +71,12 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
     const ofOne = path.endsWith('}') ? 2 : 1;
     // To a list, which may be that of something else: `/pets/{petId}/visits`.
     const adds = !path.includes('{') || all.some((other) => other.path.startsWith(`${path}/{`));
-    const kind = method === 'GET' ? ofOne : method === 'POST' && adds ? 0 : 3;
+    const kind =
+      method === 'GET'
+        ? ofOne
+        : isPutting({ method, path, operation }) || (method === 'POST' && adds)
+          ? 0
+          : 3;
     return [0, tag, kind];
   };
   const compare = (a: number[], b: number[]) =>
@@ -101,6 +106,15 @@ export function successOf({ operation }: Placed): { status: number; example?: un
   const [status, { content }] = Object.entries(operation.responses).find(([code]) => code < '300')!;
   return { status: Number(status), example: content?.['application/json']?.example };
 }
+
+/** The statuses of an operation's successes. */
+export const statusesOf = ({ operation }: Placed): number[] =>
+  Object.keys(operation.responses)
+    .map(Number)
+    .filter((status) => status < 300);
+
+/** Whether an operation adds what is not there under the id that its path has. */
+export const isPutting = (one: Placed): boolean => one.method === 'PUT' && statusesOf(one).includes(201);
 
 /** The codes of the errors that an operation documents. */
 export const codesOf = ({ operation }: Placed): string[] =>

@@ -1,5 +1,5 @@
 import { call, type CallOptions } from './client.js';
-import { addressOf, exampleOf, inWorkingOrder, MadeIds, operations } from './contract.js';
+import { addressOf, exampleOf, inWorkingOrder, isPutting, MadeIds, operations } from './contract.js';
 import type { Service } from './service.js';
 
 /**
@@ -9,8 +9,12 @@ import type { Service } from './service.js';
 export async function addExamples(service: Service, { key }: CallOptions): Promise<MadeIds> {
   const made = new MadeIds();
   for (const one of inWorkingOrder(operations)) {
-    if (one.method !== 'POST' || !one.operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
-    const answer = await call(service, 'POST', made.fill(addressOf(one)), { key, body: exampleOf(one) });
+    if (
+      (one.method !== 'POST' && !isPutting(one)) ||
+      !one.operation.security.some((scheme) => 'bearerAuth' in scheme)
+    )
+      continue;
+    const answer = await call(service, one.method, made.fill(addressOf(one)), { key, body: exampleOf(one) });
     made.learn(one, JSON.stringify(answer.body));
   }
   return made;

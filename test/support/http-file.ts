@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findOperation } from './contract.js';
@@ -12,11 +13,14 @@ interface Answered {
 
 /**
  * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
- * `{{name}}`, `{{$timestamp}}`, `# @name` and `{{name.response.body.field}}`.
+ * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name` and `{{name.response.body.field}}`.
  * @param given values that replace those of the file
  */
 export async function runHttpFile(path: string, given: Record<string, string>): Promise<Answered[]> {
-  const values = new Map<string, string>([['$timestamp', String(Date.now())]]);
+  const values = new Map<string, string>([
+    ['$timestamp', String(Date.now())],
+    ['$guid', randomUUID()],
+  ]);
   const fill = (text: string) =>
     text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
       if (!values.has(name)) throw new Error(`${path} has no value for ${name}`);

@@ -44,6 +44,15 @@ export interface Webhook {
   readonly answers: Readonly<Record<string, string>>;
 }
 
+/** A success of an operation. */
+export interface Success {
+  readonly status: number;
+  /** Whether it has a `Location`. */
+  readonly located?: boolean;
+  /** What it means, where that is more than what its status says. */
+  readonly means?: string;
+}
+
 /** What the decorators of a method and of its controller say of an operation. */
 export interface OperationFacts {
   /** The operationId, which client generators use as the method name. */
@@ -59,8 +68,8 @@ export interface OperationFacts {
   readonly bodyOptional: boolean;
   /** Whether accounts are made by it. */
   readonly signUp: boolean;
-  /** Whether its answer has a `Location`. */
-  readonly located: boolean;
+  /** Its successes. */
+  readonly successes: readonly Success[];
   /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
   readonly sorted?: string;
   /** What its controller gives tags, and how that is written. */
@@ -89,7 +98,7 @@ const UNDECLARED: Declared = {
   idempotent: false,
   bodyOptional: false,
   signUp: false,
-  located: false,
+  successes: [],
   conditional: false,
   errors: {},
   tag: { name: '', description: '' },
@@ -109,9 +118,7 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
   return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
 }
 
-interface OperationOptions extends Partial<
-  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'located' | 'sorted'>
-> {
+interface OperationOptions extends Partial<Pick<OperationFacts, 'bodyOptional' | 'errors' | 'sorted'>> {
   /** The operationId, which client generators use as the method name. */
   id: string;
   summary: string;
@@ -120,6 +127,10 @@ interface OperationOptions extends Partial<
   returns?: Type | [Type];
   /** Success status; 200 when left out. */
   status?: number;
+  /** Whether that success has a `Location`. */
+  located?: boolean;
+  /** The successes, where there are several: an answer has the status of the first unless the method gives it another. */
+  successes?: readonly [Success, ...Success[]];
 }
 
 /**
@@ -127,16 +138,20 @@ interface OperationOptions extends Partial<
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { summary, description, returns, status = 200, errors = {}, ...facts } = options;
+  const { summary, description, returns, status = 200, located, errors = {}, ...facts } = options;
+  const { successes = [{ status, located }] } = facts;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(
-    HttpCode(status),
+    HttpCode(successes[0].status),
     ApiOperation({ operationId: facts.id, summary, description }),
-    ApiResponse({ status, type, isArray }),
+    ...successes.map((one) =>
+      ApiResponse(one.status === 204 ? { status: 204 } : { status: one.status, type, isArray }),
+    ),
     Declare({
       ...facts,
       errors,
+      successes,
       returns: isArray ? undefined : type,
       serialize: serialize as Serializer<object> | undefined,
     }),

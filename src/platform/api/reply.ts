@@ -9,6 +9,12 @@ import { Declare, type OperationFacts } from './operation.js';
 import type { Page } from './paging.js';
 import { aboveVersions, originOf, versionOf } from './request.js';
 
+/** A row that was put under a key, and whether it was not there before. */
+export interface Put<Row> {
+  readonly row: Row;
+  readonly isCreated: boolean;
+}
+
 /** The response headers that depend on the content: `Location` of what was created, `Link` to the next page. */
 export class ReplyHeaders {
   constructor(
@@ -20,6 +26,12 @@ export class ReplyHeaders {
   created<T extends { id: string }>(item: T): T {
     this.response.setHeader('Location', `${this.address()}/${item.id}`);
     return item;
+  }
+
+  /** Returns what was put at the address of the request; with 201, and that as `Location`, if it was not there before. */
+  put<T>({ row, isCreated }: Put<T>): T {
+    if (isCreated) this.response.status(201).setHeader('Location', this.address());
+    return row;
   }
 
   /** Returns a page, and links to the next one with every filter kept (RFC 8288). */

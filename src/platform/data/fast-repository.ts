@@ -5,7 +5,7 @@ import {
   QueryFailedError,
   Repository,
 } from 'typeorm';
-import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
+import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
@@ -72,6 +72,26 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     await transactions.reach(this.nameOf(which), true);
     const update = () => this.rows.update(current, which, values);
     return transactions.written(update, ({ length }) => length === 0) as Promise<Entity[]>;
+  }
+
+  /**
+   * Adds a row under a key that the caller gives, or sets the values of the one that is there, and tells which: of several
+   * at once, one adds it. It is one statement, but for entities that TypeORM serves.
+   * @param where the key, and what a row that is there must have too, such as its account: any other is left as it is
+   * @throws ApiError with the code `missing` where the row that is there is another one
+   */
+  async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
+    requireValues(where);
+    const absent = this.metadata.primaryColumns.find(({ propertyName }) => !(propertyName in where));
+    if (absent) throw new TypeError(`No key to put a row under: ${absent.propertyName}`);
+    const { current, transactions } = this;
+    await transactions.reach(this.nameOf(where), true);
+    const put = await transactions.written(
+      () => this.rows.put(current, where, values),
+      (found) => found === null,
+    );
+    if (!put) throw new ApiError(missing);
+    return put as Put<Entity>;
   }
 
   /**

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import type { Slice } from '../api/index.js';
+import type { Put, Slice } from '../api/index.js';
 import { Batcher, bytesOf, made, type Statement } from '../database/index.js';
 import { PreparedInserts } from './inserts.js';
 import { compareKeys, isExactKey, type Listing } from './listing.js';
 import { PreparedPages } from './pages.js';
 import type { Place, Rows } from './rows.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, Statements, valuesOf } from './shape.js';
-import { insertUnread, lockMany, selectAmong, selectOne, update, updateMany } from './sql.js';
+import { insertUnread, lockMany, selectAmong, selectOne, update, updateMany, upsertOne } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { TypeOrmRows } from './typeorm-rows.js';
 
@@ -101,6 +101,22 @@ export class PreparedRows implements Rows {
     });
     const rows = await statements.run(manager, statement, [...written(set, values), ...sought]);
     return rows.map((row) => shape.hydrate(row));
+  }
+
+  async put(
+    manager: EntityManager,
+    where: ObjectLiteral,
+    values: ObjectLiteral,
+  ): Promise<Put<ObjectLiteral> | null> {
+    const { shape, statements } = this;
+    const all = shape.withInitial({ ...values, ...where });
+    const given = this.given(all);
+    if (!given) return this.plain.put(manager, where, values);
+    const held = this.sought(where).filter((column) => !shape.keys.includes(column));
+    const name = `put ${namesOf(given)} held by ${namesOf(held)}`;
+    const statement = statements.once(name, () => upsertOne(shape, given, held));
+    const [row] = await statements.run(manager, statement, written(given, all));
+    return row ? { row: shape.hydrate(row), isCreated: row.at(-1) === true } : null;
   }
 
   async change(

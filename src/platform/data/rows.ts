@@ -1,5 +1,5 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
-import type { Direction, PageQuery, Position, Slice } from '../api/index.js';
+import type { Direction, PageQuery, Position, Put, Slice } from '../api/index.js';
 import type { Listing, Range } from './listing.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
@@ -67,6 +67,12 @@ export interface Rows {
   /** Inserts such rows. */
   addUnread(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<unknown>;
   update(manager: EntityManager, which: ObjectLiteral, values: ObjectLiteral): Promise<ObjectLiteral[]>;
+  /** Adds the row with the key that `where` has, or sets its values; null if what is there has something else than `where`. */
+  put(
+    manager: EntityManager,
+    where: ObjectLiteral,
+    values: ObjectLiteral,
+  ): Promise<Put<ObjectLiteral> | null>;
   /** In a transaction: finds a row, keeps others from changing it, and saves what `work` sets. */
   change(
     manager: EntityManager,

@@ -20,6 +20,21 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
 }
 
 /**
+ * Inserts a row, or sets the columns of the one that has its key, if that has the same in the columns `held`; last, whether
+ * it was inserted: a row that was there is locked before it is set, which its `xmax` shows.
+ */
+export function upsertOne(shape: Shape, given: readonly ShapeColumn[], held: readonly ShapeColumn[]): string {
+  const set = given.filter((column) => !shape.keys.includes(column) && !held.includes(column));
+  const changes = (set.length > 0 ? set : shape.keys).map(({ sql }) => `${sql} = EXCLUDED.${sql}`);
+  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  const conditions = held.map(({ sql }) => `one.${sql} = EXCLUDED.${sql}`);
+  if (shape.living) conditions.push(`one.${shape.living}`);
+  const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
+  const values = given.map((_column, i) => `$${i + 1}`).join(', ');
+  return `INSERT INTO ${shape.table} AS one (${names(given)}) VALUES (${values}) ON CONFLICT (${names(shape.keys)}) DO UPDATE SET ${changes.join(', ')}${where} RETURNING ${namesIn('one', shape.selected)}, one.xmax = 0`;
+}
+
+/**
  * Inserts many rows, from a list of values for each of some columns. Rows are inserted in the order of the lists, and
  * returned in the order in which they were inserted, on which TypeORM relies for its own inserts of many too.
  */

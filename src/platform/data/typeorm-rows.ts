@@ -10,12 +10,17 @@ import {
   MoreThan,
   MoreThanOrEqual,
   type ObjectLiteral,
+  QueryFailedError,
+  type QueryRunner,
 } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import type { Position, Slice } from '../api/index.js';
+import type { Position, Put, Slice } from '../api/index.js';
 import { type Listing, sortText } from './listing.js';
 import type { Place, Rows } from './rows.js';
 import { CONVERTED, UNCHANGED, withoutUndefined } from './shape.js';
+
+/** SQLSTATE `unique_violation`. */
+const UNIQUE_VIOLATION = '23505';
 
 /** The rows of an entity by TypeORM's own methods, for entities that are more than the columns of a table. */
 export class TypeOrmRows implements Rows {
@@ -62,6 +67,41 @@ export class TypeOrmRows implements Rows {
       await transaction.save(rows);
       return Promise.all(rows.map((row) => this.stored(transaction, row)));
     });
+  }
+
+  /** By several statements, as listeners are told of each row. Those for one key wait for each other. */
+  async put(
+    manager: EntityManager,
+    where: ObjectLiteral,
+    values: ObjectLiteral,
+  ): Promise<Put<ObjectLiteral> | null> {
+    const attempt = () =>
+      inTransaction(manager, (transaction) =>
+        inTurn(transaction.queryRunner!, () => this.putIn(transaction, where, values)),
+      );
+    if (manager.queryRunner?.isTransactionActive) return attempt();
+    return attempt().catch((error: unknown) => {
+      // It may have been added in another way meanwhile.
+      if (error instanceof QueryFailedError && error.driverError.code === UNIQUE_VIOLATION) return attempt();
+      throw error;
+    });
+  }
+
+  private async putIn(
+    transaction: EntityManager,
+    where: ObjectLiteral,
+    values: ObjectLiteral,
+  ): Promise<Put<ObjectLiteral> | null> {
+    const { target, primaryColumns, tablePath } = this.entity;
+    const key = Object.fromEntries(primaryColumns.map(({ propertyName: name }) => [name, where[name]]));
+    const lock = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))';
+    await transaction.query(lock, [`${tablePath} ${JSON.stringify(key)}`]);
+    const row = await transaction.findOne(target, { where: key, lock: this.lock, withDeleted: true });
+    const all = withoutUndefined({ ...values, ...where });
+    if (!row) return { row: await this.add(transaction, all), isCreated: true };
+    if (!(await transaction.existsBy(target, where))) return null;
+    await transaction.save(Object.assign(row, all));
+    return { row: await this.stored(transaction, row), isCreated: false };
   }
 
   async change(
@@ -130,6 +170,18 @@ function whereOf(list: Listing, after: Position | undefined): ObjectLiteral[] {
 function positionOf(row: ObjectLiteral, sort: string | undefined): Position {
   const id = String(row.id);
   return sort === undefined ? { id } : { id, value: sortText(row[sort]) };
+}
+
+const turns = new WeakMap<QueryRunner, Promise<unknown>>();
+
+/** One after the other, of what is done at once in a transaction: locks keep out others alone. */
+function inTurn<T>(runner: QueryRunner, work: () => Promise<T>): Promise<T> {
+  const done = (turns.get(runner) ?? Promise.resolve()).then(work);
+  turns.set(
+    runner,
+    done.catch(() => {}),
+  );
+  return done;
 }
 
 function inTransaction<T>(

@@ -126,10 +126,13 @@ function serveAt(item: OpenAPIObject['paths'][string], url: string, description:
  * (https://spec.openapis.org/oas/v3.1.1.html#link-object).
  */
 function addLinks({ paths }: OpenAPIObject): void {
-  for (const [path, { post }] of Object.entries(paths)) {
-    const responses = Object.values(post?.responses ?? {}) as { headers?: { Location?: object } }[];
-    const created = responses.find(({ headers }) => headers?.Location);
-    if (created) Object.assign(created, { links: linksTo(paths, `${path}/`) });
+  for (const [path, { post, put }] of Object.entries(paths)) {
+    const above = { post: `${path}/`, put: path.replace(/[^/]+$/, '') };
+    for (const [method, operation] of Object.entries({ post, put })) {
+      const responses = Object.values(operation?.responses ?? {}) as { headers?: { Location?: object } }[];
+      const created = responses.find(({ headers }) => headers?.Location);
+      if (created) Object.assign(created, { links: linksTo(paths, above[method as keyof typeof above]) });
+    }
   }
 }
 

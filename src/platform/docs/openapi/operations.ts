@@ -7,6 +7,7 @@ import {
   isLaterVersion,
   isTagged,
   type OperationFacts,
+  type Success,
 } from '../../api/index.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
@@ -67,7 +68,7 @@ export function finishOperation(
   for (const type of facts.takes) nameDefaults(document, operation, type);
   giveExample(document, operation.requestBody);
   if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
-  finishSuccess(document, operation, facts);
+  for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts));
   if (sunset) finishDeprecated(operation, sunset);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
@@ -91,23 +92,30 @@ const SUCCESS: Record<string, string> = {
   204: 'Done. The response has no body.',
 };
 
-function finishSuccess(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
-  const { located, idempotent, sorted } = facts;
-  const [status, response] = Object.entries(operation.responses)[0] as unknown as [
-    string,
-    Record<string, unknown>,
-  ];
-  const media = (response.content as Record<string, Media> | undefined)?.['application/json'];
+/** What nobody has declared has the status of its method. */
+function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
+  return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
+}
+
+function finishSuccess(
+  document: OpenAPIObject,
+  operation: Operation,
+  facts: OperationFacts,
+  { status, located, means = SUCCESS[status] }: Success,
+): void {
+  const { idempotent, sorted } = facts;
+  const response = operation.responses[status] as { content?: Record<string, Media> };
+  const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
-  if (isTagged(facts)) headers.push('ETag');
+  if (media && isTagged(facts)) headers.push('ETag');
   if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema.type === 'array') {
     headers.push('Link');
     media.schema = namePage(document, operation, media.schema, sorted);
   }
   giveExample(document, response);
-  Object.assign(response, { description: SUCCESS[status], headers: headerReferences(headers) });
+  Object.assign(response, { description: means, headers: headerReferences(headers) });
 }
 
 function giveExample(document: OpenAPIObject, owner: unknown): void {
