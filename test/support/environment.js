@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { TestEnvironment } from 'jest-environment-node';
 
+/** A run that was killed cannot tell its other processes to end; they are cut off from it. */
+const exit = () => process.exit(1);
+
 /** Ends what the tests of a file have started and left, also where one has failed before it could stop what it had started. */
 export default class extends TestEnvironment {
   async setup() {
@@ -8,10 +11,12 @@ export default class extends TestEnvironment {
     this.before = new Set(descendants());
     this.end = () => end(descendants().filter((pid) => !this.before.has(pid)));
     process.once('exit', this.end);
+    process.once('disconnect', exit);
   }
 
   async teardown() {
     process.off('exit', this.end);
+    process.off('disconnect', exit);
     this.end();
     await super.teardown();
   }

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +18,7 @@ export default async function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { TEST_SERVER_URL } = process.env;
   const { postgres, url } = TEST_SERVER_URL ? { url: TEST_SERVER_URL } : await EmbeddedPostgres.start(folder);
+  if (postgres) outlive(folder);
   process.env.TEST_DATABASE_URL = url;
   // Services start hundreds of times. One fills the cache: of those that find it empty, each would write all of it when
   // it ends, which takes seconds when they are many.
@@ -25,6 +26,29 @@ export default async function setUp() {
   await run(process.execPath, ['--eval', `import('${new URL('serve/boot.js', COMMANDS).href}')`]);
   await makeTemplate(url);
   Object.assign(globalThis, { testPostgres: postgres, testFolder: folder });
+}
+
+/**
+ * Has a process stop PostgreSQL and remove its folder when this process has ended, also by SIGKILL: it then reads the end
+ * of its standard input.
+ */
+function outlive(folder) {
+  const program = `
+    process.stdin.resume().on('end', () => {
+      const [file] = fs.globSync('**/postmaster.pid', { cwd: ${JSON.stringify(folder)} });
+      try {
+        process.kill(parseInt(fs.readFileSync(path.join(${JSON.stringify(folder)}, file), 'utf8')), 'SIGQUIT');
+      } catch {
+        // It was stopped.
+      }
+      setTimeout(() => fs.rmSync(${JSON.stringify(folder)}, { recursive: true, force: true, maxRetries: 5 }), 2_000);
+    });`;
+  const child = spawn(process.execPath, ['--eval', program], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+  child.stdin.unref();
 }
 
 /** Of the databases of services: a copy takes less time than all migrations. */

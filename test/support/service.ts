@@ -7,6 +7,12 @@ import { Client } from 'pg';
 
 const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 
+/** Ends a process, and those that it starts, soon after that by which it was started: also one that was killed. */
+const WITH_PARENT = `data:text/javascript,${encodeURIComponent(
+  `const { ppid } = process;
+   setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 250).unref();`,
+)}`;
+
 /** The built service in a process of its own, listening. */
 export interface Service {
   /** Address without a path, e.g. `http://127.0.0.1:41234`. */
@@ -29,8 +35,9 @@ export async function startService(
   openFiles?: number,
 ): Promise<Service> {
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
-  const limited = ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, main];
-  const [program, args] = openFiles ? ['sh', limited] : [process.execPath, [main]];
+  const own = [`--import=${WITH_PARENT}`, main];
+  const limited = ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, ...own];
+  const [program, args] = openFiles ? ['sh', limited] : [process.execPath, own];
   const child = spawn(program, args, {
     env: {
       PATH: process.env.PATH,
