@@ -24,8 +24,8 @@ import { everythingStored, query, type Service, startService, withTableLocked } 
 /** Well-formed, but of no account. */
 const UNKNOWN_KEY = `petstore_${'0'.repeat(40)}${checksum('0'.repeat(40))}`;
 
-/** Every permission, in the order of the contract. */
-const ALL = [
+/** The permissions of the product, in the order of the contract. */
+const PRODUCT = [
   'pets:read',
   'pets:write',
   'categories:read',
@@ -36,6 +36,8 @@ const ALL = [
   'messages:read',
   'messages:write',
 ];
+/** Every permission: features that were added have theirs among them. */
+const ALL = document.components.schemas.Permission.enum as string[];
 
 let service: Service;
 let account: Credentials;
@@ -55,6 +57,12 @@ const use = (key: string, at = service) => call(at, 'GET', '/v1/categories?limit
 function checksum(random: string): string {
   return crc32(random).toString(16).padStart(8, '0');
 }
+
+test('The permissions of the product are all there, in the order of the contract', () => {
+  const features = new Set(PRODUCT.map((name) => name.split(':')[0]));
+  expect(ALL.filter((name) => features.has(name.split(':')[0]))).toEqual(PRODUCT);
+  expect(new Set(ALL).size).toBe(ALL.length);
+});
 
 describe('POST /api-keys', () => {
   test('answers 201 with exactly id, name, permissions, createdAt and the key, which works', async () => {

@@ -18,7 +18,8 @@ import {
   type Placed,
 } from './support/contract.js';
 import { exchange, garbage, type RawAnswer } from './support/garbage.js';
-import { bodyOf, parameters, type Parts, pathOf, validParts } from './support/generate.js';
+import { bodyOf, type Parts, pathOf, validParts } from './support/generate.js';
+import { parameters } from './support/schema.js';
 import { nextOf } from './support/paging.js';
 import { type Service, startService } from './support/service.js';
 

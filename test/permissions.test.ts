@@ -5,8 +5,11 @@ import { Belongings } from './support/belongings.js';
 import { ALL, type Caller, callersOf, READING } from './support/callers.js';
 import { examined, inWorkingOrder, operations, type Placed } from './support/contract.js';
 import { Customer, times } from './support/customer.js';
+import type { Facts } from './support/facts.js';
+import { loadFacts } from './support/facts-of-features.js';
 import { query, type Service, startService } from './support/service.js';
 
+let facts: Facts;
 let service: Service;
 let other: Service;
 let account: Credentials & { id: number };
@@ -14,6 +17,7 @@ let account: Credentials & { id: number };
 const keys = new Map<string, string>();
 
 beforeAll(async () => {
+  facts = await loadFacts();
   service = await startService();
   other = await startService({ DATABASE_URL: service.databaseUrl });
   account = await createAccount(service);
@@ -44,7 +48,7 @@ describe('Every operation', () => {
   const all = closed.map((one) => [one.operation.operationId, one] as const);
   /** Accounts, whose callers ask for what they have, and for what the next has. The last may only read any more. */
   async function newAccounts(): Promise<Account[]> {
-    const [ada, ben, cy] = await Promise.all([1, 2, 3].map(() => Belongings.of(service)));
+    const [ada, ben, cy] = await Promise.all([1, 2, 3].map(() => Belongings.of(service, facts)));
     const of = async (has: Belongings, next: Belongings, limits = ALL) => ({
       has,
       next,
@@ -57,7 +61,9 @@ describe('Every operation', () => {
   /** Whether nobody who has asked for it can ask for anything else. */
   const isLast = ({ method, path }: Placed) => method === 'DELETE' && !path.includes('{');
   const requestsOf = (one: Placed, { has, next, callers }: Account) =>
-    callers.map((caller) => requestsFor({ one, caller, has, next }));
+    callers.map((caller) =>
+      requestsFor({ one, caller, has, next }, facts.choices?.[one.operation.operationId]),
+    );
   let shared: Account[];
   beforeAll(async () => (shared = await newAccounts()));
 
@@ -90,8 +96,7 @@ describe('Every operation', () => {
     expect(asked.length).toBeGreaterThan(200 * all.length);
   });
 
-  const rowsOf = (one: Placed, ...all: Belongings[]) =>
-    one.path.includes('{') ? Promise.all(all.map((has) => has.row(one))) : [];
+  const rowsOf = (one: Placed, ...all: Belongings[]) => Promise.all(all.map((has) => has.rows(one)));
 });
 
 describe('An order', () => {

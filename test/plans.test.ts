@@ -35,13 +35,16 @@ import { OrdersService } from '../src/store/orders.service.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { IdempotencyKey } from '../src/platform/safeguards/idempotency-key.entity.js';
 import { connect, type Connected, type Sent } from './support/database.js';
-import { addressOf, type MadeIds, operations, type Placed } from './support/contract.js';
+import { addressOf, operations, type Placed } from './support/contract.js';
 import { call, type CallOptions, createAccount, createKey, credentialsFor } from './support/client.js';
-import { addExamples } from './support/examples.js';
-import { parameters, type Schema } from './support/generate.js';
+import { addExamples, type Examples } from './support/examples.js';
+import type { Facts } from './support/facts.js';
+import { loadFacts } from './support/facts-of-features.js';
+import { parameters, type Schema } from './support/schema.js';
 import { nextOf } from './support/paging.js';
 import { type PlanMode, Planner } from './support/plans.js';
 import { query, type Service, startService } from './support/service.js';
+import { Tables } from './support/tables.js';
 
 const ROWS = 30_000;
 const MODES: PlanMode[] = ['force_generic_plan', 'force_custom_plan'];
@@ -57,19 +60,27 @@ let tables: string[];
 /** What is sent for each list. */
 const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
-let made: MadeIds;
+let made: Examples;
+let facts: Required<Facts>;
+let catalogue: Tables;
 
 beforeAll(async () => {
+  facts = await loadFacts();
   service = await startService({ STATEMENTS: recorded }, RECORDING);
   connected = await connect(service.databaseUrl);
   tables = connected.database.entityMetadatas.map(({ tableName }) => tableName);
+  catalogue = await Tables.of(service.databaseUrl, facts.tables);
   planner = await Planner.connect(service.databaseUrl, tables);
   const account = await createAccount(service);
   const credentials = { account, key: await createKey(service, account) };
-  await run(...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`), ...fill(1, 10));
-  made = await addExamples(service, credentials);
-  await run(...copies(2, 10), ...tables.map((table) => `ANALYZE ${table}`));
-  await run(...fill(11, ROWS), ...copies(11, ROWS));
+  await run(
+    ...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`),
+    ...fillAll(1, 10),
+  );
+  made = await addExamples(service, credentials, facts);
+  await copy(2, 10);
+  await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS));
+  await copy(11, ROWS);
   for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
   statements = distinct([...[...ofLists.values()].flat(), ...(await record())]);
 }, 120_000);
@@ -80,26 +91,81 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Copies of the first row of each table that `fill` does not fill. In a key, one column differs in each. */
+/** Copies of the first row of each table that `fill` does not fill. What no two rows may share differs in each. */
 function copies(from: number, to: number): string[] {
-  const filled = new Set(fill(1, 1).map(tableOf));
+  const filled = new Set(fillAll(1, 1).map(tableOf));
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
   return referredFirst(others).map((entity) => {
-    const { tableName, columns, primaryColumns, uniques, indices, exclusions } = entity;
-    const keys = [...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((key) => key.columns);
-    const differing = new Set([primaryColumns, ...keys].map(differs));
-    const given = columns.filter(({ isGenerated }) => !isGenerated);
-    const values = given.map((column) => {
-      const name = quoted(column);
-      // The days of rows that may not overlap are others in each.
-      if (exclusions.length > 0 && column.type === 'date') return `${name} + 100 * (i - 1)`;
-      if (!differing.has(column)) return name;
-      if (column.type === 'uuid') return 'gen_random_uuid()';
-      return `${name} ${column.type === 'text' ? "|| ' ' || i" : '+ i - 1'}`;
-    });
-    return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${values.join()}
+    const { tableName, columns } = entity;
+    const limits = catalogue.named(tableName)!.limits.filter((limit) => !isGenerated(entity, limit.columns));
+    const values = new Map(
+      limits
+        .filter(({ isExclusion }) => !isExclusion)
+        .map((limit) => [differs(entity, limit.columns), undefined] as const)
+        .map(([column]) => [column.databaseName, another(column, from)]),
+    );
+    for (const { columns: excluded } of limits.filter(({ isExclusion }) => isExclusion))
+      for (const [name, value] of moved(entity, excluded)) values.set(name, value);
+    const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
+    return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
   });
+}
+
+const isGenerated = ({ columns }: EntityMetadata, names: string[]) =>
+  columns.some(({ isGenerated: is, databaseName }) => is && names.includes(databaseName));
+
+/** The value of a column in copy `i` of a row. */
+function another(column: ColumnMetadata, from: number): string {
+  const { databaseName: name, entityMetadata } = column;
+  const reference = entityMetadata.foreignKeys.find(({ columnNames }) => columnNames.includes(name));
+  if (reference) {
+    // A row that no copy refers to yet.
+    const [key, other] = [reference.referencedColumnNames[0]!, reference.referencedTablePath];
+    const free = `SELECT ${key} FROM ${other} EXCEPT SELECT ${quoted(name)} FROM ${entityMetadata.tableName} ORDER BY 1`;
+    return `(ARRAY(${free}))[i - ${from - 1}]`;
+  }
+  if (column.type === 'uuid') return 'gen_random_uuid()';
+  if (column.type !== 'text') return `${quoted(name)} + i - 1`;
+  const lengths = entityMetadata.checks.map(
+    ({ expression }) =>
+      new RegExp(`char_length\\("?${name}"?\\) (?:BETWEEN \\d+ AND|<=|=) (\\d+)`).exec(expression)?.[1],
+  );
+  const max = Math.min(...lengths.map((length) => Number(length ?? Infinity)));
+  if (max > 100) return `${quoted(name)} || ' ' || i`;
+  const digits = Math.min(6, max);
+  return `left(${quoted(name)}, ${max - digits}) || lpad(i::text, ${digits}, '0')`;
+}
+
+const MOMENT = /^(?:date|timestamptz|timestamp.*)$/;
+const RANGE = /^(date|ts|tstz)range$/;
+
+/** Days and times one after another, each at most a day long: what an exclusion constraint may compare. */
+function moved({ tableName, columns }: EntityMetadata, names: string[]): [name: string, value: string][] {
+  const all = columns.filter(({ databaseName }) => names.includes(databaseName));
+  const moments = all
+    .filter(({ type }) => MOMENT.test(type as string))
+    .map(({ databaseName }) => databaseName);
+  const first = `LEAST(${moments.map(quoted).join()})`;
+  const day = all.some(({ type }) => type === 'date') ? '1' : `interval '1 day'`;
+  const ranges = all.filter(({ type }) => RANGE.test(type as string));
+  if (moments.length + ranges.length === 0)
+    throw new Error(
+      `Add rows to ${tableName} by \`rows\` in a file test/*.facts.ts: copies of one exclude each other`,
+    );
+  return [
+    ...moments.map((name): [string, string] => [
+      name,
+      `${first} + 2 * i * ${day} + LEAST(${quoted(name)} - ${first}, ${day})`,
+    ]),
+    ...ranges.map(({ databaseName: name, type }): [string, string] => {
+      const unit = type === 'daterange' ? '1' : `interval '1 day'`;
+      return [
+        name,
+        `${type as string}(lower(${quoted(name)}) + 2 * i * ${unit}, lower(${quoted(name)}) + (2 * i + 1) * ${unit})`,
+      ];
+    }),
+  ];
 }
 
 /** Entities in an order in which none refers to a later one. */
@@ -114,15 +180,21 @@ function referredFirst(all: readonly EntityMetadata[]): EntityMetadata[] {
   return [...ordered];
 }
 
-const quoted = ({ databaseName }: ColumnMetadata) => `"${databaseName}"`;
+const quoted = (name: string) => `"${name}"`;
 
 const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;
 
-/** The column of a key that differs in copies: one that refers to no other row, if there is one. */
-function differs(key: ColumnMetadata[]): ColumnMetadata {
-  const refers = ({ entityMetadata, databaseName }: ColumnMetadata) =>
-    entityMetadata.foreignKeys.some(({ columnNames }) => columnNames.includes(databaseName));
-  return key.find((column) => !refers(column)) ?? key[0]!;
+/**
+ * The column of a key that differs in copies: if there is one, a column that refers to no other row, and may have any value.
+ */
+function differs({ columns, foreignKeys, checks }: EntityMetadata, names: string[]): ColumnMetadata {
+  const key = columns.filter(({ databaseName }) => names.includes(databaseName));
+  const refers = ({ databaseName }: ColumnMetadata) =>
+    foreignKeys.some(({ columnNames }) => columnNames.includes(databaseName));
+  const isFree = ({ databaseName, type }: ColumnMetadata) =>
+    type !== 'boolean' &&
+    !checks.some(({ expression }) => new RegExp(`\\b${databaseName}"? IN \\(`).test(expression));
+  return key.find((column) => !refers(column) && isFree(column)) ?? key.find(refers) ?? key[0]!;
 }
 
 /** Asks for pages of a list with every combination of its filters, one after the other and those of a kind at once. */
@@ -200,6 +272,16 @@ async function run(...all: string[]): Promise<void> {
   for (const sql of all) await query(service.databaseUrl, sql);
 }
 
+/** Adds copies of rows. */
+async function copy(from: number, to: number): Promise<void> {
+  for (const sql of copies(from, to)) {
+    await query(service.databaseUrl, sql).catch((cause: Error) => {
+      const advice = 'Add `rows` to a file test/*.facts.ts: copies of one row cannot be in the table';
+      throw new Error(`${advice} ${tableOf(sql)}: ${cause.message}`, { cause });
+    });
+  }
+}
+
 /** Rows of every table. One status is rare; half of all orders and keys are one account's, the others have one each. */
 function fill(from: number, to: number): string[] {
   const numbers = `generate_series(${from}, ${to}) AS i`;
@@ -219,6 +301,8 @@ function fill(from: number, to: number): string[] {
        SELECT ${owner}, 'key ' || i, '', '{}' FROM ${numbers}`,
   ];
 }
+
+const fillAll = (from: number, to: number) => [...fill(from, to), ...facts.rows(from, to)];
 
 /** What puts the jobs of messages into the transaction. */
 function jobsOf(database: DataSource): Jobs {
@@ -342,7 +426,7 @@ test('The statements examined are those of every list, alone and shared, and of 
   expect(counts.several).toBeGreaterThanOrEqual(6 * 3);
 });
 
-test('Every table has rows: `fill` fills those that no example does', async () => {
+test('Every table has rows: those that no example fills get theirs by `rows` of the facts of their feature', async () => {
   const counts = await Promise.all(
     tables.map((table) =>
       query<{ table: string }>(service.databaseUrl, `SELECT '${table}' AS table FROM ${table} LIMIT 1`),

@@ -6,14 +6,9 @@ import { promisify } from 'node:util';
 import { Config } from '../src/config.js';
 import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { createKey } from './support/client.js';
-import {
-  exampleOf,
-  inWorkingOrder,
-  MadeIds,
-  operations,
-  type Placed,
-  statusesOf,
-} from './support/contract.js';
+import { exampleOf, inWorkingOrder, operations, type Placed, statusesOf } from './support/contract.js';
+import { Examples } from './support/examples.js';
+import { loadFacts } from './support/facts-of-features.js';
 import { hasPython, hasRequests, LANGUAGES } from './support/languages.js';
 import { type Service, startService } from './support/service.js';
 
@@ -98,11 +93,11 @@ async function runAll(service: Service, label: string): Promise<void> {
   const signUp = operations.find(({ operation }) => operation.operationId === 'createAccount')!;
   const { email, password } = exampleOf(signUp) as { email: string; password: string };
   const env: Record<string, string> = { EMAIL: email, PASSWORD: password, API_KEY: '', CURL_HOME: folder };
-  const made = new MadeIds();
+  const examples = await Examples.of(service, await loadFacts());
   for (const one of ORDER) {
     const { source } = samplesOf(one).find((sample) => sample.label === label)!;
     expect(source).toMatch(/http:\/\/localhost:3000\/v\d+\//);
-    const here = made.fill(source.replaceAll('http://localhost:3000', service.url));
+    const here = examples.sourceFor(one, source.replaceAll('http://localhost:3000', service.url));
     const [command, args] = LANGUAGES[label]!(here);
     const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env } });
     const status = label === 'curl' ? stdout.split('\n').at(-1) : stdout.trim().split(' ')[0];
@@ -113,7 +108,7 @@ async function runAll(service: Service, label: string): Promise<void> {
     // One key revokes itself, and another is revoked by its id, which is 1 in the example.
     if (operationId === 'createAccount') await createKey(service, { email, password });
     env.API_KEY ||= /petstore_\w+/.exec(stdout)?.[0] ?? '';
-    made.learn(one, stdout);
+    examples.learn(one, stdout);
   }
 }
 

@@ -1,30 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Belongings } from './belongings.js';
 import type { Caller } from './callers.js';
 import { type Answer, call } from './client.js';
-import { randomUUID } from 'node:crypto';
-import { addressOf, exampleOf, isPutting, type Placed, successOf } from './contract.js';
-import { absent, parameters } from './generate.js';
+import { addressOf, exampleOf, makes, parametersIn, type Placed, statusesOf, successOf } from './contract.js';
+import type { Choice } from './facts.js';
+import { absent, parameters } from './schema.js';
 import type { Service } from './service.js';
 
 /** Whose a request asks for, or whether it can be understood at all. */
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;
 type Target = (typeof TARGETS)[number];
-
-/** A body whose value decides which of the permissions of its operation is needed, and what comes of it; or only that. */
-interface Choice {
-  body?: Record<string, unknown>;
-  needs: string;
-  status: number;
-}
-
-/** Operations that let one of several permissions in: what they ask for decides which. */
-const CHOICES: Record<string, Choice[]> = {
-  updateOrder: [
-    { body: { status: 'approved' }, needs: 'orders:manage', status: 200 },
-    { body: { status: 'delivered' }, needs: 'orders:manage', status: 409 },
-    { body: { status: 'cancelled' }, needs: 'orders:write', status: 200 },
-  ],
-};
 
 /** The permissions of which an operation needs one; undefined where no key opens it. */
 export function neededBy({ operation: { security } }: Placed): string[] | undefined {
@@ -46,12 +31,17 @@ export interface Request {
 /** The answer that a caller is to get; `names` are in its message. */
 interface Rule {
   status: number;
+  /** Others that are right as well. */
+  or?: number[];
   code?: string;
   names?: string[];
 }
 
 /** All that a caller asks an operation for. */
-export function requestsFor(asked: Pick<Request, 'one' | 'caller' | 'has' | 'next'>): Request[] {
+export function requestsFor(
+  asked: Pick<Request, 'one' | 'caller' | 'has' | 'next'>,
+  choices?: readonly Choice[],
+): Request[] {
   const { one } = asked;
   const hasBody = one.operation.requestBody !== undefined;
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
@@ -59,9 +49,8 @@ export function requestsFor(asked: Pick<Request, 'one' | 'caller' | 'has' | 'nex
     if (target === 'own' || parameters(one, 'path').length > 0) return true;
     return target === 'malformed' && (hasBody || isList);
   });
-  const choices = CHOICES[one.operation.operationId] ?? [undefined];
   return fitting.flatMap((target) =>
-    (target === 'malformed' ? [undefined] : choices).map((choice) => ({ ...asked, target, choice })),
+    ((target !== 'malformed' && choices) || [undefined]).map((choice) => ({ ...asked, target, choice })),
   );
 }
 
@@ -75,10 +64,22 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
   if (target === 'malformed') return { status: 400 };
   if (choice && lacks([choice.needs]))
     return { status: 403, code: 'permission_denied', names: [choice.needs] };
-  if (target === "nobody's" && isPutting(one)) return { status: 201 };
-  if (target === "nobody's" || (target === "another's" && has.isOwned(one))) return { status: 404 };
-  return { status: choice?.status ?? successOf(one).status };
+  const { status } = choice ?? successOf(one);
+  const named = parametersIn(one);
+  const isMissing = (all: typeof named) =>
+    all.length > 0 && (target === "nobody's" || (target === "another's" && has.isWithinOwned(all)));
+  if (!putsNew(one)) return { status: isMissing(named) ? 404 : status };
+  if (isMissing(named.slice(0, -1))) return { status: 404 };
+  if (target === "nobody's") return { status };
+  // What is there is replaced or refused. Another account's is like what cannot be, or made for this one too.
+  return {
+    status,
+    or: [...statusesOf(one), ...(target === "another's" && has.isOwned(one) ? [403, 404] : []), 409],
+  };
 }
+
+/** Whether an operation makes what its client has named. */
+const putsNew = (one: Placed) => one.method === 'PUT' && makes(one);
 
 /** Sends a request, and says what is wrong with its answer. */
 export async function ask(service: Service, request: Request): Promise<string[]> {
@@ -96,9 +97,9 @@ export async function ask(service: Service, request: Request): Promise<string[]>
   return [...told, `${what}: ${answer.status} ${answer.text}, not ${Object.values(rule).join(' ')}`];
 }
 
-function isAs({ status, code, names = [] }: Rule, answer: Answer): boolean {
+function isAs({ status, or = [], code, names = [] }: Rule, answer: Answer): boolean {
   return (
-    answer.status === status &&
+    [status, ...or].includes(answer.status) &&
     (code === undefined || answer.body.code === code) &&
     names.every((name) => answer.body.message.includes(`\`${name}\``))
   );
@@ -108,11 +109,13 @@ function isAs({ status, code, names = [] }: Rule, answer: Answer): boolean {
 async function addressFor({ one, target, has, next }: Request, isTaken: boolean): Promise<string> {
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
   if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000)) + (isList ? '?limit=0' : '');
-  if (target === "nobody's") return addressOf(one, isPutting(one) ? () => randomUUID() : absent);
+  const all = parametersIn(one);
+  const isNew = putsNew(one) && all.length === 1;
+  if (target === "nobody's") return addressOf(one, isNew ? () => randomUUID() : absent);
   const owner = target === 'own' ? has : next;
   const ids = new Map(owner.kept);
-  for (const { name } of isTaken ? parameters(one, 'path') : []) ids.set(name, await owner.make(name));
-  return addressOf(one, ({ name }) => ids.get(name));
+  for (const { collection } of isTaken ? all : []) ids.set(collection, await owner.make(collection, ids));
+  return addressOf(one, ({ name }) => ids.get(all.find((parameter) => parameter.name === name)!.collection));
 }
 
 async function bodyFor({ one, target, has, choice }: Request, isTaken: boolean): Promise<unknown> {

@@ -59,6 +59,44 @@ export const operations: Placed[] = Object.entries(
  */
 export const examined = operations.filter(({ path }) => new RegExp(process.env.OPERATIONS ?? '').test(path));
 
+/** The parts of the product, each with a tag. Others come with features that were added. */
+const PRODUCT = new Set(['accounts', 'pets', 'categories', 'store', 'messages']);
+
+/** Whether an operation is of the product itself, and not of a feature that was added. */
+export const isOfProduct = ({ operation }: Placed) => PRODUCT.has(operation.tags[0]!);
+
+/** Whether an operation can be asked without credentials. */
+export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
+
+/**
+ * Whether an operation makes what can be asked for by an id: a POST to what an id is asked below, or a PUT to an id of
+ * the client's, which is a UUID that no POST assigns, or is answered with 201.
+ */
+export function makes(one: Placed): boolean {
+  const { method, path } = one;
+  // To a list, which may be that of something else: `/pets/{petId}/visits`.
+  if (method === 'POST') return !path.includes('{') || operations.some((other) => isBelow(other.path, path));
+  if (method !== 'PUT' || !path.endsWith('}')) return false;
+  const isAssigned = operations.some(
+    (other) => other.method === 'POST' && isSame(other.path, path.replace(/\/\{\w+\}$/, '')),
+  );
+  const { schema } = one.operation.parameters!.find(({ name }) => path.endsWith(`{${name}}`))!;
+  return successOf(one).status === 201 || (!isAssigned && schema.format === 'uuid');
+}
+
+/** The parameters in a path, in its order, each with the collection that it takes an id of: the path before it. */
+export function parametersIn({ path, operation }: Placed): (Parameter & { collection: string })[] {
+  return [...path.matchAll(/\/\{(\w+)\}/g)].map(({ 1: name, index }) => ({
+    ...operation.parameters!.find((one) => one.in === 'path' && one.name === name)!,
+    collection: nameless(path.slice(0, index)),
+  }));
+}
+
+/** A path whatever its parameters are called. */
+export const nameless = (path: string) => path.replaceAll(/\{\w+\}/g, '{}');
+const isSame = (one: string, other: string) => nameless(one) === nameless(other);
+const isBelow = (one: string, other: string) => nameless(one).startsWith(`${nameless(other)}/{`);
+
 /**
  * The operations in an order in which the example of each finds what it names: tag by tag, in each first what adds, then
  * what lists, fetches and changes. What deletes comes at the end, the last tag first, as its rows may refer to earlier ones.
@@ -67,17 +105,10 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
   const tags = document.tags.map(({ name }: { name: string }) => name) as string[];
   const place = ({ method, path, operation }: Placed) => {
     const tag = tags.indexOf(operation.tags[0]!);
-    if (method === 'DELETE') return [1, -tag, 0];
+    if (method === 'DELETE') return [1, -tag, 0, -path.split('{').length];
     const ofOne = path.endsWith('}') ? 2 : 1;
-    // To a list, which may be that of something else: `/pets/{petId}/visits`.
-    const adds = !path.includes('{') || all.some((other) => other.path.startsWith(`${path}/{`));
-    const kind =
-      method === 'GET'
-        ? ofOne
-        : isPutting({ method, path, operation }) || (method === 'POST' && adds)
-          ? 0
-          : 3;
-    return [0, tag, kind];
+    const kind = method === 'GET' ? ofOne : makes({ method, path, operation }) ? 0 : 3;
+    return [0, tag, kind, path.split('{').length];
   };
   const compare = (a: number[], b: number[]) =>
     a.map((n, i) => n - b[i]!).find((difference) => difference) ?? 0;
@@ -101,9 +132,10 @@ export function addressOf(
 export const exampleOf = ({ operation }: Placed) =>
   operation.requestBody?.content['application/json']!.example;
 
-/** The status of an operation's success, and the example of its body. */
+/** The status of an operation's success, and the example of its body: where there are several, that of what is made. */
 export function successOf({ operation }: Placed): { status: number; example?: unknown } {
-  const [status, { content }] = Object.entries(operation.responses).find(([code]) => code < '300')!;
+  const successes = Object.entries(operation.responses).filter(([code]) => code < '300');
+  const [status, { content }] = successes.find(([code]) => code === '201') ?? successes[0]!;
   return { status: Number(status), example: content?.['application/json']?.example };
 }
 
@@ -113,33 +145,12 @@ export const statusesOf = ({ operation }: Placed): number[] =>
     .map(Number)
     .filter((status) => status < 300);
 
-/** Whether an operation adds what is not there under the id that its path has. */
-export const isPutting = (one: Placed): boolean => one.method === 'PUT' && statusesOf(one).includes(201);
-
 /** The codes of the errors that an operation documents. */
 export const codesOf = ({ operation }: Placed): string[] =>
   Object.values(operation.responses).flatMap(({ content }) =>
     // A code that comes with two statuses has the second one in the name of its example.
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
-
-const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
-
-/** The ids that no example can foresee, put in place of those of the examples. All others count up from 1. */
-export class MadeIds {
-  private readonly made = new Map<string, string>();
-
-  /** Takes the id of what an operation has made from its answer. */
-  learn(one: Placed, answered: string): void {
-    const [foreseen] = UUID.exec(JSON.stringify(successOf(one).example) ?? '') ?? [];
-    const [id] = UUID.exec(answered) ?? [];
-    if (one.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
-  }
-
-  fill(text: string): string {
-    return text.replaceAll(new RegExp(UUID, 'g'), (id) => this.made.get(id) ?? id);
-  }
-}
 
 /**
  * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins

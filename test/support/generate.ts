@@ -1,35 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { document, pathFrom, type Placed } from './contract.js';
-
-/** The part of JSON Schema that the document uses. */
-export interface Schema {
-  $ref?: string;
-  /** Two where the second is null. */
-  anyOf?: Schema[];
-  type?: string | string[];
-  format?: string;
-  enum?: string[];
-  pattern?: string;
-  minLength?: number;
-  maxLength?: number;
-  minimum?: number;
-  maximum?: number;
-  minItems?: number;
-  maxItems?: number;
-  uniqueItems?: boolean;
-  items?: Schema;
-  additionalProperties?: Schema;
-  propertyNames?: Schema & { not: { enum: string[] } };
-  maxProperties?: number;
-  example?: unknown;
-  'x-future'?: boolean;
-  'x-minimum'?: string;
-  'x-maximum'?: string;
-  'x-decimals'?: number;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  minProperties?: number;
-}
+import { pathFrom, type Placed } from './contract.js';
+import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from './schema.js';
 
 /** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
 export interface Parts {
@@ -45,33 +16,10 @@ export interface Parts {
   body?: string | Buffer;
 }
 
-export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const EDGES = [0n, 1n, 2n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64.min, INT64.max];
 /** Names that mean something to JavaScript or to us, but nothing in a request. */
 const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id', '', '0', 'é', '[limit]'];
 const SPACES = ['', ' ', '\n', '\t\r\n '];
-
-/** A schema without its reference. Whether it may also be null is what `isNullable` says. */
-export function resolve(schema: Schema): Schema {
-  const [only] = schema.anyOf ?? [];
-  if (only) return resolve(only);
-  if (Array.isArray(schema.type)) return { ...schema, type: schema.type[0] };
-  return schema.$ref ? document.components.schemas[schema.$ref.split('/').pop()!] : schema;
-}
-
-export const isNullable = ({ type, anyOf }: Schema): boolean =>
-  [type].flat().includes('null') || Boolean(anyOf?.some((one) => one.type === 'null'));
-
-export function bodySchema({ operation }: Placed): Schema | undefined {
-  const schema = operation.requestBody?.content['application/json']?.schema;
-  return schema && resolve(schema);
-}
-
-export function parameters({ operation }: Placed, place: string): { name: string; schema: Schema }[] {
-  return (operation.parameters ?? [])
-    .filter((parameter) => parameter.in === place)
-    .map(({ name, schema }) => ({ name, schema: { ...resolve(schema as Schema), ...schema } }));
-}
 
 /** Values of a schema: strings as they are, all others as JSON writes them. */
 export function valueOf(schema: Schema): Arbitrary<string> {
@@ -307,11 +255,4 @@ export function bodyOf({ one, method, fields, space, body }: Parts): string | Bu
   if (!one.operation.requestBody || method === 'GET') return undefined;
   const members = fields.map(([name, json]) => `${JSON.stringify(name)}${space}:${space}${json}`);
   return `${space}{${space}${members.join(`${space},${space}`)}${space}}${space}`;
-}
-
-/** The value of a parameter that names nothing. */
-export function absent({ schema }: { schema: Schema }): string {
-  if (schema.format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
-  if (schema.type === 'integer') return String(schema.maximum ?? INT64.max);
-  return fc.sample(valueOf(schema), { numRuns: 1, seed: 1 })[0]!;
 }

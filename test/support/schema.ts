@@ -1,0 +1,107 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { document, type Placed } from './contract.js';
+
+/** The part of JSON Schema that the document uses. */
+export interface Schema {
+  $ref?: string;
+  /** Two where the second is null. */
+  anyOf?: Schema[];
+  type?: string | string[];
+  format?: string;
+  enum?: string[];
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  uniqueItems?: boolean;
+  items?: Schema;
+  additionalProperties?: Schema;
+  propertyNames?: Schema & { not: { enum: string[] } };
+  maxProperties?: number;
+  example?: unknown;
+  'x-future'?: boolean;
+  'x-minimum'?: string;
+  'x-maximum'?: string;
+  'x-decimals'?: number;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  minProperties?: number;
+}
+
+export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+const DAY_MS = 86_400_000;
+
+/** A schema without its reference. Whether it may also be null is what `isNullable` says. */
+export function resolve(schema: Schema): Schema {
+  const [only] = schema.anyOf ?? [];
+  if (only) return resolve(only);
+  if (Array.isArray(schema.type)) return { ...schema, type: schema.type[0] };
+  return schema.$ref ? document.components.schemas[schema.$ref.split('/').pop()!] : schema;
+}
+
+export const isNullable = ({ type, anyOf }: Schema): boolean =>
+  [type].flat().includes('null') || Boolean(anyOf?.some((one) => one.type === 'null'));
+
+export function bodySchema({ operation }: Placed): Schema | undefined {
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  return schema && resolve(schema);
+}
+
+export function parameters({ operation }: Placed, place: string): { name: string; schema: Schema }[] {
+  return (operation.parameters ?? [])
+    .filter((parameter) => parameter.in === place)
+    .map(({ name, schema }) => ({ name, schema: { ...resolve(schema as Schema), ...schema } }));
+}
+
+/** The value of a parameter that names nothing. */
+export function absent({ schema }: { schema: Schema }): string {
+  if (schema.format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+  if (schema.type === 'integer') return String(schema.maximum ?? INT64.max);
+  return String(another(schema, schema.example ?? schema.enum?.at(-1)));
+}
+
+/** How many values there are in this process that `another` has made. */
+let made = 0;
+
+/**
+ * Another value of a schema than its example, and than all that were made before; undefined where there may be no more,
+ * as of a boolean. A day, and a time, is so many days later.
+ */
+export function another(schema: Schema, example: unknown, days = ++made): unknown {
+  const { type, format, enum: values, minimum, maximum, maxLength = Infinity, pattern } = resolve(schema);
+  if (values || type === 'boolean') return undefined;
+  if (typeof example === 'number') {
+    const [least, most] = [minimum ?? 1, maximum ?? Number.MAX_SAFE_INTEGER];
+    return least + ((example - least + ++made) % (most - least + 1));
+  }
+  if (typeof example !== 'string') return undefined;
+  if (format === 'uuid') return randomUUID();
+  if (format === 'email') return `${word()}@example.com`;
+  if (format === 'date') return later(example, days).slice(0, 10);
+  if (format === 'date-time') return later(example, days);
+  if (format === 'uri') return new URL(`/${word()}`, example).href;
+  if (format === 'decimal') return String(BigInt(example.split('.')[0]!) + BigInt(++made));
+  const fits = (text: string) =>
+    text !== example && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
+  const texts = [`${example} ${word()}`, ...Array.from({ length: 50 }, () => alike(example))];
+  return texts.find(fits);
+}
+
+export const word = () => randomUUID().replaceAll('-', '').slice(0, 12);
+
+/** Whether a value is a day or a time, which moves with the others of its body. */
+export const isMoment = (schema: Schema) => /^date(?:-time)?$/.test(resolve(schema).format ?? '');
+
+const later = (moment: string, days: number) => new Date(Date.parse(moment) + days * DAY_MS).toISOString();
+
+/** A text of the same form: digits for digits, letters for letters. */
+function alike(text: string): string {
+  const any = (from: string) => from[randomInt(from.length)]!;
+  return text
+    .replaceAll(/\d/g, () => any('0123456789'))
+    .replaceAll(/[a-z]/g, () => any('abcdefghijklmnopqrstuvwxyz'))
+    .replaceAll(/[A-Z]/g, () => any('ABCDEFGHIJKLMNOPQRSTUVWXYZ'));
+}

@@ -1,0 +1,67 @@
+import type { Placed } from './contract.js';
+import { query } from './service.js';
+
+/** A table of the service, as the catalogue of the database has it. */
+export interface Table {
+  name: string;
+  /** Whether its rows are those of accounts. */
+  isOwned: boolean;
+  /** The columns of its primary key. */
+  key: string[];
+  /** What no two rows may share: the columns of each unique index, and of each exclusion constraint. */
+  limits: { name: string; columns: string[]; isExclusion: boolean }[];
+  /** The columns that refer to one row of another table, and that table. */
+  references: Record<string, string>;
+}
+
+// An index knows columns in its expressions and its predicate only as what it depends on.
+const TABLES = `
+  SELECT t.relname AS name,
+    EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.oid AND attname = 'account_id' AND NOT attisdropped) AS "isOwned",
+    ARRAY(SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY (i.indkey)
+          WHERE i.indrelid = t.oid AND i.indisprimary ORDER BY a.attnum) AS key,
+    COALESCE((
+      SELECT json_agg(json_build_object('name', i.indexrelid::regclass::text, 'isExclusion', i.indisexclusion, 'columns', ARRAY(
+        SELECT a.attname::text FROM pg_attribute a
+        WHERE a.attrelid = t.oid AND a.attnum > 0 AND (a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]) OR EXISTS (
+          SELECT FROM pg_depend d
+          WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+            AND d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid AND d.refobjsubid = a.attnum))
+        ORDER BY a.attnum)))
+      FROM pg_index i WHERE i.indrelid = t.oid AND (i.indisunique OR i.indisexclusion)), '[]') AS limits,
+    COALESCE((
+      SELECT json_object_agg(a.attname, f.relname)
+      FROM pg_constraint c JOIN pg_class f ON f.oid = c.confrelid
+        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1]
+      WHERE c.conrelid = t.oid AND c.contype = 'f' AND array_length(c.conkey, 1) = 1), '{}') AS references
+  FROM pg_class t
+  WHERE t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relnamespace = 'public'::regnamespace`;
+
+/** The tables of a service, and which of them an operation is about. */
+export class Tables {
+  private constructor(
+    private readonly byName: ReadonlyMap<string, Table>,
+    private readonly others: Readonly<Record<string, string>>,
+  ) {}
+
+  /** @param others the tables of words in paths that are called otherwise */
+  static async of(databaseUrl: string, others: Readonly<Record<string, string>> = {}): Promise<Tables> {
+    const all = await query<Table>(databaseUrl, TABLES);
+    return new Tables(new Map(all.map((one) => [one.name, one])), others);
+  }
+
+  named(name: string): Table | undefined {
+    return this.byName.get(name);
+  }
+
+  /** The table that the last word of a path names, of those which name one; undefined if there is none. */
+  of({ path }: Pick<Placed, 'path'>): Table | undefined {
+    const words = path.split('/').filter((part) => part && !part.startsWith('{'));
+    const tables = words.map((word) => this.byName.get(this.others[word] ?? word.replaceAll('-', '_')));
+    return tables.findLast((one) => one !== undefined);
+  }
+}
+
+/** The name of a field whose values are in a column. */
+export const fieldOf = (column: string) =>
+  column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
