@@ -217,7 +217,7 @@ async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]
     return page;
   };
   const limits = ['20', '100'].map((limit) => ({ limit }));
-  // Each with a cursor of its own, that of a row in the middle where the list is in the order of integers.
+  // Each with a cursor of its own, that of a row in the middle where the list is in the order of integers or UUIDs.
   const cursors = new Map<object, string | null | undefined>();
   for (const filter of combinations) {
     cursors.set(filter, nextOf(await ask({ ...filter, limit: '1' }))?.searchParams.get('cursor'));
@@ -238,10 +238,13 @@ async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]
 
 const cursorOf = (id: string) => Buffer.from(`after:${id}`).toString('base64url');
 
-/** A cursor of the same list, whose row has the id 15000. */
+/** A cursor of the same list, whose row has the id 15000, or the UUID in the middle of all. */
 function inTheMiddle(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url').toString();
-  return Buffer.from(text.replace(/(?<=^[\w-]+:)\d+(?=:|$)/, '15000')).toString('base64url');
+  const place = text
+    .replace(/(?<=^[\w-]+:)\d+(?=:|$)/, '15000')
+    .replace(/(?<=:)[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/, '80000000-0000-4000-8000-000000000000');
+  return Buffer.from(place).toString('base64url');
 }
 
 /** A Buffer as JSON writes it. */
