@@ -323,7 +323,9 @@ describe('docs/extending.md', () => {
   afterEach(() => copy.remove());
 
   test('passes the linters, the compiler, its own tests, and those of every operation', async () => {
-    copy.add('examples/vets-v2');
+    // The migration that the example's module names is not the one that was generated.
+    copy.removeFolder('src/vets');
+    for (const example of ['vets', 'vets-v2']) copy.add(`examples/${example}`);
     const names = [
       'vets',
       'vets-v2',

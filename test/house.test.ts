@@ -17,6 +17,7 @@ import {
   pathFrom,
   type Placed,
 } from './support/contract.js';
+import { faceOf } from './support/face.js';
 import { Checkout } from './support/checkout.js';
 import { eventually, isServed, ROOT, signalIfThere } from './support/npm.js';
 import { query, type Service, startService } from './support/service.js';
@@ -397,3 +398,14 @@ test('The configuration table of the README has every variable, and the bounds o
     expect({ variable, row }).toEqual({ variable, row: expect.stringContaining(told) });
   }
 });
+
+test.each(['platform/index.d.ts', 'product.d.ts'])(
+  'What teams compile against changes only knowingly: %s',
+  (entry) => {
+    const kept = join(ROOT, 'released/faces', entry.replace('/index', '').replace('.d.ts', '.txt'));
+    const face = faceOf(entry);
+    // `UPDATE_FACES=1 npm test -- house` writes them, for a change that breaks no feature (docs/versioning.md).
+    if (process.env.UPDATE_FACES) writeFileSync(kept, face);
+    expect(face).toBe(readFileSync(kept, 'utf8'));
+  },
+);
