@@ -50,8 +50,8 @@ export default {
     ...features.map((name) => only(name, `^src/${name}/`, [`^src/${name}/`, FACE, ...FEATURES[name]])),
     only(
       'a feature',
-      `^src/(?!(?:${[...features, 'platform', 'migrations', 'commands'].join('|')})/)[^/]+/`,
-      ['^src/(?!(?:platform|migrations|commands)/)[^/]+/', FACE, PRODUCT],
+      `^src/(?!(?:${[...features, 'platform', 'migrations', 'commands', 'testing'].join('|')})/)[^/]+/`,
+      ['^src/(?!(?:platform|migrations|commands|testing)/)[^/]+/', FACE, PRODUCT],
     ),
     only('commands', '^src/commands/', [
       '^src/commands/',
@@ -59,6 +59,13 @@ export default {
       ...features.map((name) => `^src/${name}/`),
       ...ROOMS.map(faceOf),
     ]),
+    only('tests', '^src/testing/', ['^src/testing/', ...ROOMS.map(faceOf)]),
+    {
+      name: 'imports of testing',
+      severity: 'error',
+      from: { path: '^src/(?:migrations/|[^/]+$)' },
+      to: { path: '^src/testing/' },
+    },
     { name: 'circles', severity: 'error', from: {}, to: { circular: true } },
   ],
   options: {

@@ -1,7 +1,7 @@
 /** @type {import('jest').Config} */
 export default {
   // Ends what a test has left running.
-  testEnvironment: '<rootDir>/test/support/environment.js',
+  testEnvironment: '<rootDir>/dist/src/testing/environment.js',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // `npm run test:faults` and `npm run test:long` run these.
   testPathIgnorePatterns: [
@@ -12,7 +12,7 @@ export default {
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
-    '^petstore/platform$': '<rootDir>/src/platform/index.ts',
+    '^petstore/(platform|testing)$': '<rootDir>/src/$1/index.ts',
     '^petstore/product$': '<rootDir>/src/product.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
@@ -29,8 +29,8 @@ export default {
       },
     ],
   },
-  globalSetup: '<rootDir>/test/support/global-setup.js',
-  globalTeardown: '<rootDir>/test/support/global-teardown.js',
+  globalSetup: '<rootDir>/dist/src/testing/setup.js',
+  globalTeardown: '<rootDir>/dist/src/testing/teardown.js',
   // They wait more than they work.
   maxWorkers: 3,
   testTimeout: 120_000,

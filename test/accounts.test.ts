@@ -7,8 +7,14 @@ import {
   expectError,
   send,
   TIMESTAMP,
-} from './support/client.js';
-import { createDatabase, everythingStored, query, type Service, startService } from './support/service.js';
+} from '../src/testing/client.js';
+import {
+  createDatabase,
+  everythingStored,
+  query,
+  type Service,
+  startService,
+} from '../src/testing/service.js';
 
 const PASSWORD = 'correct horse battery';
 

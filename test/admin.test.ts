@@ -1,11 +1,18 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { call, createAccount, createKey, expectError, expectRevoked, TIMESTAMP } from './support/client.js';
+import {
+  call,
+  createAccount,
+  createKey,
+  expectError,
+  expectRevoked,
+  TIMESTAMP,
+} from '../src/testing/client.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
 import { hasPsql, psql } from './support/psql.js';
 import { Receiver } from './support/receiver.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** The commands that operators paste, tested exactly as documented. */
 const OPERATING = readFileSync(`${ROOT}/docs/operating.md`, 'utf8');

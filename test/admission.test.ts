@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Holdings } from '../src/platform/process/shares.js';
 import { LastInLine, Overload } from '../src/platform/server/overload.js';
-import { call, createAccount, createKey } from './support/client.js';
+import { call, createAccount, createKey } from '../src/testing/client.js';
 import { Customer } from './support/customer.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually } from './support/npm.js';
-import { query, type Service, startService, withTableLocked } from './support/service.js';
+import { query, type Service, startService, withTableLocked } from '../src/testing/service.js';
 
 let service: Service;
 let key: string;

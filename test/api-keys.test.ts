@@ -13,13 +13,19 @@ import {
   type Credentials,
   expectError,
   TIMESTAMP,
-} from './support/client.js';
+} from '../src/testing/client.js';
 import { networksOf, requireNetwork } from '../src/auth/networks.js';
 import { KeyCache, type KeyOwner } from '../src/auth/key-owners.js';
-import { document } from './support/contract.js';
+import { document } from '../src/testing/document.js';
 import { nextOf, walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
-import { everythingStored, query, type Service, startService, withTableLocked } from './support/service.js';
+import {
+  everythingStored,
+  query,
+  type Service,
+  startService,
+  withTableLocked,
+} from '../src/testing/service.js';
 
 /** Well-formed, but of no account. */
 const UNKNOWN_KEY = `petstore_${'0'.repeat(40)}${checksum('0'.repeat(40))}`;

@@ -1,7 +1,7 @@
-import { call, createAccount, createKey, type Credentials } from './support/client.js';
+import { call, createAccount, createKey, type Credentials } from '../src/testing/client.js';
 import { Customer } from './support/customer.js';
 import { eventually, runNode } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let account: Credentials & { id: number };

@@ -13,11 +13,11 @@ import {
   type Page,
   type Response,
 } from 'playwright-core';
-import { call } from './support/client.js';
-import { document, operations } from './support/contract.js';
+import { call } from '../src/testing/client.js';
+import { document, operations } from '../src/testing/document.js';
 import { hasRequests, LANGUAGES } from './support/languages.js';
 import { eventually } from './support/npm.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
-import { call, createKey, expectError } from './support/client.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
 import { nextOf, walk } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 interface Category {
   id: number;

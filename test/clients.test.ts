@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { call, createAccount, createKey } from './support/client.js';
+import { call, createAccount, createKey } from '../src/testing/client.js';
 import { ClientPackage, readPackage } from './support/client-package.js';
-import { operations } from './support/contract.js';
+import { operations } from '../src/testing/document.js';
 import { runHttpFile } from './support/http-file.js';
 import { endRuns, eventually, newFolder, removeFolders, ROOT } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 import { type Fault, refusal, Unsteady } from './support/unsteady.js';
 
 const run = promisify(execFile);

@@ -12,7 +12,7 @@ import {
   credentialsFor,
   expectError,
   send,
-} from './support/client.js';
+} from '../src/testing/client.js';
 import {
   addressOf,
   codesOf,
@@ -27,13 +27,13 @@ import {
   parametersIn,
   type Placed,
   successOf,
-} from './support/contract.js';
-import { absent, parameters } from './support/schema.js';
-import { Examples } from './support/examples.js';
+} from '../src/testing/document.js';
+import { absent, parameters } from '../src/testing/schema.js';
+import { Examples } from '../src/testing/examples.js';
 import { loadFacts } from './support/facts-of-features.js';
 import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let key: string;

@@ -12,10 +12,10 @@ import {
   expectError,
   expectRevoked,
   TIMESTAMP,
-} from './support/client.js';
+} from '../src/testing/client.js';
 import { Customer, times } from './support/customer.js';
 import { eventually, runNode } from './support/npm.js';
-import { everythingStored, query, type Service, startService } from './support/service.js';
+import { everythingStored, query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let other: Service;

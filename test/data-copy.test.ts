@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { EmbeddedPostgres } from '../src/platform/database/embedded/embedded-postgres.js';
-import { call, createKey } from './support/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
-import { createDatabase, query, startService } from './support/service.js';
+import { createDatabase, query, startService } from '../src/testing/service.js';
 
 const MAIN = 'dist/src/commands/admin/main.js';
 const PETS = 20_000;

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { call, createAccount, createKey } from './support/client.js';
+import { call, createAccount, createKey } from '../src/testing/client.js';
 import { times } from './support/customer.js';
 import { urlOf } from './support/hosts.js';
 import { newFolder, removeFolders, runNode } from './support/npm.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
-import { createDatabase, query, startService } from './support/service.js';
+import { createDatabase, query, startService } from '../src/testing/service.js';
 
 const ADMIN = 'dist/src/commands/admin/main.js';
 const AWAY = 'postgresql://127.0.0.1:1/petstore';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, createKey, expectError } from './support/client.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, runNode } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** Tries are at most a second apart. */
 const QUICK = { MESSAGES_RETRY_MAX_SECONDS: '1' };

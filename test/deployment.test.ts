@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { load, loadAll, YAML11_SCHEMA } from 'js-yaml';
 import { ApiError } from '../src/platform/api/api-error.js';
 import { Config } from '../src/config.js';
-import { expectError, send } from './support/client.js';
+import { expectError, send } from '../src/testing/client.js';
 import { Haproxy, hasHaproxy, isHaproxyFrom } from './support/haproxy.js';
 import { type Labels, type Manifest, schemaErrors } from './support/kubernetes.js';
 import { ROOT } from './support/npm.js';
 import { freePorts } from './support/ports.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const BASE = join(ROOT, 'deploy/k8s/base');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');

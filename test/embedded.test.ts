@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { claimPort } from '../src/platform/process/claim-port.js';
-import { query } from './support/service.js';
+import { query } from '../src/testing/service.js';
 import {
   endRuns,
   eventually,

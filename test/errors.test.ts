@@ -6,11 +6,11 @@ import { Controller, Delete, Get, Patch, Put } from '@nestjs/common';
 import fc from 'fast-check';
 import { Public } from '../src/platform/api/operation.js';
 import { TIMEOUTS } from '../src/platform/database/session-settings.js';
-import { type Answer, call, createKey, expectError, send } from './support/client.js';
-import { addressOf, operations } from './support/contract.js';
+import { type Answer, call, createKey, expectError, send } from '../src/testing/client.js';
+import { addressOf, operations } from '../src/testing/document.js';
 import { startExtended } from './support/extended.js';
 import { eventually } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let key: string;

@@ -14,7 +14,7 @@ import type { Filter } from '../src/platform/data/rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { Order, OrderStatus } from '../src/store/order.entity.js';
 import { connect, type Connected } from './support/database.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 const PETS = 240;
 const ORDERS = 120;

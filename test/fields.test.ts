@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { breaks } from './support/break.js';
-import { createKey } from './support/client.js';
-import { checkerOf, document, type Placed } from './support/contract.js';
+import { createKey } from '../src/testing/client.js';
+import { checkerOf, document, type Placed } from '../src/testing/document.js';
 import { EverythingController } from './support/every-field.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from './support/generate.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let extended: Extended;

@@ -8,7 +8,7 @@ import {
   type Credentials,
   credentialsFor,
   expectError,
-} from './support/client.js';
+} from '../src/testing/client.js';
 import {
   addressOf,
   document,
@@ -16,12 +16,12 @@ import {
   holdAgainstDocument,
   operations,
   type Placed,
-} from './support/contract.js';
+} from '../src/testing/document.js';
 import { exchange, garbage, type RawAnswer } from './support/garbage.js';
 import { bodyOf, type Parts, pathOf, validParts } from './support/generate.js';
-import { parameters } from './support/schema.js';
+import { parameters } from '../src/testing/schema.js';
 import { nextOf } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 // FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a failed run.
 const TIMES = Number(process.env.FUZZ_RUNS ?? 1);

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { call, createKey } from './support/client.js';
-import { document, operations } from './support/contract.js';
+import { call, createKey } from '../src/testing/client.js';
+import { document, operations } from '../src/testing/document.js';
 import { eventually } from './support/npm.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 /** Every code, with its meaning. */

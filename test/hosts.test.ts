@@ -1,12 +1,12 @@
 import { chmodSync } from 'node:fs';
 import { readConfig } from '../src/config.js';
 import { DatabaseServer } from './faults/support/database-server.js';
-import { call, createKey } from './support/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { urlOf } from './support/hosts.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually, newFolder, runNode } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 const hostOf = (url: string) => new URL(url).host;
 /** Nothing listens there. */

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { getMetadataStorage } from 'class-validator';
 import ts from 'typescript';
 import { Config } from '../src/config.js';
-import { call } from './support/client.js';
+import { call } from '../src/testing/client.js';
 import {
   document,
   isOfProduct,
@@ -16,11 +16,11 @@ import {
   operations,
   pathFrom,
   type Placed,
-} from './support/contract.js';
+} from '../src/testing/document.js';
 import { faceOf } from './support/face.js';
 import { Checkout } from './support/checkout.js';
 import { eventually, isServed, ROOT, signalIfThere } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 
@@ -201,7 +201,7 @@ test('What a test has started ends with its file, also where it has failed', asy
      });
      test('is not reached', () => {});`,
   );
-  const testEnvironment = fileURLToPath(new URL('./support/environment.js', import.meta.url));
+  const testEnvironment = fileURLToPath(new URL('../dist/src/testing/environment.js', import.meta.url));
   const config = JSON.stringify({ rootDir: folder, testEnvironment });
   const args = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', config];
   // A run that waited for it would be ended by a signal.
@@ -218,7 +218,7 @@ test('What a test has started ends soon after a run that is killed, its PostgreS
   writeFileSync(
     file,
     `import { writeFileSync } from 'node:fs';
-     import { startService } from './support/service.js';
+     import { startService } from '../src/testing/service.js';
      test('is killed', async () => {
        const { process: child, url, databaseUrl } = await startService({ WORKERS: '2' });
        writeFileSync(${JSON.stringify(told)}, JSON.stringify({ pid: child.pid, url, databaseUrl }));
@@ -275,6 +275,10 @@ describe('The linters', () => {
       ['pets', 'platform/data/fast-repository'],
       ['newcomers', 'commands/command'],
       ['newcomers', 'app.module'],
+      ['newcomers', 'testing/service'],
+      ['commands', 'testing/service'],
+      ['testing', 'platform/api/fields'],
+      ['testing', 'pets/pets.service'],
     ] as const;
     checkout.write('src/newcomers/newcomers.service.ts', 'export const none = 0;\n');
     for (const [i, [folder, target]] of wrong.entries()) {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, call, createAccount, createKey, expectError } from './support/client.js';
+import { type Answer, call, createAccount, createKey, expectError } from '../src/testing/client.js';
 import { eventually } from './support/npm.js';
-import { cutOff, query, type Service, startService } from './support/service.js';
+import { cutOff, query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let second: Service;

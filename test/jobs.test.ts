@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../src/platform/jobs/job.js';
-import { createKey, call } from './support/client.js';
+import { createKey, call } from '../src/testing/client.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** Handlers as TypeScript has them: with what they need of payload and job, and with or without a result. */
 class Handlers {

@@ -5,8 +5,8 @@ import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { networkOf } from '../src/platform/api/request.js';
-import { type Answer, call, createKey, type Credentials, expectError } from './support/client.js';
-import { type Service, startService } from './support/service.js';
+import { type Answer, call, createKey, type Credentials, expectError } from '../src/testing/client.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis) console.warn('The tests with Redis are skipped: no redis-server is installed.');

@@ -1,10 +1,10 @@
 import { Agent } from 'node:http';
 import { type Call, exchange } from './faults/support/load.js';
 import { countStatuses } from './faults/support/figures.js';
-import { createKey } from './support/client.js';
+import { createKey } from '../src/testing/client.js';
 import { times } from './support/customer.js';
 import { Register } from './support/register.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 interface Item {
   id: number;

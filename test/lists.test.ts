@@ -23,7 +23,7 @@ import { Transactions } from '../src/platform/data/transactions.js';
 import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
 import { connect, type Sent } from './support/database.js';
 import { Planner } from './support/plans.js';
-import { createDatabase, query } from './support/service.js';
+import { createDatabase, query } from '../src/testing/service.js';
 
 const ROWS = 260;
 /** Rows of a large table. */

@@ -7,8 +7,8 @@ import {
   expectError,
   send,
   TIMESTAMP,
-} from './support/client.js';
-import { query, type Service, startService } from './support/service.js';
+} from '../src/testing/client.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 const ADDRESSES = ['/messages', '/v1/messages'];

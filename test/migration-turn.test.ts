@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { endRuns, eventually, nodeStart } from './support/npm.js';
-import { createDatabase } from './support/service.js';
+import { createDatabase } from '../src/testing/service.js';
 import { DataSource } from 'typeorm';
 import { Config } from '../src/config.js';
 import { sessionOptions } from '../src/platform/database/connection-options.js';

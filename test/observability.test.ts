@@ -9,11 +9,11 @@ import { load } from 'js-yaml';
 import { Client } from 'pg';
 import { AccountCounts } from '../src/platform/server/request-recorder.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
-import { call, createAccount, createKey, send } from './support/client.js';
+import { call, createAccount, createKey, send } from '../src/testing/client.js';
 import { readMetrics, type Sample, valueOf } from './support/metrics.js';
 import { eventually, ROOT } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 type Line = Record<string, unknown>;
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { load } from 'js-yaml';
-import { type Answer, call, send } from './support/client.js';
-import { document, isOfProduct, isPublic, operations } from './support/contract.js';
+import { type Answer, call, send } from '../src/testing/client.js';
+import { document, isOfProduct, isPublic, operations } from '../src/testing/document.js';
 import { newFolder, removeFolders, runNode } from './support/npm.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 const inRepository = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));

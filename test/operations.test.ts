@@ -39,10 +39,10 @@ import { Feature, installFeatures } from '../src/platform/features/feature.js';
 import { PetsModule } from '../src/pets/pets.module.js';
 import { Operation, Public, Sunset, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
-import { createAccount, createKey } from './support/client.js';
+import { createAccount, createKey } from '../src/testing/client.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { readMetrics, valueOf } from './support/metrics.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 class NewNoteDto {
   @TextField({ description: 'Text.', max: 255 })

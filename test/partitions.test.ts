@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { call, createKey, expectError } from './support/client.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
 import { eventually, ROOT } from './support/npm.js';
 import { walk } from './support/paging.js';
 import { hasPsql, psql as runPsql, SCRIPTS as FOLDER } from './support/psql.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 const SCRIPTS = ['partition-pets.sql', 'unpartition-pets.sql'];
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');

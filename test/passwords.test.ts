@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { type Answer, call, createAccount, type Credentials, expectError } from './support/client.js';
+import { type Answer, call, createAccount, type Credentials, expectError } from '../src/testing/client.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually } from './support/npm.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let account: Credentials;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, createAccount, type Credentials, expectError } from './support/client.js';
+import { call, createAccount, type Credentials, expectError } from '../src/testing/client.js';
 import { ask, neededBy, type Request, requestsFor } from './support/authorization.js';
 import { Belongings } from './support/belongings.js';
 import { ALL, type Caller, callersOf, READING } from './support/callers.js';
-import { examined, inWorkingOrder, operations, type Placed } from './support/contract.js';
+import { examined, inWorkingOrder, operations, type Placed } from '../src/testing/document.js';
 import { Customer, times } from './support/customer.js';
-import type { Facts } from './support/facts.js';
+import type { Facts } from '../src/testing/facts.js';
 import { loadFacts } from './support/facts-of-features.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 let facts: Facts;
 let service: Service;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { lengthInCodePoints } from '../src/platform/api/formats.js';
-import { type Answer, call, createKey, expectError } from './support/client.js';
+import { type Answer, call, createKey, expectError } from '../src/testing/client.js';
 import { nextOf, walk } from './support/paging.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let key: string;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { call, createKey, expectError } from './support/client.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
 import { Customer, times } from './support/customer.js';
 import { eventually } from './support/npm.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** Fewer than the service's connections to the pooler, so that these switch sessions all the time. */
 const SESSIONS = '3';

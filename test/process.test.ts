@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { call, createKey } from './support/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { Receiver } from './support/receiver.js';
 import {
   endRuns,
@@ -22,7 +22,7 @@ import {
   signalPostgresOn,
   type Told,
 } from './support/npm.js';
-import { createDatabase, query, startService } from './support/service.js';
+import { createDatabase, query, startService } from '../src/testing/service.js';
 import { faultyStops, stopStart } from './support/stopped-start.js';
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */

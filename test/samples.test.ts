@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Config } from '../src/config.js';
 import { codeSamples } from '../src/platform/docs/openapi/operations.js';
-import { createKey } from './support/client.js';
-import { exampleOf, inWorkingOrder, operations, type Placed, statusesOf } from './support/contract.js';
-import { Examples } from './support/examples.js';
+import { createKey } from '../src/testing/client.js';
+import { exampleOf, inWorkingOrder, operations, type Placed, statusesOf } from '../src/testing/document.js';
+import { Examples } from '../src/testing/examples.js';
 import { loadFacts } from './support/facts-of-features.js';
 import { hasPython, hasRequests, LANGUAGES } from './support/languages.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
-import { call, createKey } from './support/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { endRuns, newFolder, nodeStart, removeFolders, runNode } from './support/npm.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 beforeAll(async () => (service = await startService()));

@@ -11,11 +11,11 @@ import { FastRepository } from '../src/platform/data/fast-repository.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
-import { call, createAccount, createKey } from './support/client.js';
+import { call, createAccount, createKey } from '../src/testing/client.js';
 import { connect, type Sent } from './support/database.js';
 import * as kinds from './support/kinds.js';
 import { runNode } from './support/npm.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** Whatever a team writes in TypeORM's terms means what TypeORM documents, also 50 times at once. */
 const MANY = 50;

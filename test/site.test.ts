@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { call, expectError } from './support/client.js';
-import { type Service, startService } from './support/service.js';
+import { call, expectError } from '../src/testing/client.js';
+import { type Service, startService } from '../src/testing/service.js';
 import { newSecret, STARTS } from '../src/auth/secret.js';
 
 const run = promisify(execFile);

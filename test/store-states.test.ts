@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type Answer, expectError, TIMESTAMP } from './support/client.js';
+import { type Answer, expectError, TIMESTAMP } from '../src/testing/client.js';
 import { Customer, STATUSES, times } from './support/customer.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 /** The allowed moves, and the status that each gives the animal. */
 const MOVES: Record<string, string> = {

@@ -1,4 +1,4 @@
-import type { Facts } from './support/facts.js';
+import type { Facts } from '../src/testing/facts.js';
 
 export const facts: Facts = {
   choices: {

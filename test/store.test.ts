@@ -1,7 +1,7 @@
-import { type Answer, call, expectError, TIMESTAMP } from './support/client.js';
+import { type Answer, call, expectError, TIMESTAMP } from '../src/testing/client.js';
 import { Customer, type Order, STATUSES, times } from './support/customer.js';
 import { nextOf, walk } from './support/paging.js';
-import { query, type Service, startService } from './support/service.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
 let ada: Customer;

@@ -13,12 +13,12 @@ import { isUnavailable } from '../src/platform/database/unavailable.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { TIMEOUTS } from '../src/platform/database/session-settings.js';
-import { call, createKey } from './support/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { Customer, times } from './support/customer.js';
 import { connect } from './support/database.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { Proxy } from './support/proxy.js';
-import { createDatabase, cutOff, query, type Service, startService } from './support/service.js';
+import { createDatabase, cutOff, query, type Service, startService } from '../src/testing/service.js';
 
 class VisitDto {
   @Int64Field({ description: 'Animal.' })

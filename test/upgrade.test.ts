@@ -13,10 +13,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { extract } from 'tar';
 import { releases } from '../released/release.js';
-import type { Operation } from './support/contract.js';
+import type { Operation } from '../src/testing/document.js';
 import { endRuns, eventually, newFolder, removeFolders, ROOT, Run, runNode } from './support/npm.js';
 import { Receiver } from './support/receiver.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 const NOW = join(ROOT, 'dist/src/main.js');
 

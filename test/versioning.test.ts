@@ -14,9 +14,9 @@ import {
   unreleased,
 } from '../released/release.js';
 import { type Api, findBreaks, findForbidden, releaseOf } from './support/compatibility.js';
-import { document, isOfProduct, operations, type Placed } from './support/contract.js';
+import { document, isOfProduct, operations, type Placed } from '../src/testing/document.js';
 import { ROOT } from './support/npm.js';
-import { startService } from './support/service.js';
+import { startService } from '../src/testing/service.js';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const documents = readdirSync(join(ROOT, 'released')).filter((name) => name.startsWith('openapi-'));

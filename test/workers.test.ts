@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { newSecret, STARTS } from '../src/auth/secret.js';
-import { call, createAccount, createKey, expectError, expectRevoked } from './support/client.js';
+import { call, createAccount, createKey, expectError, expectRevoked } from '../src/testing/client.js';
 import {
   endRuns,
   eventually,
@@ -13,7 +13,7 @@ import {
   npmStart,
   removeFolders,
 } from './support/npm.js';
-import { createDatabase, query, type Service, startService } from './support/service.js';
+import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 const WORKERS = '2';
 const CONNECTIONS = 48;

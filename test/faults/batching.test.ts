@@ -1,9 +1,9 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { createKey } from '../support/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { times } from '../support/customer.js';
-import { query, type Service, startService } from '../support/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, durationOf, faultyOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, median, record } from './support/figures.js';

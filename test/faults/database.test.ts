@@ -1,6 +1,6 @@
 import { Client } from 'pg';
-import { createKey } from '../support/client.js';
-import { query, type Service, startService } from '../support/service.js';
+import { createKey } from '../../src/testing/client.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import {
   countMissing,

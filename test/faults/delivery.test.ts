@@ -1,9 +1,9 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKey } from '../support/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { eventually } from '../support/npm.js';
 import { type Behaviour, Receiver } from '../support/receiver.js';
-import { query, type Service, startService } from '../support/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countStatuses, record } from './support/figures.js';
 import { exchange, type Outcome } from './support/load.js';

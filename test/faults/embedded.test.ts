@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKey } from '../support/client.js';
-import { startService } from '../support/service.js';
+import { createKey } from '../../src/testing/client.js';
+import { startService } from '../../src/testing/service.js';
 import { countMissing, faultyOf } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
 import { WriteLoad } from './support/load.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKey } from '../support/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { urlOf } from '../support/hosts.js';
 import { eventually } from '../support/npm.js';
-import { query, type Service, startService } from '../support/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, faultyOf } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';

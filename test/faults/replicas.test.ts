@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKey } from '../support/client.js';
-import { query, type Service, startService } from '../support/service.js';
+import { createKey } from '../../src/testing/client.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { durationOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';

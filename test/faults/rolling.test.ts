@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKey } from '../support/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { freePorts } from '../support/ports.js';
-import { type Service, startService } from '../support/service.js';
+import { type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, durationOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';

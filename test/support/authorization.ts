@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { Belongings } from './belongings.js';
 import type { Caller } from './callers.js';
-import { type Answer, call } from './client.js';
-import { addressOf, exampleOf, makes, parametersIn, type Placed, statusesOf, successOf } from './contract.js';
-import type { Choice } from './facts.js';
-import { absent, parameters } from './schema.js';
-import type { Service } from './service.js';
+import { type Answer, call } from '../../src/testing/client.js';
+import {
+  addressOf,
+  exampleOf,
+  makes,
+  parametersIn,
+  type Placed,
+  statusesOf,
+  successOf,
+} from '../../src/testing/document.js';
+import type { Choice } from '../../src/testing/facts.js';
+import { absent, parameters } from '../../src/testing/schema.js';
+import type { Service } from '../../src/testing/service.js';
 
 /** Whose a request asks for, or whether it can be understood at all. */
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;

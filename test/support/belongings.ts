@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Answer, call, createAccount, createKey, type Credentials, credentialsFor } from './client.js';
+import {
+  type Answer,
+  call,
+  createAccount,
+  createKey,
+  type Credentials,
+  credentialsFor,
+} from '../../src/testing/client.js';
 import {
   addressOf,
   exampleOf,
@@ -10,12 +17,12 @@ import {
   parametersIn,
   type Placed,
   successOf,
-} from './contract.js';
-import { anew } from './examples.js';
-import type { Facts } from './facts.js';
-import { bodySchema, resolve, type Schema, word } from './schema.js';
-import { query, type Service } from './service.js';
-import { fieldOf, type Table, Tables } from './tables.js';
+} from '../../src/testing/document.js';
+import { anew } from '../../src/testing/examples.js';
+import type { Facts } from '../../src/testing/facts.js';
+import { bodySchema, resolve, type Schema, word } from '../../src/testing/schema.js';
+import { query, type Service } from '../../src/testing/service.js';
+import { fieldOf, type Table, Tables } from '../../src/testing/tables.js';
 
 /** Whatever paths of the document name by an id, each as the path before the id. */
 const COLLECTIONS = [

@@ -1,6 +1,6 @@
-import { call, type CallOptions, type Credentials } from './client.js';
-import { document } from './contract.js';
-import { query, type Service } from './service.js';
+import { call, type CallOptions, type Credentials } from '../../src/testing/client.js';
+import { document } from '../../src/testing/document.js';
+import { query, type Service } from '../../src/testing/service.js';
 
 /** Every permission: modules add theirs. */
 export const ALL = document.components.schemas.Permission.enum as string[];

@@ -1,5 +1,5 @@
-import { type Answer, call, createKey, type Credentials } from './client.js';
-import type { Service } from './service.js';
+import { type Answer, call, createKey, type Credentials } from '../../src/testing/client.js';
+import type { Service } from '../../src/testing/service.js';
 
 export interface Order {
   id: number;

@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs';
-import { type Facts, joined } from './facts.js';
+import { type Facts, joined } from '../../src/testing/facts.js';
 import { ROOT } from './npm.js';
 
 /** What the features of this checkout say of themselves to the tests of every operation: `test/*.facts.ts`. */

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import fc, { type Arbitrary } from 'fast-check';
-import type { Service } from './service.js';
+import type { Service } from '../../src/testing/service.js';
 
 /** One response on a socket. */
 export interface RawAnswer {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findOperation } from './contract.js';
+import { findOperation } from '../../src/testing/document.js';
 import { ROOT } from './npm.js';
 
 /** The answer to a request of a file. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { claimPort } from '../../src/platform/process/claim-port.js';
 import { ROOT } from './npm.js';
-import { query } from './service.js';
+import { query } from '../../src/testing/service.js';
 
 /** PgBouncer refuses to run as root. */
 const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};

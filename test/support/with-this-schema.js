@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
-import { migrate } from './global-setup.js';
+import { migrate } from '../../dist/src/testing/setup.js';
 
 /** The set-up of the tests in the current folder, whose databases then begin with the schema of this checkout. */
 export default async function setUp(...args) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { query, type Service } from '../../support/service.js';
+import { query, type Service } from '../../../src/testing/service.js';
 import { type Outcome, WriteLoad } from './load.js';
 import { Probe } from './probes.js';
 

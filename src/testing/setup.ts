@@ -1,20 +1,21 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { EmbeddedPostgres } from '../../dist/src/platform/database/embedded/embedded-postgres.js';
+import { EmbeddedPostgres } from '../platform/database/index.js';
 
-const COMMANDS = new URL('../../dist/src/commands/', import.meta.url);
+const COMMANDS = new URL('../commands/', import.meta.url);
 const run = promisify(execFile);
 
 /**
  * Starts the PostgreSQL of the tests, as the built service starts its own; `TEST_SERVER_URL` names another server instead, as
  * a superuser, whose databases are left behind.
  */
-export default async function setUp() {
+export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { TEST_SERVER_URL } = process.env;
   const { postgres, url } = TEST_SERVER_URL ? { url: TEST_SERVER_URL } : await EmbeddedPostgres.start(folder);
@@ -32,7 +33,7 @@ export default async function setUp() {
  * Has a process stop PostgreSQL and remove its folder when this process has ended, also by SIGKILL: it then reads the end
  * of its standard input.
  */
-function outlive(folder) {
+function outlive(folder: string): void {
   const program = `
     process.stdin.resume().on('end', () => {
       const [file] = fs.globSync('**/postmaster.pid', { cwd: ${JSON.stringify(folder)} });
@@ -48,11 +49,11 @@ function outlive(folder) {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.unref();
-  child.stdin.unref();
+  (child.stdin as Socket).unref();
 }
 
 /** Of the databases of services: a copy takes less time than all migrations. */
-async function makeTemplate(url) {
+async function makeTemplate(url: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
   await client.query('CREATE DATABASE migrated');
@@ -61,9 +62,9 @@ async function makeTemplate(url) {
 }
 
 /** Brings a database of a server to the schema of this build. */
-export async function migrate(url, name) {
+export async function migrate(url: string, name: string): Promise<void> {
   const DATABASE_URL = Object.assign(new URL(url), { pathname: name }).href;
-  await run(process.execPath, [fileURLToPath(new URL('migrate.js', COMMANDS))], {
+  await run(process.execPath, [fileURLToPath(new URL('petstore.js', COMMANDS)), 'migrate'], {
     env: { ...process.env, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL },
   });
 }

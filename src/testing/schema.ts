@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { document, type Placed } from './contract.js';
+import { document, type Placed } from './document.js';
 
 /** The part of JSON Schema that the document uses. */
 export interface Schema {

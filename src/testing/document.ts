@@ -44,8 +44,8 @@ export interface Placed {
   operation: Operation;
 }
 
-/** The committed document, which `openapi.test.ts` compares with the served one. */
-export const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'));
+/** The committed document of the service, in the working directory: `openapi.json`. */
+export const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
 
 export const operations: Placed[] = Object.entries(
   document.paths as Record<string, Record<string, Operation>>,

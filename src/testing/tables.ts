@@ -1,4 +1,4 @@
-import type { Placed } from './contract.js';
+import type { Placed } from './document.js';
 import { query } from './service.js';
 
 /** A table of the service, as the catalogue of the database has it. */

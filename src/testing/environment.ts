@@ -6,15 +6,17 @@ const exit = () => process.exit(1);
 
 /** Ends what the tests of a file have started and left, also where one has failed before it could stop what it had started. */
 export default class extends TestEnvironment {
-  async setup() {
+  private before = new Set<number>();
+  private readonly end = () => end(descendants().filter((pid) => !this.before.has(pid)));
+
+  override async setup(): Promise<void> {
     await super.setup();
     this.before = new Set(descendants());
-    this.end = () => end(descendants().filter((pid) => !this.before.has(pid)));
     process.once('exit', this.end);
     process.once('disconnect', exit);
   }
 
-  async teardown() {
+  override async teardown(): Promise<void> {
     process.off('exit', this.end);
     process.off('disconnect', exit);
     this.end();
@@ -23,17 +25,18 @@ export default class extends TestEnvironment {
 }
 
 /** The ids of all processes that this one has started, and of those that they have started. */
-function descendants() {
-  const byParent = new Map();
+function descendants(): number[] {
+  const byParent = new Map<number, number[]>();
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {
-    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    const [pid, parent] = line.trim().split(/\s+/).map(Number) as [number, number];
     byParent.set(parent, [...(byParent.get(parent) ?? []), pid]);
   }
-  const within = (parent) => (byParent.get(parent) ?? []).flatMap((pid) => [pid, ...within(pid)]);
+  const within = (parent: number): number[] =>
+    (byParent.get(parent) ?? []).flatMap((pid) => [pid, ...within(pid)]);
   return within(process.pid);
 }
 
-function end(pids) {
+function end(pids: number[]): void {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL');

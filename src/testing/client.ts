@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Exchange, holdAgainstDocument, type Placed } from './document.js';
+import type { Service } from './service.js';
+
+/** The log is written ten times a second. */
+const LOGGED_WITHIN_MS = 500;
+/** A response that pauses for longer is over. */
+const PAUSE_MS = 2_000;
+
+export interface CallOptions {
+  /** API key, sent as bearer. */
+  key?: string;
+  /** Email and password, sent as Basic. */
+  account?: Credentials;
+  /** Sent as JSON; a string or bytes as they are. Implies `Content-Type: application/json`. */
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
+/**
+ * A response. `body` is its JSON, for a 500 with what the service has logged, so that a test that did not expect it shows
+ * why; `text` is its bytes as text, for digits that a double cannot hold.
+ */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any;
+}
+
+/** Sends a request. Every response is checked against the OpenAPI document, and fails the test if it differs. */
+export async function call(
+  service: Service,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
+  const { key, account, body, headers = {} } = options;
+  const all: Record<string, string> = {};
+  if (key) all.Authorization = `Bearer ${key}`;
+  if (account)
+    all.Authorization = `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
+  if (body !== undefined) all['Content-Type'] = 'application/json';
+  const asIs = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(service.url + path, {
+    method,
+    headers: { ...all, ...headers },
+    body: asIs ? (body as string | undefined) : JSON.stringify(body),
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  const answer = examine({ method, path, status: response.status, headers: response.headers, text });
+  if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);
+  return answer;
+}
+
+/** The error that the service has logged for a request, a moment after its answer. */
+async function loggedFor(service: Service, { headers }: Answer): Promise<string | undefined> {
+  const isIts = (line: string) =>
+    line.includes('"level":"error"') && line.includes(headers.get('x-request-id')!);
+  for (const deadline = Date.now() + LOGGED_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
+    const line = service.output().split('\n').findLast(isIts);
+    if (line) return JSON.parse(line).msg;
+  }
+  return undefined;
+}
+
+/**
+ * Sends bytes over a socket, and reads the response until it is complete, the server closes, or nothing has come for
+ * a while.
+ */
+export async function send(
+  service: Service,
+  bytes: string | Buffer,
+  { method = 'GET', path = '/' } = {},
+): Promise<Answer> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  const chunks: Buffer[] = [];
+  socket.on('error', () => {});
+  socket.write(bytes);
+  await new Promise<void>((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(timer);
+      if (isWhole(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
+      else timer = setTimeout(() => socket.destroy(), PAUSE_MS);
+    });
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  return examine({ method, path, ...parseResponse(Buffer.concat(chunks).toString('latin1')) });
+}
+
+/** Whether a response has arrived with its whole body; for HEAD, with the end of its headers. */
+function isWhole(raw: string): boolean {
+  const [, head, body] = /^(.*?)\r\n\r\n(.*)$/s.exec(raw) ?? [];
+  return body !== undefined && body.length >= Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? Infinity);
+}
+
+function parseResponse(raw: string): { status: number; headers: Headers; text: string } {
+  const end = raw.indexOf('\r\n\r\n');
+  const [first = '', ...lines] = raw.slice(0, end).split('\r\n');
+  const headers = new Headers(lines.map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]));
+  return {
+    status: Number(first.split(' ')[1]),
+    headers,
+    text: Buffer.from(raw.slice(end + 4), 'latin1').toString(),
+  };
+}
+
+function examine(exchange: Exchange): Answer {
+  holdAgainstDocument(exchange);
+  const { status, headers, text } = exchange;
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  return { status, headers, text, body: isJson && text ? JSON.parse(text) : undefined };
+}
+
+/** An account that no other test uses. */
+export async function createAccount(service: Service): Promise<Credentials & { id: number }> {
+  const credentials = {
+    email: `${randomBytes(6).toString('hex')}@example.com`,
+    password: 'correct horse battery',
+  };
+  const { status, text, body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
+  if (status !== 201) throw new Error(`No account was created: ${text}`);
+  return { ...credentials, id: body.id };
+}
+
+/** A key of a new account. */
+export async function createKey(service: Service, account?: Credentials): Promise<string> {
+  const owner = account ?? (await createAccount(service));
+  const { body } = await call(service, 'POST', '/v1/api-keys', { account: owner, body: { name: 'test' } });
+  return body.key;
+}
+
+/** Those of some credentials that an operation requires. */
+export function credentialsFor({ operation }: Placed, { account, key }: CallOptions): CallOptions {
+  const scheme = Object.keys(operation.security[0] ?? {})[0];
+  if (scheme === 'basicAuth') return { account };
+  return scheme ? { key } : {};
+}
+
+/** Expects exactly the Error shape with this status and code, and returns its message. */
+export function expectError(answer: Answer, status: number, code: string): string {
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json\b/);
+  if (status === 500) delete answer.body?.logged;
+  const { message } = answer.body;
+  assert.deepEqual(answer.body, { code, message: String(message), status });
+  assert.equal(answer.status, status);
+  assert(answer.headers.get('x-request-id'));
+  return answer.body.message;
+}
+
+/** Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key. */
+export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
+  const revoked = Date.now();
+  let begun = revoked;
+  for (let all = await send(); all.some(({ status }) => status !== 401); all = await send()) {
+    const others = all.filter(({ status }) => status !== 200 && status !== 401);
+    assert.deepEqual(others, []);
+    assert(begun - revoked < 1_000, `A request ${begun - revoked} ms after the answer was accepted`);
+    begun = Date.now();
+  }
+}
+
+/** A timestamp as every answer writes it: ISO 8601, UTC, with milliseconds and `Z`. */
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

@@ -1,0 +1,22 @@
+// What the tests of a feature may use. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
+
+// The service, and its database
+export { createDatabase, query, type Service, startService } from './service.js';
+
+// Requests, whose answers are held against `openapi.json` of the working directory
+export {
+  type Answer,
+  call,
+  type CallOptions,
+  createAccount,
+  createKey,
+  type Credentials,
+  expectError,
+  expectRevoked,
+  send,
+  TIMESTAMP,
+} from './client.js';
+
+// The examples of the document, and what a feature says of itself beyond that
+export { addExamples, Examples } from './examples.js';
+export type { Choice, Facts } from './facts.js';
