@@ -38,6 +38,7 @@ import type { ErrorCode } from '../src/platform/api/api-error.js';
 import { Feature, installFeatures } from '../src/platform/features/feature.js';
 import { PetsModule } from '../src/pets/pets.module.js';
 import { Operation, Public, Sunset, Tag } from '../src/platform/api/operation.js';
+import { violation } from '../src/platform/data/fast-repository.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { createAccount, createKey } from '../src/testing/client.js';
 import { type Extended, startExtended } from './support/extended.js';
@@ -591,6 +592,53 @@ describe("What a team writes as Nest's documentation has it", () => {
     );
     expect([answer.status, answer.text]).toEqual([200, '{"id":1,"text":"a"}']);
   });
+});
+
+describe('A route', () => {
+  @Tag('pets', 'Bookings.')
+  @Controller('bookings')
+  class BookingsController {
+    @Get(':bookingId')
+    @Operation({ id: 'getBooking', summary: 'Fetch a booking' })
+    get(): void {}
+
+    @Get('export')
+    @Operation({ id: 'exportBookings', summary: 'Export bookings' })
+    export(): void {}
+  }
+
+  @Tag('pets', 'Bookings.')
+  @Controller('bookings')
+  class ExportsController {
+    @Get('export')
+    @Operation({ id: 'exportBookings', summary: 'Export bookings' })
+    export(): void {}
+
+    @Get(':bookingId')
+    @Operation({ id: 'getBooking', summary: 'Fetch a booking' })
+    get(): void {}
+
+    @Post(':bookingId')
+    @Operation({ id: 'addToBooking', summary: 'Add to a booking' })
+    add(): void {}
+  }
+
+  test('that an earlier one takes the requests of ends the start, which names both', async () => {
+    await expect(startExtended(service.databaseUrl, BookingsController)).rejects.toThrow(
+      'BookingsController.export (GET /bookings/export) is never called: BookingsController.get (GET /bookings/:bookingId) takes its requests first.',
+    );
+  });
+
+  test('with a literal path is served before one with a parameter', async () => {
+    await (await startExtended(service.databaseUrl, ExportsController)).stop();
+  });
+});
+
+test('A violation of a constraint that no table has ends the start, which names it', async () => {
+  violation('pets_nam_key', 'pet_not_found');
+  await expect(startExtended(service.databaseUrl)).rejects.toThrow(
+    "violation('pets_nam_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
+  );
 });
 
 describe('An error code', () => {

@@ -100,11 +100,12 @@ export class AccountsService {
   }
 }
 
+const NORMAL_EMAIL_TAKEN = violation('accounts_normal_email_key', 'account_exists');
+const EMAIL_TAKEN = violation('accounts_email_key', 'account_exists');
+
 /** Refuses an email that another account has, by whichever of the two indexes PostgreSQL looks at first. */
 function unlessTaken<T>(change: Promise<T>): Promise<T> {
-  return change
-    .catch(violation('accounts_normal_email_key', 'account_exists'))
-    .catch(violation('accounts_email_key', 'account_exists'));
+  return change.catch(NORMAL_EMAIL_TAKEN).catch(EMAIL_TAKEN);
 }
 
 function stillOpen(account: Account | null): Account {

@@ -9,6 +9,8 @@ import {
 import type { NewCategoryDto } from './category.dto.js';
 import { Category } from './category.entity.js';
 
+const NAME_TAKEN = violation('categories_name_key', 'category_exists');
+
 @Injectable()
 export class CategoriesService {
   constructor(@InjectFastRepository(Category) private readonly categories: FastRepository<Category>) {}
@@ -19,7 +21,7 @@ export class CategoriesService {
 
   /** @throws ApiError `category_exists` */
   create({ name }: NewCategoryDto): Promise<Category> {
-    return this.categories.addRow({ name }).catch(violation('categories_name_key', 'category_exists'));
+    return this.categories.addRow({ name }).catch(NAME_TAKEN);
   }
 
   /** @throws ApiError `category_not_found` */

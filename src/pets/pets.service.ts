@@ -3,6 +3,8 @@ import { ApiError, FastRepository, InjectFastRepository, type Page, violation } 
 import type { ListPetsQuery, NewPetDto } from './pet.dto.js';
 import { Pet, PetStatus } from './pet.entity.js';
 
+const CATEGORY_MISSING = violation('pets_category_id_fkey', 'category_not_found', 400);
+
 @Injectable()
 export class PetsService {
   constructor(@InjectFastRepository(Pet) private readonly pets: FastRepository<Pet>) {}
@@ -13,9 +15,7 @@ export class PetsService {
 
   /** @throws ApiError `category_not_found` (400) if the category does not exist */
   create({ name, categoryId, status }: NewPetDto): Promise<Pet> {
-    return this.pets
-      .addRow({ name, categoryId, status: status ?? null })
-      .catch(violation('pets_category_id_fkey', 'category_not_found', 400));
+    return this.pets.addRow({ name, categoryId, status: status ?? null }).catch(CATEGORY_MISSING);
   }
 
   /** @throws ApiError `pet_not_found` */

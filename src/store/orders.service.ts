@@ -34,6 +34,8 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
 /** The statuses of orders that hold their animal. */
 const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
 
+const PET_TAKEN = violation('orders_open_pet_id_key', 'pet_not_available');
+
 /** The orders of one account each: another account's order is as good as none. */
 @Injectable()
 export class OrdersService {
@@ -62,7 +64,7 @@ export class OrdersService {
       const order = await this.orders
         .addRow({ accountId, petId, status: OrderStatus.Placed })
         // Only an animal whose status was set past its open order gets there.
-        .catch(violation('orders_open_pet_id_key', 'pet_not_available'));
+        .catch(PET_TAKEN);
       await this.audit.add(changeOf(by, order, OrderStatus.Placed));
       return order;
     });

@@ -9,11 +9,11 @@ import {
   type Type,
   UseGuards,
 } from '@nestjs/common';
-import { METHOD_METADATA } from '@nestjs/common/constants.js';
+import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Clock } from '../process/index.js';
+import { Clock, OperatorError } from '../process/index.js';
 import { ApiError, type ErrorCode, isDeclared } from './api-error.js';
 import { listSerializer, type Serializer, serializer } from './dto.js';
 import { isPermission, type Permission } from './permissions.js';
@@ -327,6 +327,74 @@ export function requireErrors(modules: ModulesContainer): void {
     Object.keys(errors).filter((code) => !isDeclared(code)),
   );
 }
+
+/** A route, in the order in which the router tries them. */
+interface Route {
+  /** Its class and method. */
+  name: string;
+  method: RequestMethod;
+  segments: readonly string[];
+  versions: readonly unknown[];
+}
+
+/** @throws OperatorError that names every route whose requests an earlier one takes */
+export function requireReachable(modules: ModulesContainer): void {
+  const routes = routesOf(modules);
+  const shadowed = routes.flatMap((route, i) => {
+    const earlier = routes.slice(0, i).find((one) => takesAllOf(one, route));
+    return earlier
+      ? [`${route.name} (${pathOf(route)}) is never called: ${earlier.name} (${pathOf(earlier)})`]
+      : [];
+  });
+  if (shadowed.length === 0) return;
+  throw new OperatorError(
+    `${shadowed.join(', ')} takes its requests first. Declare the literal path before the parameter.`,
+  );
+}
+
+function routesOf(modules: ModulesContainer): Route[] {
+  const scanner = new MetadataScanner();
+  return new DiscoveryService(modules).getControllers().flatMap(({ metatype }) => {
+    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
+    // A controller of some hosts takes the requests of others not.
+    if (Reflect.getMetadata(HOST_METADATA, metatype as Type) !== undefined) return [];
+    const above = pathsIn(metatype as Type);
+    return scanner.getAllMethodNames(prototype).flatMap((key) => {
+      const handler = prototype[key]!;
+      const method = methodOf(handler);
+      if (method === undefined) return [];
+      const version: unknown =
+        Reflect.getMetadata(VERSION_METADATA, handler) ??
+        Reflect.getMetadata(VERSION_METADATA, metatype as Type);
+      return above.flatMap((start) =>
+        pathsIn(handler).map((end) => ({
+          name: `${name}.${key}`,
+          method,
+          segments: `${start}/${end}`.split('/').filter((segment) => segment !== ''),
+          versions: [version].flat(),
+        })),
+      );
+    });
+  });
+}
+
+function pathsIn(declaring: object): string[] {
+  return [(Reflect.getMetadata(PATH_METADATA, declaring) as string | string[] | undefined) ?? ''].flat();
+}
+
+const pathOf = ({ method, segments }: Route) => `${RequestMethod[method]} /${segments.join('/')}`;
+
+/** Whether a route takes all requests of another: where it has a parameter, the other has anything. */
+function takesAllOf(one: Route, other: Route): boolean {
+  return (
+    (one.method === other.method || one.method === RequestMethod.ALL) &&
+    one.segments.length === other.segments.length &&
+    other.versions.every((version) => one.versions.includes(version)) &&
+    one.segments.every((segment, i) => isParameter(segment) || segment === other.segments[i])
+  );
+}
+
+const isParameter = (segment: string) => /^:\w+$/.test(segment);
 
 function requireAll(
   modules: ModulesContainer,

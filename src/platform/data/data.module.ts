@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
-import { FastRepository } from './fast-repository.js';
+import { FastRepository, requireConstraints } from './fast-repository.js';
 import { Sweeps } from './sweeps.js';
 import { Transactions } from './transactions.js';
 import { whyNotPrepared } from './typeorm-rows.js';
@@ -58,12 +58,16 @@ export class DataModule implements OnApplicationBootstrap {
     };
   }
 
-  /** Says which entities are not served by prepared statements, and why. */
-  onApplicationBootstrap(): void {
+  /**
+   * Says which entities are not served by prepared statements, and why.
+   * @throws OperatorError for a `violation` of a constraint that there is not
+   */
+  async onApplicationBootstrap(): Promise<void> {
     for (const entity of served.get(this.database) ?? []) {
       const reason = whyNotPrepared(this.database.getMetadata(entity));
       if (reason) this.logger.log(`${entity.name} is served by TypeORM's own statements: ${reason}`);
     }
+    await requireConstraints(this.database);
   }
 }
 

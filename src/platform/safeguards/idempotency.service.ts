@@ -57,6 +57,8 @@ interface Claim {
   stored?: IdempotencyKey;
 }
 
+const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
+
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap {
@@ -89,7 +91,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     try {
       return await (group ? transactions.group(group, work, request.bytes) : transactions.runCounted(work));
     } catch (error) {
-      return violation('idempotency_keys_pkey', 'idempotency_key_in_use')(error);
+      return KEY_IN_USE(error);
     } finally {
       if (this.running.get(nameOf(request)) === request) this.running.delete(nameOf(request));
     }

@@ -11,7 +11,14 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { ApiError, type ErrorCode, requestIdOf, requireErrors, type RoutedRequest } from '../api/index.js';
+import {
+  ApiError,
+  type ErrorCode,
+  requestIdOf,
+  requireErrors,
+  requireReachable,
+  type RoutedRequest,
+} from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
 import { writeError } from './refusals.js';
 import { allowedMethods } from './router.js';
@@ -35,9 +42,10 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     @Optional() private readonly page?: NotFoundPage,
   ) {}
 
-  /** @throws Error for an operation with an error that nobody has declared */
+  /** @throws Error for an operation with an error that nobody has declared, and for a route that is never called */
   onModuleInit(): void {
     requireErrors(this.modules);
+    requireReachable(this.modules);
   }
 
   catch(exception: unknown, host: ArgumentsHost): void {

@@ -12,6 +12,8 @@ import {
 import type { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
 import { Appointment, AppointmentStatus } from './appointment.entity.js';
 
+const PET_MISSING = violation('appointments_pet_id_fkey', 'pet_not_found', 400);
+
 /** The appointments of one account each: to any other account they do not exist. */
 @Injectable()
 export class AppointmentsService {
@@ -33,7 +35,7 @@ export class AppointmentsService {
     const status = AppointmentStatus.Booked;
     return this.appointments
       .addRow({ accountId, petId, startsAt, minutes, note: note ?? null, status })
-      .catch(violation('appointments_pet_id_fkey', 'pet_not_found', 400));
+      .catch(PET_MISSING);
   }
 
   /** @throws ApiError `appointment_not_found` */

@@ -11,6 +11,8 @@ import {
 import type { ListOwnersQuery, NewOwnerDto, OwnerChangeDto } from './owner.dto.js';
 import { Owner } from './owner.entity.js';
 
+const HAS_VISITS = violation('visits_owner_id_fkey', 'owner_has_visits');
+
 @Injectable()
 export class OwnersService {
   constructor(
@@ -38,9 +40,7 @@ export class OwnersService {
 
   /** @throws ApiError `owner_not_found`, or `owner_has_visits` */
   async remove(id: string): Promise<void> {
-    const { affected } = await this.transactions.manager
-      .delete(Owner, { id })
-      .catch(violation('visits_owner_id_fkey', 'owner_has_visits'));
+    const { affected } = await this.transactions.manager.delete(Owner, { id }).catch(HAS_VISITS);
     if (!affected) throw new ApiError('owner_not_found');
   }
 }

@@ -18,6 +18,9 @@ const HELD = `
   FROM unnest($1::bigint[]) AS vet (id),
     LATERAL (SELECT specialty_id FROM vet_specialties WHERE vet_id = vet.id LIMIT 10) AS held`;
 
+const NAME_TAKEN = violation('specialties_name_key', 'specialty_exists');
+const SPECIALTY_MISSING = violation('vet_specialties_specialty_id_fkey', 'specialty_not_found', 400);
+
 @Injectable()
 export class SpecialtiesService {
   constructor(
@@ -32,7 +35,7 @@ export class SpecialtiesService {
 
   /** @throws ApiError `specialty_exists` */
   create({ name }: NewSpecialtyDto): Promise<Specialty> {
-    return this.specialties.addRow({ name }).catch(violation('specialties_name_key', 'specialty_exists'));
+    return this.specialties.addRow({ name }).catch(NAME_TAKEN);
   }
 
   /** @throws ApiError `specialty_not_found` */
@@ -43,9 +46,7 @@ export class SpecialtiesService {
   /** Gives a vet specialties, in the open transaction. @throws ApiError `specialty_not_found` (400) */
   async give(vetId: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    await this.held
-      .addRows(ids.map((specialtyId) => ({ vetId, specialtyId })))
-      .catch(violation('vet_specialties_specialty_id_fkey', 'specialty_not_found', 400));
+    await this.held.addRows(ids.map((specialtyId) => ({ vetId, specialtyId }))).catch(SPECIALTY_MISSING);
   }
 
   /** The specialties of some vets, by two statements however many they are. */

@@ -12,6 +12,8 @@ import { PetsService, PetStatus } from 'petstore/product';
 import type { ListVisitsQuery, NewVisitDto } from './visit.dto.js';
 import { Visit } from './visit.entity.js';
 
+const OWNER_MISSING = violation('visits_owner_id_fkey', 'owner_not_found', 400);
+
 @Injectable()
 export class VisitsService {
   constructor(
@@ -35,9 +37,7 @@ export class VisitsService {
       // It cannot be sold before the visit is there.
       const { status } = await this.pets.hold(petId);
       if (status === PetStatus.Sold) throw new ApiError('pet_sold');
-      return this.visits
-        .addRow({ petId, ownerId, date, description, price, items })
-        .catch(violation('visits_owner_id_fkey', 'owner_not_found', 400));
+      return this.visits.addRow({ petId, ownerId, date, description, price, items }).catch(OWNER_MISSING);
     });
   }
 
