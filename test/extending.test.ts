@@ -189,7 +189,7 @@ describe('docs/extending.md', () => {
   test('gives what no two rows may have the same of a constraint, and a code', () => {
     const [, migration] = /create (src\/bookings\/migrations\/\S+-bookings\.ts)/.exec(generated[3]!.output)!;
     for (const constraint of [
-      'CONSTRAINT bookings_account_id_code_key UNIQUE (account_id, code)',
+      'CONSTRAINT bookings_code_account_id_key UNIQUE (code, account_id)',
       'CONSTRAINT bookings_from_until_check CHECK ("from" < until)',
       "CONSTRAINT bookings_overlap_excl EXCLUDE USING gist (numrange(owner_id, owner_id, '[]') WITH &&, " +
         'daterange("from", until) WITH &&)',

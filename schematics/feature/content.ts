@@ -92,7 +92,7 @@ function entityContent(
   };
   const names = Object.entries(all).filter(([, isUsed]) => isUsed);
   const keys = uniques.map((one) => {
-    const properties = [...(owned ? ['accountId'] : []), one.name].map((name) => `'${name}'`);
+    const properties = [one.name, ...(owned ? ['accountId'] : [])].map((name) => `'${name}'`);
     return `@Unique('${uniqueOf(table, one, owned)}', [${properties.join(', ')}])`;
   });
   const days = overlap

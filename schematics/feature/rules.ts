@@ -76,9 +76,9 @@ export function rulesOf(names: Names, fields: readonly Made[], owned: boolean, n
   return { constraints, uniques, overlap, codes };
 }
 
-/** The name of a unique constraint. */
+/** The name of a unique constraint. Of an account's rows, the account comes last: lists have indexes that begin with it. */
 export function uniqueOf(table: string, { columnName }: Made, owned: boolean): string {
-  return `${table}_${owned ? 'account_id_' : ''}${columnName}_key`;
+  return `${table}_${columnName}${owned ? '_account_id' : ''}_key`;
 }
 
 /** The condition of an overlap, which a role without more than its own tables can keep: it takes no extension. */

@@ -23,7 +23,7 @@ export function columnsOf(
   });
   const uniques = fields
     .filter(({ isUnique }) => isUnique && owned)
-    .map((one) => `CONSTRAINT ${uniqueOf(table, one, owned)} UNIQUE (account_id, ${one.columnSql})`);
+    .map((one) => `CONSTRAINT ${uniqueOf(table, one, owned)} UNIQUE (${one.columnSql}, account_id)`);
   const days = overlap
     ? [
         `CONSTRAINT ${overlap.check} CHECK (${beforeOf(overlap)})`,
