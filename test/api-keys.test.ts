@@ -17,7 +17,7 @@ import {
 import { networksOf, requireNetwork } from '../src/auth/networks.js';
 import { KeyCache, type KeyOwner } from '../src/auth/key-owners.js';
 import { document } from '../src/testing/document.js';
-import { nextOf, walk } from './support/paging.js';
+import { nextOf, walk } from '../src/testing/paging.js';
 import { eventually } from './support/npm.js';
 import {
   everythingStored,

@@ -1,5 +1,5 @@
 import { call, createKey, expectError } from '../src/testing/client.js';
-import { nextOf, walk } from './support/paging.js';
+import { nextOf, walk } from '../src/testing/paging.js';
 import { type Service, startService } from '../src/testing/service.js';
 
 interface Category {

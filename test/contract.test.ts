@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { Client } from 'pg';
 import {
   type Answer,
   call,
@@ -16,20 +15,13 @@ import {
 import {
   addressOf,
   codesOf,
-  document,
   exampleOf,
-  inWorkingOrder,
-  examined,
   isOfProduct,
   isPublic,
-  makes,
   operations,
-  parametersIn,
   type Placed,
-  successOf,
 } from '../src/testing/document.js';
-import { absent, parameters } from '../src/testing/schema.js';
-import { Examples } from '../src/testing/examples.js';
+import { PROVOKED, testEveryOperation } from '../src/testing/every-operation.js';
 import { loadFacts } from './support/facts-of-features.js';
 import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
@@ -67,111 +59,15 @@ function authorization(one: Placed): string {
   return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
 }
 
-test('The examples of the document succeed as they stand, one after another, on a fresh database', async () => {
-  const fresh = await startService();
-  const examples = await Examples.of(fresh, await loadFacts());
-  const has: CallOptions = {};
-  const statuses: string[] = [];
-  const expected: string[] = [];
-  for (const one of inWorkingOrder(operations)) {
-    const { operationId } = one.operation;
-    const answer = await call(fresh, one.method, examples.fill(addressOf(one)), {
-      ...credentialsFor(one, has),
-      body: examples.bodyFor(one),
-    });
-    statuses.push(`${operationId} ${answer.status}`);
-    expected.push(`${operationId} ${successOf(one).status}`);
-    examples.learn(one, answer.text);
-    if (operationId === 'createAccount') has.account = exampleOf(one) as Credentials;
-    if (operationId === 'createAccount') has.key = await createKey(fresh, has.account);
-    if (operationId === 'createApiKey') has.key = answer.body.key;
-  }
-  await fresh.stop();
-  expect(statuses).toEqual(expected);
-});
+testEveryOperation(await loadFacts());
 
-/** What makes an operation answer with a code that follows from its shape. */
-const PROVOKED: Record<string, (one: Placed) => Promise<Answer>> = {
-  bad_request: (one) => begin(one, 'no header\r\n\r\n'),
-  expectation_failed: (one) => begin(one, 'Expect: miracles\r\n\r\n'),
-  headers_too_large: (one) => begin(one, `X: ${'x'.repeat(17_000)}\r\n\r\n`),
-  missing_api_key: (one) => ask(one, { key: undefined }),
-  invalid_api_key: (one) => ask(one, { key: 'nonsense' }),
-  invalid_credentials: (one) => ask(one, { account: { ...account, password: 'wrong' } }),
-  invalid_content_type: (one) => ask(one, { headers: { 'Content-Type': 'text/plain' } }),
-  unsupported_encoding: (one) => ask(one, { headers: { 'Content-Encoding': 'rot13' } }),
-  payload_too_large: (one) => ask(one, { body: `"${'x'.repeat(103_000)}"` }),
-  invalid_json: (one) => ask(one, { body: '{' }),
-  invalid_cursor: (one) => ask(one, {}, '?cursor=x'),
-  validation_failed: invalid,
-  idempotency_key_reused: reused,
-  idempotency_key_in_use: running,
-};
 /** Codes that come in time or with the state of the service, so for all operations at once. */
 const AT_ONCE = ['request_timeout', 'rate_limited', 'internal_error', 'service_unavailable'];
-
-/** An invalid body, else an invalid parameter. */
-function invalid(one: Placed): Promise<Answer> {
-  if (exampleOf(one)) return ask(one, { body: '[]' });
-  if (parameters(one, 'query').some(({ name }) => name === 'limit')) return ask(one, {}, '?limit=0');
-  if (parameters(one, 'header').length > 0) return ask(one, { headers: { 'Idempotency-Key': 'a b' } });
-  // Longer than any text, and neither a number nor an id.
-  const path = addressOf(one, () => 'x'.repeat(5_000));
-  return call(service, one.method, path, credentialsFor(one, { key, account }));
-}
-
-/** A key under which another request was sent. */
-async function reused(one: Placed): Promise<Answer> {
-  const headers = { 'Idempotency-Key': `used-${one.operation.operationId}` };
-  await call(service, 'POST', '/v1/pets', {
-    key,
-    body: { name: 'Luna', categoryId: 1, status: 'sold' },
-    headers,
-  });
-  return ask(one, { headers });
-}
-
-/** A key whose first request is still running, elsewhere. */
-async function running(one: Placed): Promise<Answer> {
-  const idempotencyKey = `running-${one.operation.operationId}`;
-  const elsewhere = new Client({ connectionString: service.databaseUrl });
-  await elsewhere.connect();
-  const lock = 'SELECT pg_advisory_lock(hashtextextended($1, $2::bigint))';
-  await elsewhere.query(lock, [idempotencyKey, account.id]);
-  const answer = await ask(one, { headers: { 'Idempotency-Key': idempotencyKey } });
-  await elsewhere.end();
-  return answer;
-}
 
 /** What asks the database for a key or an account; what a feature opens to everybody may not, and has no limit. */
 const checked = operations.filter((one) => !isPublic(one) || isOfProduct(one));
 
 describe('Every operation', () => {
-  const all = examined.map((one) => [one.operation.operationId, one] as const);
-  const provoked = examined.flatMap((one) =>
-    codesOf(one)
-      .filter((code) => code in PROVOKED)
-      .map((code) => [one.operation.operationId, code, one] as const),
-  );
-
-  test.each(provoked)('%s answers %s as documented', async (_id, code, one) => {
-    expectError(await PROVOKED[code]!(one), document.components.examples[code].value.status, code);
-  });
-
-  test.each(all.filter(([, { path }]) => path.includes('{')))(
-    '%s does not find what is not there, unless it makes what its client names',
-    async (_id, one) => {
-      const isNew = one.method === 'PUT' && makes(one) && parametersIn(one).length === 1;
-      const path = addressOf(one, isNew ? () => randomUUID() : absent);
-      const examples = isNew ? await Examples.of(service, await loadFacts()) : undefined;
-      const sent = examples ? examples.bodyFor(one) : exampleOf(one);
-      const options = { ...credentialsFor(one, { key, account }), body: sent };
-      const { status, body } = await call(service, one.method, path, options);
-      if (isNew) return expect(status).toBe(successOf(one).status);
-      expect([status, codesOf(one)]).toEqual([404, expect.arrayContaining([body.code])]);
-    },
-  );
-
   test('answers 429 once its limit is used up', async () => {
     const env = { DATABASE_URL: service.databaseUrl, AUTH_LIMIT_PER_MINUTE: '1', KEY_LIMIT_PER_MINUTE: '1' };
     const limited = await startService(env);

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { call, createAccount, createKey } from './support/client.js';
-import { query, type Service, startService } from './support/service.js';
+import { call, createAccount, createKey } from '../src/testing/client.js';
+import { query, type Service, startService } from '../src/testing/service.js';
 import { ROOT, runNode } from './support/npm.js';
 
 const PROGRAM = fileURLToPath(new URL('support/with-features.js', import.meta.url));

@@ -20,7 +20,7 @@ import {
 import { exchange, garbage, type RawAnswer } from './support/garbage.js';
 import { bodyOf, type Parts, pathOf, validParts } from './support/generate.js';
 import { parameters } from '../src/testing/schema.js';
-import { nextOf } from './support/paging.js';
+import { nextOf } from '../src/testing/paging.js';
 import { type Service, startService } from '../src/testing/service.js';
 
 // FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a failed run.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { call, createKey, expectError } from '../src/testing/client.js';
 import { eventually, ROOT } from './support/npm.js';
-import { walk } from './support/paging.js';
+import { walk } from '../src/testing/paging.js';
 import { hasPsql, psql as runPsql, SCRIPTS as FOLDER } from './support/psql.js';
 import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { lengthInCodePoints } from '../src/platform/api/formats.js';
 import { type Answer, call, createKey, expectError } from '../src/testing/client.js';
-import { nextOf, walk } from './support/paging.js';
+import { nextOf, walk } from '../src/testing/paging.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;

@@ -41,7 +41,7 @@ import { addExamples, type Examples } from '../src/testing/examples.js';
 import type { Facts } from '../src/testing/facts.js';
 import { loadFacts } from './support/facts-of-features.js';
 import { parameters, type Schema } from '../src/testing/schema.js';
-import { nextOf } from './support/paging.js';
+import { nextOf } from '../src/testing/paging.js';
 import { type PlanMode, Planner } from './support/plans.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 import { Tables } from '../src/testing/tables.js';

@@ -1,6 +1,6 @@
 import { type Answer, call, expectError, TIMESTAMP } from '../src/testing/client.js';
 import { Customer, type Order, STATUSES, times } from './support/customer.js';
-import { nextOf, walk } from './support/paging.js';
+import { nextOf, walk } from '../src/testing/paging.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;

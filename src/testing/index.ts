@@ -20,3 +20,9 @@ export {
 // The examples of the document, and what a feature says of itself beyond that
 export { addExamples, Examples } from './examples.js';
 export type { Choice, Facts } from './facts.js';
+
+// Pages of a list
+export { nextOf, walk } from './paging.js';
+
+// Tests of every operation
+export { testEveryOperation } from './every-operation.js';

@@ -1,6 +1,13 @@
-import { call, createAccount, createKey, expectError } from './support/client.js';
-import { walk } from './support/paging.js';
-import { query, type Service, startService } from './support/service.js';
+import {
+  call,
+  createAccount,
+  createKey,
+  expectError,
+  query,
+  type Service,
+  startService,
+  walk,
+} from 'petstore/testing';
 
 let service: Service;
 let key: string;

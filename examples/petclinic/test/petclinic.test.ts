@@ -1,9 +1,7 @@
+import { call, createKey, expectError, query, type Service, startService, walk } from 'petstore/testing';
 import { Client } from 'pg';
-import { call, createKey, expectError } from './support/client.js';
 import { Customer } from './support/customer.js';
-import { walk } from './support/paging.js';
 import { eventually } from './support/npm.js';
-import { query, type Service, startService } from './support/service.js';
 
 let service: Service;
 let key: string;

@@ -1,6 +1,4 @@
-import { call, createKey } from './support/client.js';
-import { nextOf } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { call, createKey, nextOf, type Service, startService } from 'petstore/testing';
 
 let service: Service;
 let proxied: Service;

@@ -1,6 +1,4 @@
-import { call, createKey, expectError } from './support/client.js';
-import { walk } from './support/paging.js';
-import { type Service, startService } from './support/service.js';
+import { call, createKey, expectError, type Service, startService, walk } from 'petstore/testing';
 
 let service: Service;
 let key: string;

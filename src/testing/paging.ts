@@ -1,5 +1,5 @@
-import { type Answer, call, type CallOptions } from '../../src/testing/client.js';
-import type { Service } from '../../src/testing/service.js';
+import { type Answer, call, type CallOptions } from './client.js';
+import type { Service } from './service.js';
 
 /** The address of the next page in the `Link` header, if any. */
 export function nextOf({ headers }: Answer): URL | null {

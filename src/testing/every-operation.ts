@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import {
+  type Answer,
+  call,
+  type CallOptions,
+  createAccount,
+  createKey,
+  type Credentials,
+  credentialsFor,
+  expectError,
+  send,
+} from './client.js';
+import {
+  addressOf,
+  codesOf,
+  document,
+  exampleOf,
+  examined,
+  inWorkingOrder,
+  makes,
+  operations,
+  parametersIn,
+  type Placed,
+  successOf,
+} from './document.js';
+import { Examples } from './examples.js';
+import type { Facts } from './facts.js';
+import { absent, parameters } from './schema.js';
+import { type Service, startService } from './service.js';
+
+/** What Jest, and others that take after it, give a file of tests. */
+interface Runner {
+  beforeAll: (work: () => Promise<void>) => void;
+  afterAll: (work: () => Promise<unknown>) => void;
+  test: (name: string, work: () => Promise<void>) => void;
+}
+
+/**
+ * Defines tests that hold for every operation of `openapi.json` in the working directory, whoever has made it: its examples
+ * succeed on a fresh database, what is not there is not found, and each code that follows from the shape of an operation
+ * is answered as documented: to no key, to a wrong one, to a body of another type, too large or malformed, to a repeated
+ * key for another request. Every answer is held against the document.
+ * @param facts what the tests cannot know of features by themselves
+ */
+export function testEveryOperation(facts: Facts = {}): void {
+  const { beforeAll, afterAll, test } = globalThis as unknown as Runner;
+  let one: Tried;
+  beforeAll(async () => {
+    one = await Tried.start(facts);
+  });
+  afterAll(() => one?.service.stop());
+
+  test('The examples of the document succeed as they stand, one after another, on a fresh database', () =>
+    tryExamples(facts));
+  for (const placed of examined) {
+    const { operationId } = placed.operation;
+    for (const code of codesOf(placed).filter((each) => each in PROVOKED)) {
+      test(`${operationId} answers ${code} as documented`, async () => {
+        const { status } = document.components.examples[code].value;
+        expectError(await PROVOKED[code]!(one, placed), status, code);
+      });
+    }
+    if (placed.path.includes('{'))
+      test(`${operationId} does not find what is not there, unless it makes what its client names`, () =>
+        one.doesNotFind(placed));
+  }
+}
+
+async function tryExamples(facts: Facts): Promise<void> {
+  const fresh = await startService();
+  const examples = await Examples.of(fresh, facts);
+  const has: CallOptions = {};
+  const statuses: string[] = [];
+  const expected: string[] = [];
+  for (const one of inWorkingOrder(operations)) {
+    const { operationId } = one.operation;
+    const answer = await call(fresh, one.method, examples.fill(addressOf(one)), {
+      ...credentialsFor(one, has),
+      body: examples.bodyFor(one),
+    });
+    statuses.push(`${operationId} ${answer.status}`);
+    expected.push(`${operationId} ${successOf(one).status}`);
+    examples.learn(one, answer.text);
+    if (operationId === 'createAccount') has.account = exampleOf(one) as Credentials;
+    if (operationId === 'createAccount') has.key = await createKey(fresh, has.account);
+    if (operationId === 'createApiKey') has.key = answer.body.key;
+  }
+  await fresh.stop();
+  assert.deepEqual(statuses, expected);
+}
+
+/** A service whose operations are tried, with credentials for all of them. */
+class Tried {
+  private constructor(
+    readonly service: Service,
+    readonly account: Credentials & { id: number },
+    readonly key: string,
+    private readonly facts: Facts,
+  ) {}
+
+  static async start(facts: Facts): Promise<Tried> {
+    const service = await startService();
+    const account = await createAccount(service);
+    return new Tried(service, account, await createKey(service, account), facts);
+  }
+
+  /** Sends the example of an operation with its credentials, unless `options` say otherwise. */
+  ask(one: Placed, options: CallOptions = {}, search = ''): Promise<Answer> {
+    const { service, key, account } = this;
+    const credentials = credentialsFor(one, { key, account });
+    return call(service, one.method, addressOf(one) + search, {
+      ...credentials,
+      body: exampleOf(one),
+      ...options,
+    });
+  }
+
+  /** Sends the start of a request for an operation over a socket. */
+  begin(one: Placed, rest: string): Promise<Answer> {
+    const { method } = one;
+    const path = addressOf(one);
+    const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${this.authorization(one)}${rest}`;
+    return send(this.service, head, { method, path });
+  }
+
+  private authorization(one: Placed): string {
+    const { key: bearer, account: basic } = credentialsFor(one, this);
+    if (basic) return `Authorization: Basic ${btoa(`${basic.email}:${basic.password}`)}\r\n`;
+    return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
+  }
+
+  /** An invalid body, else an invalid parameter. */
+  invalid(one: Placed): Promise<Answer> {
+    if (exampleOf(one)) return this.ask(one, { body: '[]' });
+    if (parameters(one, 'query').some(({ name }) => name === 'limit')) return this.ask(one, {}, '?limit=0');
+    if (takesKeys(one)) return this.ask(one, { headers: { 'Idempotency-Key': 'a b' } });
+    // Longer than any text, and neither a number nor an id.
+    const path = addressOf(one, () => 'x'.repeat(5_000));
+    return call(this.service, one.method, path, credentialsFor(one, this));
+  }
+
+  /** A key under which another request was sent: one that adds something. */
+  async reused(one: Placed): Promise<Answer> {
+    const headers = { 'Idempotency-Key': `used-${one.operation.operationId}` };
+    const other = inWorkingOrder(operations).find(
+      (each) => each !== one && each.method === 'POST' && takesKeys(each) && !each.path.includes('{'),
+    );
+    assert.ok(other, 'No other operation takes an Idempotency-Key');
+    await this.ask(other, { headers });
+    return this.ask(one, { headers });
+  }
+
+  /** A key whose first request is still running, elsewhere. */
+  async running(one: Placed): Promise<Answer> {
+    const idempotencyKey = `running-${one.operation.operationId}`;
+    const elsewhere = new Client({ connectionString: this.service.databaseUrl });
+    await elsewhere.connect();
+    const lock = 'SELECT pg_advisory_lock(hashtextextended($1, $2::bigint))';
+    await elsewhere.query(lock, [idempotencyKey, this.account.id]);
+    const answer = await this.ask(one, { headers: { 'Idempotency-Key': idempotencyKey } });
+    await elsewhere.end();
+    return answer;
+  }
+
+  async doesNotFind(one: Placed): Promise<void> {
+    const isNew = one.method === 'PUT' && makes(one) && parametersIn(one).length === 1;
+    const path = addressOf(one, isNew ? () => randomUUID() : absent);
+    const examples = isNew ? await Examples.of(this.service, this.facts) : undefined;
+    const sent = examples ? examples.bodyFor(one) : exampleOf(one);
+    const options = { ...credentialsFor(one, this), body: sent };
+    const { status, body, text } = await call(this.service, one.method, path, options);
+    if (isNew) return assert.equal(status, successOf(one).status, text);
+    assert.equal(status, 404, text);
+    assert.ok(codesOf(one).includes(body.code), `${body.code} is not documented`);
+  }
+}
+
+const takesKeys = (one: Placed) => parameters(one, 'header').some(({ name }) => name === 'Idempotency-Key');
+
+/** What makes an operation answer with a code that follows from its shape. */
+export const PROVOKED: Record<string, (tried: Tried, one: Placed) => Promise<Answer>> = {
+  bad_request: (tried, one) => tried.begin(one, 'no header\r\n\r\n'),
+  expectation_failed: (tried, one) => tried.begin(one, 'Expect: miracles\r\n\r\n'),
+  headers_too_large: (tried, one) => tried.begin(one, `X: ${'x'.repeat(17_000)}\r\n\r\n`),
+  missing_api_key: (tried, one) => tried.ask(one, { key: undefined }),
+  invalid_api_key: (tried, one) => tried.ask(one, { key: 'nonsense' }),
+  invalid_credentials: (tried, one) => tried.ask(one, { account: { ...tried.account, password: 'wrong' } }),
+  invalid_content_type: (tried, one) => tried.ask(one, { headers: { 'Content-Type': 'text/plain' } }),
+  unsupported_encoding: (tried, one) => tried.ask(one, { headers: { 'Content-Encoding': 'rot13' } }),
+  payload_too_large: (tried, one) => tried.ask(one, { body: `"${'x'.repeat(103_000)}"` }),
+  invalid_json: (tried, one) => tried.ask(one, { body: '{' }),
+  invalid_cursor: (tried, one) => tried.ask(one, {}, '?cursor=x'),
+  validation_failed: (tried, one) => tried.invalid(one),
+  idempotency_key_reused: (tried, one) => tried.reused(one),
+  idempotency_key_in_use: (tried, one) => tried.running(one),
+};
