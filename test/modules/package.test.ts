@@ -27,10 +27,10 @@ async function pack(from: string): Promise<string> {
   return join(folder, Object.values(told)[0]!.filename);
 }
 
-/** With no more of the environment of this process than a terminal has. */
+/** As a terminal has it: npm may find its settings in the environment. */
 function surroundings(): NodeJS.ProcessEnv {
-  const { PATH, HOME } = process.env;
-  return { PATH, HOME };
+  const ofRunner = /^(?:NODE_|JEST_|TEST_|npm_(?:lifecycle|package)_)(?!EXTRA)/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofRunner.test(name)));
 }
 
 /** Makes a service that depends on a package, and installs what it needs. */
