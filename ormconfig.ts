@@ -21,5 +21,5 @@ async function readOrFail(): Promise<Config> {
 export default new DataSource({
   ...sessionOptions(await readOrFail()),
   entities: [built('**/*.entity.js')],
-  migrations: [built('migrations/*.js')],
+  migrations: [built('migrations/*.js'), built('*/migrations/*.js')],
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -148,7 +148,8 @@ describe('A service in a folder of its own', () => {
     const service = await startService();
     await service.stop();
     const { databaseUrl: DATABASE_URL } = service;
-    write('package.json', JSON.stringify({ petstore: { features: './features.js' }, type: 'module' }));
+    const petstore = { features: './features.js', without: ['messages'] };
+    write('package.json', JSON.stringify({ petstore, type: 'module' }));
     // Earlier than the last of the pet store's, and then earlier still.
     for (const [name, time] of [['clinics', 1795219200005] as const, ['kennels', 1795219200004] as const]) {
       write('features.js', feature(name, time));
@@ -159,6 +160,11 @@ describe('A service in a folder of its own', () => {
     }
     const tables = `SELECT to_regclass('clinics')::text AS clinics, to_regclass('kennels')::text AS kennels`;
     expect(await query(DATABASE_URL, tables)).toEqual([{ clinics: 'clinics', kennels: 'kennels' }]);
+    const document = JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')) as Document;
+    expect(document.components.schemas.Permission!.enum).toEqual(
+      expect.arrayContaining(['pets:read', 'kennels:read']),
+    );
+    expect(document.paths).not.toHaveProperty('/messages');
     const help = await runNode([COMMAND, 'admin', 'accounts', 'set-permissions', '1', 'nonsense'], {
       cwd: folder,
       env: { DATABASE_URL },

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type DataSource, type EntityManager, Like, type ObjectLiteral, type Repository } from 'typeorm';
 import QueryStream from 'pg-query-stream';
-import '../src/pets/pets.errors.js';
+import '../src/features.js';
 import type { Page } from '../src/platform/api/paging.js';
 import type { Put } from '../src/platform/api/reply.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';

@@ -26,7 +26,7 @@ afterAll(removeFolders);
 function workersOf(primary: number): number[] {
   const all = execFileSync('ps', ['-eo', 'ppid=,pid=,args='], { encoding: 'utf8' }).split('\n');
   const children = all
-    .map((line) => /^ *(\d+) +(\d+) .*main\.js/.exec(line))
+    .map((line) => /^ *(\d+) +(\d+) .*(?:main|petstore)\.js/.exec(line))
     .filter((found) => found !== null);
   return children.filter(([, parent]) => Number(parent) === primary).map(([, , pid]) => Number(pid));
 }

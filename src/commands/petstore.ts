@@ -3,14 +3,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
-import { startPetstore } from '../index.js';
+import { type PetstoreOptions, startPetstore } from '../index.js';
 import { useFeatures } from '../load-features.js';
 
-// `petstore <command>`, in the folder of a service: what its package.json names under `petstore` are its features.
+// `petstore <command>`, in the folder of a service: its package.json says under `petstore` in which file its `features` are,
+// and which of the pet store's it does `without`.
 
 /** Each command, and how it begins; a service's own features are loaded when it asks for them. */
 const COMMANDS: Record<string, () => Promise<unknown>> = {
-  start: () => startPetstore({ features }),
+  start: () => startPetstore(CHOICE),
   migrate: () => import('./migrate.js'),
   openapi: () => import('./openapi.js'),
   admin: () => import('./admin/main.js'),
@@ -21,10 +22,13 @@ const COMMANDS: Record<string, () => Promise<unknown>> = {
   'new:feature': () => import('../../schematics/main.js'),
 };
 
+const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
+const CHOICE: PetstoreOptions = { features, without: petstore?.without };
+
 const [name = '', ...rest] = process.argv.slice(2);
 const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (run) {
-  useFeatures({ features });
+  useFeatures(CHOICE);
   // Each reads its own arguments.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
   await run();
@@ -35,7 +39,6 @@ if (run) {
 
 /** The features that the service in this folder adds: what the file named in its package.json exports as FEATURES. */
 async function features(): Promise<readonly Type[]> {
-  const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
   if (!petstore?.features) return [];
   const { FEATURES } = await import(pathToFileURL(resolve(petstore.features)).href);
   return FEATURES;

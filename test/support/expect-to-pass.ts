@@ -40,7 +40,9 @@ export async function build(checkout: Checkout, tests: string[] = []): Promise<v
   const samples = 'src/platform/docs/openapi/call-samples.js';
   checkout.add(samples, `dist/${samples}`);
   const include = ['src', 'ormconfig.ts', ...tests];
-  checkout.write('tsconfig.all.json', JSON.stringify({ extends: './tsconfig.json', include }));
+  const compilerOptions = { declaration: true };
+  const options = { extends: './tsconfig.json', compilerOptions, include };
+  checkout.write('tsconfig.all.json', JSON.stringify(options));
   await run(checkout, 'node_modules/typescript/bin/tsc', '--project', 'tsconfig.all.json');
   await run(checkout, 'dist/src/commands/openapi.js');
 }
