@@ -526,7 +526,7 @@ describe("TypeORM's stream of rows", () => {
   };
   let expected: string[];
   beforeAll(async () => {
-    const many = Array.from({ length: 700 }, (_, i) => ({ id: String(5e6 + i), label: 'streamed' }));
+    const many = Array.from({ length: 700 }, (_, i) => ({ id: String(4e6 + i), label: 'streamed' }));
     await rows().insert(many);
     expected = (await rows().find({ order: { id: 'ASC' } })).map(({ id }) => id);
   });
