@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import module from 'node:module';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
 import { loadFeatures, type PetstoreOptions, useFeatures } from './load-features.js';
@@ -22,6 +23,8 @@ const NPM_WATCH_MS = 250;
 export async function startPetstore(options: PetstoreOptions = {}): Promise<RunningService> {
   // Before the configuration, the rest of the room and the service are loaded, which takes a third of a second.
   const life = new Lifecycle(0);
+  // The next start on this machine has less to compile.
+  module.enableCompileCache?.();
   useFeatures(options);
   try {
     if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();

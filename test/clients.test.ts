@@ -163,6 +163,7 @@ describe('The TypeScript client', () => {
     expect(error).toBeInstanceOf((await client.load()).PetstoreError);
     expect(error).toMatchObject({ code: 'category_not_found', status: 400, message: expect.any(String) });
     expect((error as { headers: Headers }).headers.get('X-Request-Id')).toMatch(/./);
+    expect((error as { help: string }).help).toMatch(/^http:.+\/guides\/errors#category_not_found$/);
     expect(unsteady.seen).toHaveLength(1);
   });
 

@@ -497,7 +497,16 @@ describe('Responses', () => {
     });
     const page = await call(other, 'GET', '/v1/categories?limit=1', { key });
     const message = await call(other, 'POST', '/messages', { key, body: { message: 'Hello' } });
+    const unknown = await call(other, 'GET', '/v1/pets/0', { key });
+    const unreadable = await send(other, 'GET / HTTP/9\r\n\r\n');
     await other.stop();
+    for (const [{ headers }, code] of [
+      [unknown, 'pet_not_found'],
+      [unreadable, 'bad_request'],
+    ] as const)
+      expect(headers.get('link')).toContain(
+        `<https://api.example.com/store/guides/errors#${code}>; rel="help"`,
+      );
     expect(page.headers.get('link')).toMatch(
       /^<https:\/\/api\.example\.com\/store\/v1\/categories\?limit=1&cursor=/,
     );

@@ -67,9 +67,10 @@ describe('The log', () => {
       operationId: 'getPet',
       route: '/v1/pets/:petId',
       status: 404,
+      code: 'pet_not_found',
     });
     const line = await lineOf(unknown.headers.get('x-request-id')!);
-    expect(line).toMatchObject({ operationId: 'none', status: 404 });
+    expect(line).toMatchObject({ operationId: 'none', status: 404, code: 'route_not_found' });
     expect(line).not.toHaveProperty('route');
   });
 

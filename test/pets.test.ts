@@ -157,10 +157,11 @@ describe('GET /pets/{petId}', () => {
 
   test('says that it is deprecated, since when, until when, and what replaces it', async () => {
     const { body } = await create({ name: 'Luna', categoryId: 2 });
-    for (const { headers } of [await get(body.id), await get(0)]) {
+    const help = `, <${service.url}/guides/errors#pet_not_found>; rel="help"`;
+    for (const { status, headers } of [await get(body.id), await get(0)]) {
       expect(headers.get('deprecation')).toBe(`@${Date.UTC(2026, 10, 21) / 1000}`);
       expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
-      expect(headers.get('link')).toBe('</v1/pets>; rel="successor-version"');
+      expect(headers.get('link')).toBe(`</v1/pets>; rel="successor-version"${status === 404 ? help : ''}`);
     }
   });
 

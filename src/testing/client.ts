@@ -161,6 +161,8 @@ export function expectError(answer: Answer, status: number, code: string): strin
   assert.deepEqual(answer.body, { code, message: String(message), status });
   assert.equal(answer.status, status);
   assert(answer.headers.get('x-request-id'));
+  // A code of Nest's own has no line in the guide.
+  assert.match(answer.headers.get('link') ?? '', new RegExp(`/guides/errors(#${code})?>; rel="help"$`));
   return answer.body.message;
 }
 

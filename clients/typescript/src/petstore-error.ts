@@ -14,6 +14,8 @@ export class PetstoreError extends Error {
   readonly status: number;
   /** Its headers: `X-Request-Id` for whoever operates the service, `Retry-After`. */
   readonly headers: Headers;
+  /** The page that says what its code means, and what to do; undefined if something in between has answered. */
+  readonly help: string | undefined;
 
   /**
    * @param body that of the response
@@ -25,6 +27,9 @@ export class PetstoreError extends Error {
     this.code = code;
     this.status = response.status;
     this.headers = response.headers;
+    const [, help] = /<([^>]*)>; rel="help"/.exec(response.headers.get('Link') ?? '') ?? [];
+    this.help =
+      help !== undefined && URL.canParse(help, response.url) ? new URL(help, response.url).href : help;
   }
 }
 

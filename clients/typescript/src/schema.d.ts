@@ -842,7 +842,12 @@ export interface components {
          */
         Sunset: string;
         /**
-         * @description The operation to use instead (`rel="successor-version"`).
+         * @description What the code of the error means, and what to do about it (`rel="help"`).
+         * @example <http://localhost:3000/guides/errors#bad_request>; rel="help"
+         */
+        Help: string;
+        /**
+         * @description The operation to use instead (`rel="successor-version"`); in an error, also the guide on its code (`rel="help"`).
          * @example </v1/pets>; rel="successor-version"
          */
         Successor: string;
@@ -899,6 +904,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -909,6 +915,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -919,6 +926,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -929,6 +937,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -939,6 +948,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -949,6 +959,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -959,6 +970,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -969,6 +981,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -982,6 +995,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -992,6 +1006,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1002,6 +1017,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1059,6 +1075,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1069,6 +1086,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1080,6 +1098,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1090,6 +1109,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1100,6 +1120,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1113,6 +1134,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1123,6 +1145,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1133,6 +1156,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1194,6 +1218,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1204,6 +1229,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1215,6 +1241,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1225,6 +1252,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1235,6 +1263,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1245,6 +1274,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1255,6 +1285,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1265,6 +1296,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1275,6 +1307,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1288,6 +1321,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1298,6 +1332,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1308,6 +1343,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1338,6 +1374,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1352,6 +1389,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1363,6 +1401,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1373,6 +1412,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1383,6 +1423,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1393,6 +1434,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1406,6 +1448,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1416,6 +1459,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1426,6 +1470,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1463,6 +1508,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1473,6 +1519,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1484,6 +1531,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1494,6 +1542,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1504,6 +1553,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1514,6 +1564,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1527,6 +1578,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1537,6 +1589,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1547,6 +1600,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1610,6 +1664,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1620,6 +1675,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1631,6 +1687,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1641,6 +1698,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1651,6 +1709,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1661,6 +1720,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1671,6 +1731,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1681,6 +1742,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1691,6 +1753,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1704,6 +1767,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1714,6 +1778,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1724,6 +1789,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1788,6 +1854,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1798,6 +1865,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1809,6 +1877,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1819,6 +1888,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1829,6 +1899,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1839,6 +1910,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1849,6 +1921,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1859,6 +1932,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1869,6 +1943,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1882,6 +1957,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1892,6 +1968,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1902,6 +1979,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -1945,6 +2023,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1955,6 +2034,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -1966,6 +2046,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1976,6 +2057,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1986,6 +2068,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -1999,6 +2082,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2009,6 +2093,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2019,6 +2104,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2049,6 +2135,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2059,6 +2146,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2070,6 +2158,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2080,6 +2169,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2090,6 +2180,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2103,6 +2194,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2113,6 +2205,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2123,6 +2216,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2184,6 +2278,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2194,6 +2289,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2205,6 +2301,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2215,6 +2312,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2225,6 +2323,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2235,6 +2334,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2245,6 +2345,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2255,6 +2356,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2268,6 +2370,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2278,6 +2381,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2288,6 +2392,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2350,6 +2455,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2364,6 +2470,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2375,6 +2482,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2385,6 +2493,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2395,6 +2504,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2405,6 +2515,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2418,6 +2529,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2428,6 +2540,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2438,6 +2551,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2504,6 +2618,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2518,6 +2633,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2529,6 +2645,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2539,6 +2656,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2549,6 +2667,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2559,6 +2678,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2569,6 +2689,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2579,6 +2700,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2589,6 +2711,7 @@ export interface operations {
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2599,6 +2722,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2612,6 +2736,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2622,6 +2747,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2632,6 +2758,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2682,6 +2809,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2696,6 +2824,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2707,6 +2836,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2717,9 +2847,9 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Successor"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
-                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2730,6 +2860,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2740,9 +2871,9 @@ export interface operations {
             410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Successor"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
-                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2753,6 +2884,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2763,6 +2895,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2776,6 +2909,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2786,6 +2920,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2796,6 +2931,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2848,6 +2984,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2862,6 +2999,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -2873,6 +3011,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2883,6 +3022,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2893,6 +3033,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2903,6 +3044,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -2916,6 +3058,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2926,6 +3069,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2936,6 +3080,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -2996,6 +3141,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3010,6 +3156,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3021,6 +3168,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3031,6 +3179,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3045,6 +3194,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3055,6 +3205,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3065,6 +3216,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3075,6 +3227,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3085,6 +3238,7 @@ export interface operations {
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3095,6 +3249,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3108,6 +3263,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3118,6 +3274,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3128,6 +3285,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -3173,6 +3331,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3187,6 +3346,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3198,6 +3358,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3208,6 +3369,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3218,6 +3380,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3228,6 +3391,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3238,6 +3402,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3251,6 +3416,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3261,6 +3427,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3271,6 +3438,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -3328,6 +3496,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3342,6 +3511,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3353,6 +3523,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3363,6 +3534,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3373,6 +3545,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3383,6 +3556,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3396,6 +3570,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3406,6 +3581,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3416,6 +3592,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -3482,6 +3659,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3496,6 +3674,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3507,6 +3686,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3517,6 +3697,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3531,6 +3712,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3541,6 +3723,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3551,6 +3734,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3561,6 +3745,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3571,6 +3756,7 @@ export interface operations {
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3581,6 +3767,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3594,6 +3781,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3604,6 +3792,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3614,6 +3803,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -3663,6 +3853,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3677,6 +3868,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3688,6 +3880,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3698,6 +3891,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3708,6 +3902,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3718,6 +3913,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3728,6 +3924,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3741,6 +3938,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3751,6 +3949,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3761,6 +3960,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -3829,6 +4029,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3843,6 +4044,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -3854,6 +4056,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3864,6 +4067,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3874,6 +4078,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3888,6 +4093,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3898,6 +4104,7 @@ export interface operations {
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3908,6 +4115,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3918,6 +4126,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3928,6 +4137,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3938,6 +4148,7 @@ export interface operations {
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3948,6 +4159,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3961,6 +4173,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3971,6 +4184,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3981,6 +4195,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -4043,6 +4258,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4057,6 +4273,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -4068,6 +4285,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4078,6 +4296,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4088,6 +4307,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4098,6 +4318,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4108,6 +4329,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4118,6 +4340,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4128,6 +4351,7 @@ export interface operations {
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4138,6 +4362,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4151,6 +4376,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4161,6 +4387,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4171,6 +4398,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -4218,6 +4446,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4232,6 +4461,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
@@ -4243,6 +4473,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4253,6 +4484,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4263,6 +4495,7 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4273,6 +4506,7 @@ export interface operations {
             417: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4283,6 +4517,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4296,6 +4531,7 @@ export interface operations {
             431: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4306,6 +4542,7 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4316,6 +4553,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };

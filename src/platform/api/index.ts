@@ -8,6 +8,7 @@ export {
   type ErrorFacts,
   type Errors,
   factsOf,
+  isDeclared,
 } from './api-error.js';
 export * from './caller.js';
 export { ChangeSchema, ChangeType, JsonText, ValidationPipe } from './dto.js';

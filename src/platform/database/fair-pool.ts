@@ -42,6 +42,10 @@ export class FairPool extends Pool {
 
   constructor(config?: PoolConfig) {
     super(config);
+    const { connectionTimeoutMillis } = this.options;
+    // At the start, nobody waits for an answer, and loading the service on a busy machine blocks it for longer.
+    this.options.connectionTimeoutMillis = TIMEOUTS.start;
+    this.once('connect', () => (this.options.connectionTimeoutMillis = connectionTimeoutMillis));
     this.on('release', (_error, connection) => {
       const loan = this.loans.get(connection);
       if (!loan) return;

@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
-import { ApiError, type OperationFacts, requestIdOf } from '../api/index.js';
+import { ApiError, type ErrorCode, type OperationFacts, requestIdOf } from '../api/index.js';
 import { type Asker, TIMEOUTS } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { guard } from './guarded-events.js';
@@ -15,6 +15,8 @@ export interface ObservedRequest extends IncomingMessage {
   operation?: OperationFacts;
   /** Its account, if the guard has let it in. */
   accountId?: string;
+  /** Of the error that it was answered with. */
+  errorCode?: ErrorCode;
 }
 
 type Answer = ServerResponse & { exchange?: Exchange };

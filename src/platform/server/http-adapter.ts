@@ -10,6 +10,7 @@ import { claimPort, listen, OperatorError } from '../process/index.js';
 import { Admission } from './admission.js';
 import { connectionBounds } from './connections.js';
 import { guardEvents } from './guarded-events.js';
+import { explainUnder } from './refusals.js';
 import { parseQuery } from './request-target.js';
 import { literalFirst } from './router.js';
 
@@ -60,6 +61,7 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
+    explainUnder(config.BASE_URL);
     guardEvents(app.request);
     guardEvents(app.response);
     const { clients, listening } = connectionBounds(config);

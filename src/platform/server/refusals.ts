@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { ApiError, type ErrorCode, giveRequestId, requestIdOf } from '../api/index.js';
+import type { Request } from 'express';
+import {
+  aboveVersions,
+  ApiError,
+  type ErrorCode,
+  giveRequestId,
+  isDeclared,
+  originOf,
+  requestIdOf,
+} from '../api/index.js';
+import { findHostProblem } from './request-target.js';
 
 /** Why a request was refused before Express: a code of the Error, or that there were too many. */
 export type Refusal = ErrorCode | 'overloaded';
@@ -16,21 +26,38 @@ const REFUSALS: Record<string, ErrorCode> = {
 /** Why a connection is refused that has more requests pending than it may. */
 export const TOO_MANY_PENDING = { code: 'TOO_MANY_PENDING' };
 
+/** The page that explains every error by its code, of this service. */
+const GUIDE = '/guides/errors';
+/** What heads the address of that page, if that is not the address of a request. */
+let configured = '';
+
 /** Fixed bytes, written before Express: routing, an exception and a log line would cost more than serving it. */
 const OVERLOADED = new ApiError('service_unavailable');
-const SHED = asResponse(OVERLOADED);
+let shedding = asResponse(OVERLOADED);
+
+/** Has errors tell of the guide under the address that clients know the service by. */
+export function explainUnder(baseUrl = ''): void {
+  configured = aboveVersions(baseUrl);
+  shedding = asResponse(OVERLOADED);
+}
 
 /** A client that neither reads to the end nor closes after a refusal is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
-/** An error as it is sent: every failure of the service goes through here. */
-function asResponse(error: ApiError): { headers: Record<string, string | number>; body: string } {
+/**
+ * An error as it is sent: every failure of the service goes through here. `Link` leads to what its code means, and what to do
+ * (RFC 8288; `help`: HTML, 4.6.7.7).
+ * @param origin heads the address of the guide, which else counts from that of the request (RFC 8288, 3.1)
+ */
+function asResponse(error: ApiError, origin = configured) {
   const body = JSON.stringify(error);
-  const type = 'application/json; charset=utf-8';
-  return {
-    headers: { ...error.headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) },
-    body,
+  const headers: Record<string, string | number> = {
+    ...error.headers,
+    Link: `<${origin}${GUIDE}${isDeclared(error.code) ? `#${error.code}` : ''}>; rel="help"`,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
   };
+  return { headers, body };
 }
 
 /** Answers with an error; where an answer has begun, all that is left is to cut it off. */
@@ -43,7 +70,14 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   }
   // What it named was undone.
   response.removeHeader('Location');
-  const { headers, body } = asResponse(error);
+  const request = response.req as Request & { errorCode?: ErrorCode };
+  request.errorCode = error.code;
+  // Not every server here is Express, which knows the scheme by which a proxy was asked; and the host may be what is wrong.
+  const isTold = !configured && 'app' in request && !findHostProblem(request);
+  const { headers, body } = asResponse(error, isTold ? originOf(request) : configured);
+  // A deprecated operation has named its successor.
+  const others = response.getHeader('Link');
+  if (others) headers.Link = [others, headers.Link].flat().join(', ');
   response.writeHead(error.status, headers).end(body);
 }
 
@@ -90,7 +124,7 @@ export function refuseTunnel(socket: Socket): ErrorCode | undefined {
 
 /** Answers that there is too much to do. */
 export function shed(response: ServerResponse): 'overloaded' {
-  response.writeHead(OVERLOADED.status, SHED.headers).end(SHED.body);
+  response.writeHead(OVERLOADED.status, shedding.headers).end(shedding.body);
   return 'overloaded';
 }
 

@@ -58,7 +58,7 @@ export class RequestRecorder {
 
   /** The answer has been sent, or its client has gone. */
   closed(request: ObservedRequest, response: ServerResponse, durationMs: number): void {
-    const { accountId, operation, route } = request;
+    const { accountId, errorCode, operation, route } = request;
     const operationId = operation?.id ?? NO_ID;
     const status = statusOf(response);
     this.durations.observe({ operation: operationId, status }, durationMs / 1000);
@@ -73,6 +73,7 @@ export class RequestRecorder {
       accountId,
       method: request.method,
       status,
+      code: errorCode,
       durationMs: Math.round(durationMs * 100) / 100,
     });
   }

@@ -73,8 +73,15 @@ export const HEADERS = {
     schema: { type: 'string' },
     example: 'Thu, 05 Dec 2030 00:00:00 GMT',
   },
+  Help: {
+    description: 'What the code of the error means, and what to do about it (`rel="help"`).',
+    required: true,
+    schema: { type: 'string' },
+    example: '<http://localhost:3000/guides/errors#bad_request>; rel="help"',
+  },
   Successor: {
-    description: 'The operation to use instead (`rel="successor-version"`).',
+    description:
+      'The operation to use instead (`rel="successor-version"`); in an error, also the guide on its code (`rel="help"`).',
     required: true,
     schema: { type: 'string' },
     example: '</v1/pets>; rel="successor-version"',
@@ -92,7 +99,7 @@ export function headerReferences(headers: Header[]): Record<string, { $ref: stri
 }
 
 function nameOf(header: Header): string {
-  return header === 'Successor' ? 'Link' : header;
+  return header === 'Successor' || header === 'Help' ? 'Link' : header;
 }
 
 const EVERYWHERE: ErrorCode[] = [
@@ -189,7 +196,7 @@ function response(status: number, codes: ErrorCode[]) {
   const names = [...new Set(codes)].map((code) =>
     factsOf(code).status === status ? code : `${code}_${status}`,
   );
-  const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
+  const headers: (keyof typeof HEADERS)[] = ['X-Request-Id', 'Help'];
   if (status === 401) headers.push('WWW-Authenticate');
   if (status === 429 || status === 503) headers.push('Retry-After');
   if (status === 429) headers.push('RateLimit', 'RateLimit-Policy');
