@@ -55,15 +55,21 @@ test(
       'roomId:ref(rooms) from:date until:date guests:list(ref(pets)) status:enum(booked,checked_in)',
     );
     await add('kennels', '--put');
+    for (const part of ['src', 'test'])
+      cpSync(join(ROOT, 'examples/vets', part), join(clinic, part), { recursive: true });
+    const list = join(clinic, 'src/features.ts');
+    const listed = readFileSync(list, 'utf8').replace('FEATURES = [', 'FEATURES = [VetsModule, ');
+    writeFileSync(list, `import { VetsModule } from './vets/vets.module.js';\n${listed}`);
     await npm(clinic, 'ci');
+    await npm(clinic, 'exec', '--', 'prettier', '--write', list);
     await npm(clinic, 'run', 'openapi');
     await npm(clinic, 'run', 'typecheck');
     await npm(clinic, 'exec', '--', 'prettier', '--check', '.');
     const { stderr } = await npm(clinic, 'test');
-    expect(stderr).toMatch(/^Test Suites: 5 passed, 5 total$/m);
+    expect(stderr).toMatch(/^Test Suites: 6 passed, 6 total$/m);
     // What was generated is closed, paged and named like what was there.
     const document = JSON.parse(readFileSync(join(clinic, 'openapi.json'), 'utf8'));
-    for (const path of ['/pets', '/visits', '/rooms', '/stays', '/kennels/{kennelId}'])
+    for (const path of ['/pets', '/visits', '/rooms', '/stays', '/kennels/{kennelId}', '/vets'])
       expect(document.paths).toHaveProperty([path]);
   },
   15 * MINUTES,
@@ -73,11 +79,15 @@ test(
   'A feature that was built with one release runs on the next as it is, whose migrations come after its own',
   async () => {
     const clinic = await make('petclinic');
-    cpSync(join(ROOT, 'examples/petclinic/src'), join(clinic, 'src'), { recursive: true });
+    for (const name of ['petclinic', 'appointments'])
+      cpSync(join(ROOT, 'examples', name, 'src'), join(clinic, 'src'), { recursive: true });
     rmSync(join(clinic, 'src/visits/migrations'), { recursive: true });
     writeFileSync(
       join(clinic, 'src/features.ts'),
-      "import { PetclinicModule } from './petclinic/petclinic.module.js';\n\nexport const FEATURES = [PetclinicModule];\n",
+      `import { AppointmentsModule } from './appointments/appointments.module.js';
+       import { PetclinicModule } from './petclinic/petclinic.module.js';
+
+       export const FEATURES = [PetclinicModule, AppointmentsModule];`,
     );
     await npm(clinic, 'run', 'build');
     const DATABASE_URL = await createDatabase();
@@ -88,13 +98,15 @@ test(
       const service = await startService({ DATABASE_URL }, program).finally(() => process.chdir(here));
       const headers = { Authorization: `Bearer ${await createKey(service)}` };
       const answers = await Promise.all(
-        ['owners', 'vets', 'pets'].map((path) => fetch(`${service.url}/v1/${path}`, { headers })),
+        ['owners', 'vets', 'appointments', 'pets'].map((path) =>
+          fetch(`${service.url}/v1/${path}`, { headers }),
+        ),
       );
       expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
       expect(await service.stop()).toBe(0);
       return answers.map(({ status }) => status);
     };
-    expect(await serves()).toEqual([200, 200, 200]);
+    expect(await serves()).toEqual([200, 200, 200, 200]);
 
     // The next release: another version, and a migration from before the feature's own.
     const next = join(folder, 'next');
@@ -110,7 +122,7 @@ test(
       }`,
     );
     await npm(clinic, 'install', '--ignore-scripts', await pack(next));
-    expect(await serves()).toEqual([200, 200, 200]);
+    expect(await serves()).toEqual([200, 200, 200, 200]);
     expect(await query(DATABASE_URL, "SELECT to_regclass('of_next')::text AS made")).toEqual([
       { made: 'of_next' },
     ]);
