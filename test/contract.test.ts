@@ -22,7 +22,6 @@ import {
   type Placed,
 } from '../src/testing/document.js';
 import { PROVOKED, testEveryOperation } from '../src/testing/every-operation.js';
-import { loadFacts } from './support/facts-of-features.js';
 import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
@@ -59,7 +58,7 @@ function authorization(one: Placed): string {
   return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
 }
 
-testEveryOperation(await loadFacts());
+testEveryOperation();
 
 /** Codes that come in time or with the state of the service, so for all operations at once. */
 const AT_ONCE = ['request_timeout', 'rate_limited', 'internal_error', 'service_unavailable'];

@@ -5,8 +5,7 @@ import { Belongings } from './support/belongings.js';
 import { ALL, type Caller, callersOf, READING } from './support/callers.js';
 import { examined, inWorkingOrder, operations, type Placed } from '../src/testing/document.js';
 import { Customer, times } from './support/customer.js';
-import type { Facts } from '../src/testing/facts.js';
-import { loadFacts } from './support/facts-of-features.js';
+import { type Facts, loadFacts } from '../src/testing/facts.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 
 let facts: Facts;

@@ -8,7 +8,7 @@ import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { createKey } from '../src/testing/client.js';
 import { exampleOf, inWorkingOrder, operations, type Placed, statusesOf } from '../src/testing/document.js';
 import { Examples } from '../src/testing/examples.js';
-import { loadFacts } from './support/facts-of-features.js';
+import { loadFacts } from '../src/testing/facts.js';
 import { hasPython, hasRequests, LANGUAGES } from './support/languages.js';
 import { type Service, startService } from '../src/testing/service.js';
 

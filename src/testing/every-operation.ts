@@ -26,7 +26,7 @@ import {
   successOf,
 } from './document.js';
 import { Examples } from './examples.js';
-import type { Facts } from './facts.js';
+import { type Facts, loadFacts } from './facts.js';
 import { absent, parameters } from './schema.js';
 import { type Service, startService } from './service.js';
 
@@ -41,13 +41,15 @@ interface Runner {
  * Defines tests that hold for every operation of `openapi.json` in the working directory, whoever has made it: its examples
  * succeed on a fresh database, what is not there is not found, and each code that follows from the shape of an operation
  * is answered as documented: to no key, to a wrong one, to a body of another type, too large or malformed, to a repeated
- * key for another request. Every answer is held against the document.
- * @param facts what the tests cannot know of features by themselves
+ * key for another request. Every answer is held against the document. What they cannot know of a feature by themselves is
+ * in `test/<feature>.facts.ts`, which exports `facts` (type `Facts`).
  */
-export function testEveryOperation(facts: Facts = {}): void {
+export function testEveryOperation(): void {
   const { beforeAll, afterAll, test } = globalThis as unknown as Runner;
+  let facts: Facts;
   let one: Tried;
   beforeAll(async () => {
+    facts = await loadFacts();
     one = await Tried.start(facts);
   });
   afterAll(() => one?.service.stop());

@@ -1,3 +1,7 @@
+import { globSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
 /** A body whose value decides which of the permissions of its operation is needed, and what comes of it; or only that. */
 export interface Choice {
   body?: Record<string, unknown>;
@@ -5,7 +9,10 @@ export interface Choice {
   status: number;
 }
 
-/** What the tests of every operation are told of a feature, as neither the document nor the database says so. */
+/**
+ * What the tests of every operation are told of a feature, as neither the document nor the database says so:
+ * `test/<feature>.facts.ts` exports it as `facts`.
+ */
 export interface Facts {
   /** Operations that let one of several permissions in, or refuse a new row: what they are asked for, and answer. */
   choices?: Record<string, Choice[]>;
@@ -17,8 +24,11 @@ export interface Facts {
   rows?: (from: number, to: number) => string[];
 }
 
-/** The facts of several features as those of one. */
-export function joined(all: readonly Facts[]): Required<Facts> {
+/** What all features say of themselves, in the `test/*.facts.ts` of the working directory. */
+export async function loadFacts(): Promise<Required<Facts>> {
+  const files = globSync('test/*.facts.ts').map((file) => pathToFileURL(resolve(file)).href);
+  const loaded = await Promise.all(files.map((file) => import(file) as Promise<{ facts: Facts }>));
+  const all = loaded.map(({ facts }) => facts);
   return {
     choices: Object.assign({}, ...all.map(({ choices }) => choices)) as Record<string, Choice[]>,
     distinct: Object.assign({}, ...all.map(({ distinct }) => distinct)) as Record<string, string[]>,
