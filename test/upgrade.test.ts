@@ -139,9 +139,19 @@ async function walkOn(instances: Service[], { path, authorization, filters }: Li
 
 /** Tests that ask over HTTP alone; `npm run test:long` also runs those that take long, or need a machine of their own. */
 const TESTS = [
-  ...['accounts', 'categories', 'messages', 'store', 'store-states'],
+  ...['accounts', 'store'],
   ...('isThorough' in globalThis
-    ? ['api-keys', 'contract', 'fuzz', 'idempotency', 'limits', 'linearizability']
+    ? [
+        'api-keys',
+        'categories',
+        'contract',
+        'fuzz',
+        'idempotency',
+        'limits',
+        'linearizability',
+        'messages',
+        'store-states',
+      ]
     : []),
 ];
 
