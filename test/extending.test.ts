@@ -93,14 +93,16 @@ function addAppointments(): void {
   checkout.insert(MODULES, ']);', '  AppointmentsModule,\n');
 }
 
-describe('docs/extending.md', () => {
-  const listings = ['docs/extending.md', 'docs/versioning.md'].flatMap((page) =>
-    [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
-      page,
-      info,
-      code: code!,
-    })),
-  );
+describe('The guide for modules', () => {
+  const listings = ['extending', 'rows', 'jobs', 'versioning']
+    .map((name) => `docs/${name}.md`)
+    .flatMap((page) =>
+      [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
+        page,
+        info,
+        code: code!,
+      })),
+    );
   const titleOf = (info?: string) => /^ title="([^"]+)"$/.exec(info ?? '')?.[1];
 
   test.each(listings)('shows in $page$info what stands in that file', ({ info, code }) => {
