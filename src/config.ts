@@ -20,6 +20,9 @@ import {
   DatabaseUrl,
   DatabaseUrls,
   EndsIn,
+  IsAudience,
+  IsIssuer,
+  isOidcUsed,
   isWebhookUsed,
   OperatorError,
   Origins,
@@ -63,6 +66,14 @@ export class Config {
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
   /** What keys of new accounts may do, separated by commas; everything when left out. */
   @IsOptional() @AreListed(permissionNames) ACCOUNT_PERMISSIONS?: string;
+  /** An OpenID Connect provider whose access tokens are accepted, exactly as its tokens name it. */
+  @ValidateIf(isOidcUsed) @IsIssuer() OIDC_ISSUER?: string;
+  /** What those tokens are for: one of these audiences, separated by commas. */
+  @ValidateIf(isOidcUsed) @IsAudience() OIDC_AUDIENCE?: string;
+  /** The claim that says what a token may do: a name, or a path such as `realm_access.roles`. */
+  @IsString() OIDC_PERMISSIONS_CLAIM = 'scope';
+  /** Whether a subject that has no account yet gets one. */
+  @IsIn(['open', 'closed']) OIDC_SIGN_UP: 'open' | 'closed' = 'open';
   /** Days for which the audit log is kept. */
   @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
   /** Requests per minute for each API key; 0 is off. */

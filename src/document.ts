@@ -10,6 +10,8 @@ export const PRODUCT: ProductFacts = {
     basic: 'Email (as the username) and password of an account, only for managing API keys and the account.',
     bearer:
       'An API key: `POST /api-keys` creates one; a service on its embedded database prints a demo key when it starts.',
+    openIdConnect:
+      'An access token of the identity provider, sent as `Authorization: Bearer <token>`: it also manages the account and its API keys.',
   },
   unversioned: 'Messages',
   description: `

@@ -12,6 +12,8 @@ import { AccountsService } from '../src/auth/accounts.service.js';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { KeyOwners } from '../src/auth/key-owners.js';
 import { Invitation } from '../src/auth/invitation.entity.js';
+import { AccountIdentity } from '../src/auth/account-identity.entity.js';
+import { Identities } from '../src/auth/identities.js';
 import { Invitations } from '../src/auth/invitations.js';
 import { Config } from '../src/config.js';
 import { AuditLog } from '../src/platform/safeguards/audit-log.js';
@@ -327,7 +329,8 @@ async function record(): Promise<Sent[]> {
   const config = Object.assign(new Config(), { SIGN_UP: 'invite' });
   const invitations = new Invitations(rowsOf(Invitation), transactions, audit, config);
   const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
-  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), new Metrics());
+  const identities = new Identities(rowsOf(AccountIdentity), accounts, transactions, config);
+  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), identities, new Metrics());
   const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
   const jobs = jobsOf(database);
   const messages = new MessagesService(rowsOf(Message), jobs, transactions, closing);

@@ -1,11 +1,20 @@
 import { Injectable } from '@nestjs/common';
-import { AccountClosing, AuditLog, type Caller, HandlesJob, Jobs, Transactions } from 'petstore/platform';
+import {
+  AccountClosing,
+  ApiError,
+  AuditLog,
+  type Caller,
+  HandlesJob,
+  Jobs,
+  Transactions,
+} from 'petstore/platform';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import type { Requester } from './fair-queue.js';
 import type { Stored } from './granted.js';
+import { Identities } from './identities.js';
 import { KeyOwners } from './key-owners.js';
 import { hashPassword } from './password.js';
 
@@ -24,19 +33,22 @@ export class AccountChanges {
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
     private readonly owners: KeyOwners,
+    private readonly identities: Identities,
     private readonly closing: AccountClosing,
     private readonly jobs: Jobs,
     private readonly transactions: Transactions,
     private readonly audit: AuditLog,
   ) {}
 
-  /** @throws ApiError `account_exists` */
+  /** @throws ApiError `account_exists`, and `managed_by_identity_provider` for the email or password of a subject */
   async change(
     by: Caller,
     { email, password, revokeKeys }: AccountChangeDto,
     requester?: Requester,
   ): Promise<Account> {
     const { accountId } = by;
+    if ((email !== undefined || password !== undefined) && (await this.identities.hasOne(accountId)))
+      throw new ApiError('managed_by_identity_provider');
     const passwordHash = password === undefined ? undefined : await hashPassword(password, requester);
     await this.changing(by, async () => {
       await this.accounts.set(accountId, { email, passwordHash });
@@ -75,6 +87,8 @@ export class AccountChanges {
     await this.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
+      // Who closes their own account may have another; whose account an operator closes may not.
+      if (!by.isOperator) await this.identities.forget(accountId);
       // No email has a space, so no one can sign up with it.
       const email = `closed account ${accountId}`;
       await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });

@@ -39,16 +39,31 @@ export class AccountsService {
     requester?: Requester,
   ): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
-    const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     return this.transactions.run(async () => {
       const used = whoever.isOperator ? undefined : await this.invitations.use(invitation);
-      const account = await unlessTaken(this.accounts.addRow({ email, passwordHash, permissions }));
+      const account = await this.add({ email, passwordHash }, whoever);
       const by = { ...whoever, accountId: account.id };
-      const details = { permissions: permissions ?? 'all' };
-      await this.audit.add({ by, action: 'account.created', details });
       if (used) await this.audit.add({ by, action: 'invitation.used', subjectId: used });
       return account;
     });
+  }
+
+  /**
+   * Adds an account in the open transaction.
+   * @throws ApiError `account_exists`
+   */
+  async add(values: Pick<Account, 'email' | 'passwordHash'>, whoever: Anyone): Promise<Account> {
+    const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
+    const account = await unlessTaken(this.accounts.addRow({ ...values, permissions }));
+    const by = { ...whoever, accountId: account.id };
+    const details = { permissions: permissions ?? 'all' };
+    await this.audit.add({ by, action: 'account.created', details });
+    return account;
+  }
+
+  /** The account, closed or not, or null. */
+  find(id: string): Promise<Account | null> {
+    return this.accounts.findRow({ id });
   }
 
   /** @throws ApiError `invalid_credentials` if it has been closed since its password was checked */

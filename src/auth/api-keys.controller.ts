@@ -22,6 +22,7 @@ import {
   NewApiKeyDto,
 } from './api-key.dto.js';
 import { ApiKeysService } from './api-keys.service.js';
+import { type Ceiling, TokenCeiling } from './granted.js';
 
 @Tag(...ACCOUNTS_TAG)
 @PasswordAccess()
@@ -54,8 +55,12 @@ export class ApiKeysController {
     status: 201,
     errors: { permission_denied: 403, too_many_api_keys: 409 },
   })
-  create(@By() by: Caller, @Body() body: NewApiKeyDto): Promise<CreatedApiKeyDto> {
-    return this.apiKeys.create(by, body);
+  create(
+    @By() by: Caller,
+    @Body() body: NewApiKeyDto,
+    @TokenCeiling() ceiling: Ceiling,
+  ): Promise<CreatedApiKeyDto> {
+    return this.apiKeys.create(by, body, ceiling);
   }
 
   // Before the routes of any id.
@@ -85,8 +90,9 @@ export class ApiKeysController {
     @By() by: Caller,
     @Param() { keyId }: ApiKeyParams,
     @Body() body: ApiKeyChangeDto,
+    @TokenCeiling() ceiling: Ceiling,
   ): Promise<ApiKeyDto> {
-    return this.apiKeys.change(by, keyId, body);
+    return this.apiKeys.change(by, keyId, body, ceiling);
   }
 
   @Post(':keyId/roll')
@@ -98,14 +104,15 @@ export class ApiKeysController {
     returns: CreatedApiKeyDto,
     status: 201,
     bodyOptional: true,
-    errors: { api_key_not_found: 404, too_many_api_keys: 409 },
+    errors: { permission_denied: 403, api_key_not_found: 404, too_many_api_keys: 409 },
   })
   roll(
     @By() by: Caller,
     @Param() { keyId }: ApiKeyParams,
     @Body() body: ApiKeyRollDto,
+    @TokenCeiling() ceiling: Ceiling,
   ): Promise<CreatedApiKeyDto> {
-    return this.apiKeys.roll(by, keyId, body);
+    return this.apiKeys.roll(by, keyId, body, ceiling);
   }
 
   @Delete(':keyId')

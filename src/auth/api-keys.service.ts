@@ -13,7 +13,7 @@ import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import type { ApiKeyChangeDto, ApiKeyRollDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
-import { requireOwned, withPermissions } from './granted.js';
+import { type Ceiling, namesOf, requireBelow, requireOwned, withPermissions } from './granted.js';
 import { KeyOwners } from './key-owners.js';
 import { hashSecret, KEYS, newSecret } from './secret.js';
 import { unauthorized } from './unauthorized.js';
@@ -50,10 +50,14 @@ export class ApiKeysService {
    * Creates a key. The key itself is returned here and nowhere else.
    * @throws ApiError `permission_denied`, `too_many_api_keys`
    */
-  create(by: Caller, { name, expiresAt, permissions, networks }: NewApiKeyDto): Promise<Made> {
+  create(by: Caller, wanted: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
+    const { name, expiresAt, networks } = wanted;
     return this.inAccount(by, async (account) => {
+      const permissions =
+        wanted.permissions ?? (ceiling && namesOf(account.permissions).filter((one) => ceiling.has(one)));
       requireOwned(permissions, account.permissions);
+      if (permissions) requireBelow(permissions, ceiling);
       const made = await this.add({
         accountId,
         name,
@@ -68,12 +72,14 @@ export class ApiKeysService {
   }
 
   /** @throws ApiError `api_key_not_found`, `permission_denied` */
-  change(by: Caller, id: string, change: ApiKeyChangeDto): Promise<Shown> {
+  change(by: Caller, id: string, change: ApiKeyChangeDto, ceiling?: Ceiling): Promise<Shown> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
       const { name, expiresAt, permissions, networks } = change;
       requireOwned(permissions, account.permissions);
       const key = await this.apiKeys.changeRow({ id, accountId }, 'api_key_not_found', (row) => {
+        requireBelow(namesOf(row.permissions ?? account.permissions), ceiling);
+        if (permissions) requireBelow(permissions, ceiling);
         Object.assign(row, { name: name ?? row.name, permissions: permissions ?? row.permissions });
         if (expiresAt !== undefined) row.expiresAt = expiresAt;
         if (networks !== undefined) row.networks = networks;
@@ -88,11 +94,12 @@ export class ApiKeysService {
    * Makes a new key in place of another, which is valid for a while more.
    * @throws ApiError `api_key_not_found`, `too_many_api_keys`
    */
-  roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto): Promise<Made> {
+  roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
       const old = await this.apiKeys.getRow({ id, accountId }, 'api_key_not_found');
       const { name, permissions, networks, expiresAt } = old;
+      requireBelow(namesOf(permissions ?? account.permissions), ceiling);
       const end = new Date(Date.now() + overlapSeconds * 1_000);
       if (overlapSeconds === 0) await this.remove(accountId, id);
       else if (!expiresAt || expiresAt > end) await this.apiKeys.updateRows({ id }, { expiresAt: end });
@@ -112,9 +119,17 @@ export class ApiKeysService {
     this.owners.forget();
   }
 
-  /** @throws ApiError `invalid_api_key` if the key of the request has been revoked within the last second */
+  /**
+   * @throws ApiError `invalid_api_key` if the key of the request has been revoked within the last second,
+   *   `permission_denied` for an access token
+   */
   async revokeCurrent(by: Caller): Promise<void> {
-    await this.revoke(by, by.keyId!).catch((error: unknown) => {
+    if (by.keyId === undefined)
+      throw new ApiError(
+        'permission_denied',
+        'An access token is no API key: its identity provider revokes it.',
+      );
+    await this.revoke(by, by.keyId).catch((error: unknown) => {
       const isGone = error instanceof ApiError && error.code === 'api_key_not_found';
       throw isGone ? unauthorized('invalid_api_key') : error;
     });

@@ -1,6 +1,12 @@
 import { declareErrors } from '../platform/api/index.js';
 
 const ERRORS = {
+  invalid_token: {
+    status: 401,
+    meaning:
+      'The access token is not valid: it has expired, or is not one of the identity provider for this service.',
+    advice: 'Get another access token from the identity provider, for the audience of this service.',
+  },
   sign_up_closed: {
     status: 403,
     meaning: 'Signing up is closed, or takes an invitation.',
@@ -11,6 +17,12 @@ const ERRORS = {
     status: 409,
     meaning: 'An account with this email already exists.',
     advice: 'Use that account, or sign up with another email.',
+  },
+  managed_by_identity_provider: {
+    status: 409,
+    meaning:
+      'The account has no password here, and its email does not change: it is that of an identity provider.',
+    advice: 'Change the email or the password at the identity provider.',
   },
   too_many_api_keys: {
     status: 409,

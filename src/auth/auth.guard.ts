@@ -8,6 +8,8 @@ import { Strategy } from 'passport-http-bearer';
 import { ApiError } from 'petstore/platform';
 import {
   type AuthenticatedRequest,
+  type Anyone,
+  callerOf,
   clientAddress,
   operationOf,
   requirePermission,
@@ -28,7 +30,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   declare private passport: passport.PassportStatic;
 
   constructor(private readonly owners: KeyOwners) {
-    super();
+    super({ passReqToCallback: true });
   }
 
   /** An instance of its own: Passport's global one would only know the last application created in a process. */
@@ -37,16 +39,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /** Called by Passport with the key of a request. */
-  async validate(key: string): Promise<KeyOwner | false> {
-    return (await this.owners.find(key)) ?? false;
+  async validate({ whoever }: { whoever: Anyone }, key: string): Promise<KeyOwner | false> {
+    return (await this.owners.find(key, whoever)) ?? false;
   }
 
   /**
    * The owner of the key in an `Authorization` header, or null. Passport only sees this header: its strategy would also
    * take a key from the query or the body.
    */
-  findOwner(authorization: string): Promise<KeyOwner | null> {
-    const request = { headers: { authorization } };
+  findOwner(authorization: string, whoever: Anyone): Promise<KeyOwner | null> {
+    const request = { headers: { authorization }, whoever };
     return new Promise((resolve, reject) => {
       const done = (error: unknown, owner?: KeyOwner | false | null) =>
         error ? reject(error) : resolve(owner || null);
@@ -83,7 +85,8 @@ export class AuthGuard implements CanActivate, OnModuleInit {
     const { access, signUp } = request.operation;
     if (signUp) this.invitations.requireOpen();
     if (access === 'public') return true;
-    return access === 'basic' ? this.checkPassword(request, response) : this.checkKey(request, response);
+    const isOpenToKeys = access === 'bearer' || this.owners.isToken(bearerKey(request) ?? '');
+    return isOpenToKeys ? this.checkKey(request, response) : this.checkPassword(request, response);
   }
 
   /** A key seen recently is let through at once; any other goes through Passport. */
@@ -101,9 +104,9 @@ export class AuthGuard implements CanActivate, OnModuleInit {
     response: Response,
     key: string,
   ): Promise<true> {
-    const owner = await this.bearer.findOwner(`Bearer ${key}`);
+    const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
-    await this.keyLimiter.take([owner.keyId], response);
+    await this.keyLimiter.take([owner.keyId ?? `account ${owner.accountId}`], response);
     return admit(request, owner);
   }
 
@@ -148,16 +151,18 @@ export class LateBodyGuard implements CanActivate {
 
   /** @throws ApiError `invalid_api_key`, `invalid_credentials`, `permission_denied` */
   private async check(request: AuthenticatedRequest, response: Response): Promise<true> {
-    if (request.keyId === undefined) await this.checkPassword(request);
-    else await this.checkKey(request);
+    const key = bearerKey(request);
+    if (key === undefined) await this.checkPassword(request);
+    else await this.checkKey(request, key);
     // Answered when its time was over, or left by its client.
     if (response.writableEnded || response.destroyed) throw new ApiError('request_timeout');
     return true;
   }
 
-  private async checkKey(request: AuthenticatedRequest): Promise<void> {
-    const owner = await this.owners.find(bearerKey(request)!);
-    if (!owner) throw unauthorized('invalid_api_key');
+  private async checkKey(request: AuthenticatedRequest, key: string): Promise<void> {
+    const owner = await this.owners.find(key, callerOf(request));
+    // A subject may have another account by now.
+    if (!owner || owner.accountId !== request.accountId) throw unauthorized('invalid_api_key');
     admit(request, owner);
   }
 
@@ -188,6 +193,6 @@ function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, n
   request.keyId = keyId;
   request.permissions = permissions;
   if (networks) requireNetwork(networks, clientAddress(request));
-  requirePermission(permissions, request.operation.permissions);
+  requirePermission(request, request.operation.permissions);
   return true;
 }

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { DataModule } from '../platform/data/index.js';
+import { Config } from '../config.js';
 import { AccountChanges } from './account-changes.js';
+import { AccountIdentity } from './account-identity.entity.js';
 import { Account } from './account.entity.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
@@ -10,6 +12,7 @@ import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './auth.guard.js';
 import { CurrentAccountController } from './current-account.controller.js';
 import { DemoKey } from './demo-key.js';
+import { ACCESS_TOKENS, Identities } from './identities.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
@@ -17,21 +20,30 @@ import { StartLinkController } from './start-link.controller.js';
 import { StartLink } from './start-link.js';
 import './auth.errors.js';
 
+/** Nothing of it is loaded where no identity provider is configured. */
+const accessTokens = {
+  provide: ACCESS_TOKENS,
+  inject: [Config],
+  useFactory: async (config: Config) =>
+    config.OIDC_ISSUER && new (await import('./access-tokens.js')).AccessTokens(config),
+};
+
 const FOR_ALL = [
   AccountsService,
   AccountChanges,
   ApiKeysService,
   BearerStrategy,
   DemoKey,
+  Identities,
   Invitations,
   KeyOwners,
   StartLink,
 ];
 
 @Module({
-  imports: [DataModule.forFeature([Account, ApiKey, Invitation])],
+  imports: [DataModule.forFeature([Account, AccountIdentity, ApiKey, Invitation])],
   controllers: [AccountsController, ApiKeysController, CurrentAccountController, StartLinkController],
-  providers: FOR_ALL,
+  providers: [accessTokens, ...FOR_ALL],
   exports: FOR_ALL,
 })
 export class AuthModule {}

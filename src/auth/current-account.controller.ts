@@ -37,7 +37,7 @@ export class CurrentAccountController {
     summary: 'Change your email or password',
     description: 'The API keys stay valid, unless they are to be revoked too.',
     returns: CurrentAccountDto,
-    errors: { account_exists: 409 },
+    errors: { account_exists: 409, managed_by_identity_provider: 409 },
   })
   async update(
     @By() by: Caller,

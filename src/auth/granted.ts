@@ -1,5 +1,12 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiError } from 'petstore/platform';
-import { isPermission, type Permission, permissionNames } from '../platform/api/index.js';
+import {
+  type AuthenticatedRequest,
+  insufficientScope,
+  isPermission,
+  type Permission,
+  permissionNames,
+} from '../platform/api/index.js';
 
 /** Permissions as they are stored: null stands for all, those that modules will bring included. */
 export type Stored = string[] | null;
@@ -21,6 +28,26 @@ export function requireOwned(wanted: readonly string[] | undefined, ofAccount: S
   const missing = (wanted ?? []).filter((one) => !owned.has(one)).map((one) => `\`${one}\``);
   if (missing.length > 0)
     throw new ApiError('permission_denied', `The account lacks the permission ${missing.join(', ')}.`);
+}
+
+/** What may be given away by whoever makes a key; undefined stands for everything that the account may. */
+export type Ceiling = ReadonlySet<string> | undefined;
+
+/** Gives a controller method what the access token of a request may do; undefined for an email and password. */
+export const TokenCeiling = createParamDecorator(
+  (_data: unknown, context: ExecutionContext): Ceiling =>
+    context.switchToHttp().getRequest<AuthenticatedRequest>().permissions,
+);
+
+/** @throws ApiError `permission_denied` where a key may do, or is to, what an access token may not */
+export function requireBelow(wanted: readonly string[], ceiling: Ceiling): void {
+  const missing = ceiling ? wanted.filter((one) => !ceiling.has(one)) : [];
+  if (missing.length === 0 && !(ceiling && wanted.length === 0)) return;
+  const names = missing.map((one) => `\`${one}\``).join(', ');
+  throw insufficientScope(
+    `The access token lacks ${names ? `the permission ${names}` : 'any permission'}.`,
+    missing,
+  );
 }
 
 /** Gives a row the permissions that an answer shows: its own, or those of its account. */

@@ -1,22 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { FastRepository, InjectFastRepository, Metrics } from 'petstore/platform';
+import type { Anyone } from '../platform/api/index.js';
 import { broadcast, onBroadcast } from '../platform/process/index.js';
 import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
 import { granted } from './granted.js';
+import { Identities } from './identities.js';
 import { type Network, networksOf } from './networks.js';
 import { hashSecret, isSecret, KEYS } from './secret.js';
 
-/** The account behind a valid key. */
+/** The account behind a valid key, or behind an access token of the identity provider. */
 export interface KeyOwner {
-  keyId: string;
+  /** None of a token. */
+  keyId?: string;
   accountId: string;
-  /** What the key may do: those of its permissions that its account has too; undefined stands for everything. */
+  /** What the key or token may do: those of its permissions that its account has too; undefined stands for everything. */
   permissions?: ReadonlySet<string>;
   /** Where it may be used from; undefined stands for everywhere. */
   networks?: readonly Network[];
-  /** Milliseconds since 1970; Infinity if the key does not expire. */
+  /** Milliseconds since 1970; Infinity if it does not expire. */
   expiresAt: number;
 }
 
@@ -32,16 +35,22 @@ interface Entry {
  */
 const LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
+/** Of all keys and tokens together, of which a token may have 8,192. */
+const MAX_CHARACTERS = 16 * 1024 * 1024;
+
+function newEntries(): LRUCache<string, Entry> {
+  return new LRUCache({ max: MAX_ENTRIES, maxSize: MAX_CHARACTERS, sizeCalculation: (_, key) => key.length });
+}
 
 /** Valid keys looked up recently: a busy key costs one query a second, not one a request. */
 export class KeyCache {
   /** Keys that were found without a query of their own, and those that were not, since the start. */
   hits = 0;
   misses = 0;
-  private entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
+  private entries = newEntries();
   private pending = new Map<string, { query: Promise<KeyOwner | null>; until: number }>();
 
-  constructor(private readonly lookUp: (key: string) => Promise<KeyOwner | null>) {}
+  constructor(private readonly lookUp: (key: string, whoever: Anyone) => Promise<KeyOwner | null>) {}
 
   /** The owner if the key is known without a query, else undefined. */
   peek(key: string): KeyOwner | undefined {
@@ -52,26 +61,26 @@ export class KeyCache {
   }
 
   /** The owner, by one query for all requests that ask at the same time; null if the key is not valid. */
-  async get(key: string): Promise<KeyOwner | null> {
+  async get(key: string, whoever: Anyone = {}): Promise<KeyOwner | null> {
     const known = this.peek(key);
     if (known) return known;
     const pending = this.pending.get(key);
-    if (!pending || performance.now() >= pending.until) return this.load(key);
+    if (!pending || performance.now() >= pending.until) return this.load(key, whoever);
     this.hits++;
     return pending.query;
   }
 
   /** Forgets every key, and keeps look-ups under way from being cached. */
   clear(): void {
-    this.entries = new LRUCache({ max: MAX_ENTRIES });
+    this.entries = newEntries();
     this.pending = new Map();
   }
 
-  private async load(key: string): Promise<KeyOwner | null> {
+  private async load(key: string, whoever: Anyone): Promise<KeyOwner | null> {
     const { entries, pending } = this;
     this.misses++;
     const until = performance.now() + LIFETIME_MS;
-    const query = this.lookUp(key);
+    const query = this.lookUp(key, whoever);
     const look = { query, until };
     pending.set(key, look);
     try {
@@ -91,11 +100,14 @@ const HOUR_MS = 60 * 60 * 1000;
 /** Who is behind a key, and what it may do. */
 @Injectable()
 export class KeyOwners {
-  private readonly cache = new KeyCache((key) => this.lookUp(key));
+  private readonly cache = new KeyCache((key, whoever) =>
+    this.identities.isToken(key) ? this.lookUpToken(key, whoever) : this.lookUp(key),
+  );
 
   constructor(
     @InjectFastRepository(ApiKey) private readonly apiKeys: FastRepository<ApiKey>,
     @InjectFastRepository(Account) private readonly accounts: FastRepository<Account>,
+    private readonly identities: Identities,
     metrics: Metrics,
   ) {
     onBroadcast(CHANGED, () => this.cache.clear());
@@ -110,9 +122,18 @@ export class KeyOwners {
     return this.cache.peek(key);
   }
 
-  /** The owner of a valid key; null if it is unknown, mistyped, expired or revoked. */
-  async find(key: string): Promise<KeyOwner | null> {
-    return isSecret(KEYS, key) ? this.cache.get(key) : null;
+  /** Whether it is an access token of the identity provider, if any, and no API key. */
+  isToken(key: string): boolean {
+    return this.identities.isToken(key);
+  }
+
+  /**
+   * The owner of a valid key; null if it is unknown, mistyped, expired or revoked.
+   * @param whoever sends it: an access token may make an account
+   * @throws ApiError for an access token that is refused, as `Identities.read` does
+   */
+  async find(key: string, whoever: Anyone = {}): Promise<KeyOwner | null> {
+    return isSecret(KEYS, key) || this.isToken(key) ? this.cache.get(key, whoever) : null;
   }
 
   /**
@@ -123,6 +144,12 @@ export class KeyOwners {
   forget(): void {
     this.cache.clear();
     broadcast(CHANGED);
+  }
+
+  private async lookUpToken(token: string, whoever: Anyone): Promise<KeyOwner> {
+    const { account, permissions: ofToken, expiresAt } = await this.identities.read(token, whoever);
+    const permissions = granted([...ofToken], account.permissions);
+    return { accountId: account.id, permissions, expiresAt };
   }
 
   private async lookUp(key: string): Promise<KeyOwner | null> {

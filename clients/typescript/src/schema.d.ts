@@ -744,6 +744,7 @@ export interface components {
          *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
+         *     | 401 | `invalid_token` | The access token is not valid: it has expired, or is not one of the identity provider for this service. |
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 403 | `permission_denied` | The API key lacks a permission, or may not be used from this address; the message names which. |
          *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
@@ -759,6 +760,7 @@ export interface components {
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
+         *     | 409 | `managed_by_identity_provider` | The account has no password here, and its email does not change: it is that of an identity provider. |
          *     | 409 | `pet_not_available` | The animal is not available. |
          *     | 409 | `too_many_api_keys` | The account has as many API keys as it can have. |
          *     | 410 | `operation_removed` | The operation has been removed. |
@@ -772,7 +774,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "invalid_token" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "managed_by_identity_provider" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];
@@ -1873,6 +1875,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `permission_denied`: The API key lacks a permission, or may not be used from this address; the message names which. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Link: components["headers"]["Help"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `api_key_not_found`: The API key cannot be found. */
             404: {
                 headers: {
@@ -2308,7 +2321,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `account_exists`: An account with this email already exists. */
+            /**
+             * @description `account_exists`: An account with this email already exists.
+             *
+             *     `managed_by_identity_provider`: The account has no password here, and its email does not change: it is that of an identity provider.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -14,7 +14,7 @@ interface Options {
 
 const GENERATE = ['--generate-password', 'generate a password and print it, instead of reading one'] as const;
 
-/** `accounts list | create | set-password | set-permissions | export` */
+/** `accounts list | create | set-password | set-permissions | close | export` */
 export function addAccountsCommands(program: Command): void {
   const accounts = program.command('accounts').description('manage accounts');
   accounts.command('list').description('list every account').option('--json', 'print JSON').action(list);
@@ -42,6 +42,11 @@ function addOthers(accounts: Command): void {
     .argument('<email>')
     .argument('<permissions>', 'names separated by commas, or "all"', permissionsOf)
     .action(setPermissions);
+  accounts
+    .command('close')
+    .description('close an account for good; a subject of the identity provider gets no other')
+    .argument('<email>')
+    .action(close);
   accounts
     .command('export')
     .description('print all that the database has of an account, as JSON lines')
@@ -74,6 +79,13 @@ function setPermissions(email: string, permissions: Stored): Promise<void> {
   return withServices(async (services) => {
     await services.changes.setPermissions(await operatorOf(services, email), permissions);
     console.log(`Keys of ${JSON.stringify(email)} may do: ${permissions?.join(', ') ?? 'everything'}.`);
+  });
+}
+
+function close(email: string): Promise<void> {
+  return withServices(async (services) => {
+    await services.changes.close(await operatorOf(services, email));
+    console.log(`The account ${JSON.stringify(email)} is closed.`);
   });
 }
 

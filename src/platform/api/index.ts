@@ -14,7 +14,15 @@ export * from './caller.js';
 export { ChangeSchema, ChangeType, JsonText, ValidationPipe } from './dto.js';
 export { field, type FieldOptions, fieldsIn } from './field.js';
 export * from './fields.js';
-export { decimalText, isInt64Text, isPlainText, keepSource, parseTime, unitsOf } from './formats.js';
+export {
+  decimalText,
+  isEmailAddress,
+  isInt64Text,
+  isPlainText,
+  keepSource,
+  parseTime,
+  unitsOf,
+} from './formats.js';
 export * from './nested-fields.js';
 export * from './operation.js';
 export * from './paging.js';

@@ -198,28 +198,44 @@ export function Needs(...permissions: Permission[]): MethodDecorator {
  */
 export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
   const canActivate = (context: ExecutionContext): true => {
-    const request = context.switchToHttp().getRequest<Request & { permissions?: ReadonlySet<string> }>();
+    const request = context.switchToHttp().getRequest<Request & Granted>();
     const value = (request.body as Record<string, unknown> | null)?.[field];
     if (typeof value === 'string' && Object.hasOwn(permissions, value))
-      requirePermission(request.permissions, [permissions[value]!]);
+      requirePermission(request, [permissions[value]!]);
     return true;
   };
   return applyDecorators(UseGuards({ canActivate }), Needs(...new Set(Object.values(permissions))));
 }
 
+/** What the sender of a request may do. */
+interface Granted {
+  /** None of an access token. */
+  keyId?: string;
+  /** Undefined stands for everything. */
+  permissions?: ReadonlySet<string>;
+}
+
 /**
- * @param granted the permissions of a caller; undefined stands for all
  * @param sufficient permissions of which one is enough; none need none
  * @throws ApiError `permission_denied`, which names what is missing
  */
 export function requirePermission(
-  granted: ReadonlySet<string> | undefined,
+  { keyId, permissions: granted }: Granted,
   sufficient: readonly string[],
 ): void {
   if (!granted || sufficient.length === 0) return;
   for (const one of sufficient) if (granted.has(one)) return;
   const names = sufficient.map((one) => `\`${one}\``).join(' or ');
+  if (keyId === undefined)
+    throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
   throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
+}
+
+/** `permission_denied` for an access token (RFC 6750, 3.1). */
+export function insufficientScope(message: string, missing: readonly string[]): ApiError {
+  const scope = missing.length > 0 ? `, scope="${missing.join(' ')}"` : '';
+  const headers = { 'WWW-Authenticate': `Bearer realm="petstore", error="insufficient_scope"${scope}` };
+  return new ApiError('permission_denied', message, { headers });
 }
 
 interface SunsetOptions {

@@ -9,6 +9,8 @@ const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s;
 const FOR_WRITES = new Set(['read-write', 'primary']);
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
+const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, allow_fragments: false };
+
 /** Options of `IsUrl` for each kind of URL. */
 export const URLS = {
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
@@ -90,6 +92,24 @@ export const WebhookSecrets = () =>
 /** Each of the two needs the other. */
 export const isWebhookUsed = (both: { MESSAGES_WEBHOOK_URL?: string; MESSAGES_WEBHOOK_SECRET?: string }) =>
   both.MESSAGES_WEBHOOK_URL !== undefined || both.MESSAGES_WEBHOOK_SECRET !== undefined;
+
+/** An issuer (OpenID Connect Core 1.0, 2): a URL without a query or a fragment. */
+export const IsIssuer = () =>
+  must(
+    'be the http or https URL of an identity provider, without a query or a fragment; OIDC_AUDIENCE needs it',
+    (value) =>
+      typeof value === 'string' && value.length <= 1_000 && isURL(value, ISSUER) && URL.canParse(value),
+  );
+
+export const IsAudience = () =>
+  must(
+    'be one or several audiences, separated by commas; OIDC_ISSUER needs it',
+    (value) => value !== undefined && every((one) => one.trim() !== '' && one === one.trim())(value),
+  );
+
+/** Each of the two needs the other. */
+export const isOidcUsed = (both: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string }) =>
+  both.OIDC_ISSUER !== undefined || both.OIDC_AUDIENCE !== undefined;
 
 /**
  * The URLs of the single hosts that one names, as libpq's do: `postgresql://user@host1:5432,host2/database`.

@@ -15,7 +15,7 @@ import {
   withoutVersion,
 } from '../../api/index.js';
 import { RELEASE } from '../../process/index.js';
-import { finishOperation, HERE } from './operations.js';
+import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, HEADERS } from './responses.js';
 import { exampleFor, finishSchemas, type Operation } from './schemas.js';
 
@@ -29,7 +29,11 @@ export abstract class ProductFacts {
   abstract readonly team: string;
   abstract readonly license: { readonly name: string; readonly url: string };
   /** Where an account's email and password, and where an API key come from, and what they are for. */
-  abstract readonly credentials: { readonly basic: string; readonly bearer: string };
+  abstract readonly credentials: {
+    readonly basic: string;
+    readonly bearer: string;
+    readonly openIdConnect: string;
+  };
   /** What is served at addresses without a version too. */
   abstract readonly unversioned: string;
 }
@@ -50,6 +54,12 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     .addSecurity('basicAuth', { type: 'http', scheme: 'basic', description: credentials.basic })
     .addSecurity('bearerAuth', { type: 'http', scheme: 'bearer', description: credentials.bearer })
     .build();
+  if (config.OIDC_ISSUER)
+    base.components!.securitySchemes![OIDC] = {
+      type: 'openIdConnect',
+      openIdConnectUrl: discoveryUrl(config.OIDC_ISSUER),
+      description: credentials.openIdConnect,
+    };
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
   document.info.contact = { name: team, url: frontDoor };
@@ -61,6 +71,11 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   finishSchemas(document);
   document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
+}
+
+/** OpenID Connect Discovery 1.0, 4. */
+function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
 /** Completes every operation, and returns their tags. */

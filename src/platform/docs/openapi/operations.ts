@@ -33,6 +33,9 @@ interface Parameter {
   [extension: `x-${string}`]: unknown;
 }
 
+/** The scheme of access tokens, where there is an identity provider. */
+export const OIDC = 'openIdConnect';
+
 const SCHEME: Record<Access, string | undefined> = {
   public: undefined,
   basic: 'basicAuth',
@@ -40,10 +43,13 @@ const SCHEME: Record<Access, string | undefined> = {
 };
 
 /** The credentials that open an operation, with the permission that they need: of several, one is enough. */
-function securityOf({ access, permissions }: OperationFacts): Record<string, string[]>[] {
+function securityOf({ access, permissions }: OperationFacts, config: Config): Record<string, string[]>[] {
   const scheme = SCHEME[access];
   if (scheme === undefined) return [];
-  return permissions.length === 0 ? [{ [scheme]: [] }] : permissions.map((one) => ({ [scheme]: [one] }));
+  // Of an identity provider last: samples and tests take the first.
+  return [scheme, ...(config.OIDC_ISSUER ? [OIDC] : [])].flatMap((name) =>
+    permissions.length === 0 ? [{ [name]: [] }] : permissions.map((one) => ({ [name]: [one] })),
+  );
 }
 
 /** The description of an operation, with the permission that it needs. */
@@ -62,14 +68,14 @@ export function finishOperation(
 ): void {
   const { operation } = placed;
   const { access, sunset } = facts;
-  operation.security = securityOf(facts);
+  operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
   (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
   for (const type of facts.takes) nameDefaults(document, operation, type);
   giveExample(document, operation.requestBody);
   if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
-  Object.assign(operation.responses, errorResponses(operation, facts));
+  Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
   operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
 }

@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Config } from '../../../config.js';
 import {
   type Access,
   allErrors,
@@ -116,6 +117,8 @@ const BY_ACCESS: Record<Access, ErrorCode[]> = {
   basic: ['invalid_credentials'],
   bearer: ['missing_api_key', 'invalid_api_key'],
 };
+/** Where there is an identity provider. */
+const OF_TOKENS = ['invalid_token', 'sign_up_closed', 'permission_denied'] as ErrorCode[];
 const WITH_BODY: ErrorCode[] = [
   'invalid_json',
   'invalid_content_type',
@@ -124,13 +127,18 @@ const WITH_BODY: ErrorCode[] = [
 ];
 
 /** The error responses of an operation: its own, and those that follow from its properties. */
-export function errorResponses(operation: Operation, facts: OperationFacts): Operation['responses'] {
+export function errorResponses(
+  operation: Operation,
+  facts: OperationFacts,
+  config: Config,
+): Operation['responses'] {
   const parameters = (operation.parameters ?? []) as { name: string }[];
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   if (operation.requestBody) codes.push(...WITH_BODY);
   if (operation.requestBody || parameters.length > 0) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.access === 'bearer') codes.push('permission_denied');
+  if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...OF_TOKENS);
   if (facts.sunset) codes.push('operation_removed');
   const late: ErrorCode[] = [];
   if (facts.idempotent) late.push('idempotency_key_in_use', 'idempotency_key_reused');

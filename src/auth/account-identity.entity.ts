@@ -1,0 +1,20 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from './account.entity.js';
+
+/**
+ * Whom an account belongs to, as an identity provider names them: byte for byte. It stays when an operator closes the
+ * account, so that the subject gets no other.
+ */
+@Entity('account_identities')
+@Index('account_identities_account_id_idx', ['accountId'])
+export class AccountIdentity {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'account_identities_pkey', collation: 'C' })
+  issuer!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'account_identities_pkey', collation: 'C' })
+  subject!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'account_identities_account_id_fkey' })
+  accountId!: string;
+}

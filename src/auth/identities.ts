@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { ApiError, FastRepository, InjectFastRepository, Transactions, violation } from 'petstore/platform';
+import { Config } from '../config.js';
+import type { Anyone } from '../platform/api/index.js';
+import type { AccessTokens, TokenFacts } from './access-tokens.js';
+import { AccountIdentity } from './account-identity.entity.js';
+import type { Account } from './account.entity.js';
+import { AccountsService } from './accounts.service.js';
+
+/** The access tokens of the identity provider; undefined where none is configured. */
+export const ACCESS_TOKENS = Symbol('access tokens');
+
+/** No password has this hash. */
+const NO_PASSWORD = '';
+
+const TAKEN = violation('account_identities_pkey', 'account_exists');
+
+/** The accounts of the subjects of an identity provider, one for each. */
+@Injectable()
+export class Identities {
+  constructor(
+    @InjectFastRepository(AccountIdentity) private readonly identities: FastRepository<AccountIdentity>,
+    private readonly accounts: AccountsService,
+    private readonly transactions: Transactions,
+    private readonly config: Config,
+    @Inject(ACCESS_TOKENS) private readonly tokens?: AccessTokens,
+  ) {}
+
+  /** Whether a bearer token is to be read as an access token of the identity provider: it has three parts, an API key one. */
+  isToken(token: string): boolean {
+    return this.tokens !== undefined && token.split('.', 4).length === 3;
+  }
+
+  /**
+   * What an access token says, and the account of its subject, which is made if there is none.
+   * @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable`
+   */
+  async read(token: string, whoever: Anyone): Promise<TokenFacts & { account: Account }> {
+    const facts = await this.tokens!.read(token);
+    const account = (await this.find(facts)) ?? (await this.signUp(facts, whoever));
+    if (account.closedAt)
+      throw new ApiError('permission_denied', 'Whoever runs the service has closed the account.');
+    return { ...facts, account };
+  }
+
+  /** Whether an account is that of a subject. */
+  async hasOne(accountId: string): Promise<boolean> {
+    return (await this.identities.countBy({ accountId })) > 0;
+  }
+
+  /** Lets the subject of an account have another one, in the open transaction. */
+  async forget(accountId: string): Promise<void> {
+    await this.transactions.manager.delete(AccountIdentity, { accountId });
+  }
+
+  private async find({ issuer, subject }: TokenFacts): Promise<Account | null> {
+    const found = await this.identities.findRow({ issuer, subject });
+    return found && this.accounts.find(found.accountId);
+  }
+
+  /** @throws ApiError `sign_up_closed` */
+  private async signUp(facts: TokenFacts, whoever: Anyone): Promise<Account> {
+    if (this.config.OIDC_SIGN_UP === 'closed')
+      throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
+    // RFC 2606 reserves `.invalid`, and nobody can guess the name to sign up with it.
+    const made = `${randomUUID()}@identity.invalid`;
+    for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
+      const account = await this.add(facts, email, whoever);
+      if (account) return account;
+    }
+    throw new ApiError('service_unavailable');
+  }
+
+  /** The account of a subject, whoever of several has made it; null if its email is that of another account. */
+  private async add(
+    { issuer, subject }: TokenFacts,
+    email: string,
+    whoever: Anyone,
+  ): Promise<Account | null> {
+    try {
+      return await this.transactions.run(async () => {
+        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, whoever);
+        await this.identities.addRow({ issuer, subject, accountId: account.id }).catch(TAKEN);
+        return account;
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'account_exists') throw error;
+      return this.find({ issuer, subject } as TokenFacts);
+    }
+  }
+}

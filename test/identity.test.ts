@@ -1,0 +1,452 @@
+import { createHmac, KeyObject, randomUUID, sign } from 'node:crypto';
+import { exportSPKI, generateKeyPair, importJWK, type JWTPayload } from 'jose';
+import {
+  type Answer,
+  call,
+  createAccount,
+  createKey,
+  expectError,
+  expectRevoked,
+} from '../src/testing/client.js';
+import { document } from '../src/testing/document.js';
+import { everythingStored, query, type Service, startService } from '../src/testing/service.js';
+import { AUDIENCE, Issuer } from './support/issuer.js';
+import { eventually, runNode } from './support/npm.js';
+
+let issuer: Issuer;
+let service: Service;
+
+const settings = (of: Issuer) => ({ OIDC_ISSUER: of.url, OIDC_AUDIENCE: `other,${AUDIENCE}` });
+
+beforeAll(async () => {
+  issuer = await Issuer.start();
+  service = await startService(settings(issuer));
+});
+afterAll(async () => {
+  await service.stop();
+  await issuer.stop();
+});
+
+const ALL = 'openid pets:read pets:write orders:read orders:write';
+const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
+const current = (key: string, at = service) => call(at, 'GET', '/v1/accounts/current', { key });
+const someone = () => `somebody-${randomUUID()}`;
+const tokenOf = (sub: string, scope = ALL, more: JWTPayload = {}) => issuer.token({ sub, scope, ...more });
+const now = () => Math.floor(Date.now() / 1000);
+
+/** A token signed by the issuer over exactly these texts. */
+function signed(header: string, claims: string): string {
+  const text = [header, claims].map((one) => Buffer.from(one).toString('base64url')).join('.');
+  const key = KeyObject.from(issuer.privateKey);
+  return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
+}
+
+function expectInvalid(answer: Answer): void {
+  expectError(answer, 401, 'invalid_token');
+  expect(answer.headers.get('www-authenticate')).toContain('error="invalid_token"');
+}
+
+describe('An access token', () => {
+  test('opens what its claim names, and nothing else', async () => {
+    const token = await tokenOf(someone(), 'pets:read nonsense');
+    expect((await list(token)).status).toBe(200);
+    const answer = await call(service, 'POST', '/v1/pets', { key: token, body: '{' });
+    expect(expectError(answer, 403, 'permission_denied')).toContain('`pets:write`');
+    expect(answer.headers.get('www-authenticate')).toMatch(
+      /^Bearer .*error="insufficient_scope", scope="pets:write"$/,
+    );
+  });
+
+  test.each(['PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'RS512'])('may be signed with %s', async (alg) => {
+    const own = await Issuer.start();
+    await own.addKey('other', alg);
+    const at = await startService(settings(own));
+    expect((await list(await own.token({ scope: 'pets:read' }, { alg, kid: 'other' }), at)).status).toBe(200);
+    await at.stop();
+    await own.stop();
+  });
+
+  test('may be a JWT without a type of its own, but an ID token is none', async () => {
+    const sub = someone();
+    for (const typ of ['JWT', undefined])
+      expect((await list(await issuer.token({ sub, scope: ALL }, { typ }))).status).toBe(200);
+    const idTokens = [
+      { nonce: 'n', scope: ALL },
+      { at_hash: 'h', scope: ALL },
+      { typ: 'ID', scope: ALL },
+      { email: 'a@b.example' },
+    ];
+    for (const claims of idTokens)
+      expectInvalid(await list(await issuer.token({ sub, ...claims }, { typ: 'JWT' })));
+    expectInvalid(await list(await issuer.token({ sub, scope: ALL }, { typ: 'logout+jwt' })));
+  });
+
+  test.each<[string, JWTPayload]>([
+    ['another issuer', { iss: 'https://elsewhere.example' }],
+    ['another audience', { aud: 'https://elsewhere.example' }],
+    ['no audience', { aud: undefined }],
+    ['no end', { exp: undefined }],
+    ['an end that has passed', { exp: now() - 61 }],
+    ['a beginning that has not come', { nbf: now() + 61 + 300 }],
+    ['a time of issue that has not come', { iat: now() + 61 + 300 }],
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: '' }],
+    ['a subject that no database holds', { sub: 'a\0b' }],
+    ['half a character as its subject', { sub: 'a\ud800' }],
+    ['a subject that is too long', { sub: 'x'.repeat(256) }],
+    ['a key that its sender has to prove', { cnf: { jkt: 'x' } }],
+    ['more than 8 kB', { more: 'x'.repeat(8_000) }],
+  ])('is refused with %s, before its body is looked at', async (_what, claims) => {
+    const key = await issuer.token({ scope: ALL, ...claims });
+    expectInvalid(await call(service, 'POST', '/v1/pets', { key, body: '{' }));
+    expectInvalid(await current(key));
+  });
+
+  test('is refused with 100 kB', async () => {
+    expectError(await list(`a.${'b'.repeat(100_000)}.c`), 431, 'headers_too_large');
+  });
+
+  test('is refused unsigned, with the public key as a secret, or with a key of its sender', async () => {
+    const claims = JSON.stringify({
+      iss: issuer.url,
+      aud: AUDIENCE,
+      sub: 'ada',
+      exp: now() + 600,
+      scope: ALL,
+    });
+    const base64 = (text: string) => Buffer.from(text).toString('base64url');
+    expectInvalid(await list(`${base64('{"alg":"none","typ":"at+jwt"}')}.${base64(claims)}.`));
+    const publicKey = await exportSPKI(
+      (await importJWK({ ...issuer.keys[0]! }, 'RS256', { extractable: true })) as never,
+    );
+    for (const secret of [publicKey, issuer.keys[0]!.n!, JSON.stringify(issuer.keys[0])]) {
+      const text = `${base64('{"alg":"HS256","kid":"one","typ":"at+jwt"}')}.${base64(claims)}`;
+      expectInvalid(await list(`${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`));
+    }
+    const attacker = await Issuer.start();
+    const { privateKey } = await generateKeyPair('RS256');
+    const jwk = attacker.keys[0];
+    const seen: string[] = [];
+    attacker.instead = (request, response) => {
+      seen.push(request.url!);
+      response.end(JSON.stringify({ keys: attacker.keys }));
+    };
+    const [jku, x5u] = [`${attacker.url}/keys`, `${attacker.url}/x5u`];
+    for (const header of [{ jku }, { x5u }, { jwk }, { kid: '../../keys' }, { kid: jku }, {}])
+      expectInvalid(await list(await issuer.token({ scope: ALL }, header, attacker.privateKey)));
+    expectInvalid(await list(await issuer.token({ scope: ALL }, {}, privateKey)));
+    expect(seen).toEqual([]);
+    await attacker.stop();
+  });
+
+  test('is refused with a claim or a header that it has twice', async () => {
+    const header = '{"alg":"RS256","kid":"one","typ":"at+jwt"}';
+    const claims = `{"iss":"${issuer.url}","aud":"${AUDIENCE}","sub":"ada","exp":${now() + 600},"scope":"pets:read"}`;
+    expect((await list(signed(header, claims))).status).toBe(200);
+    expectInvalid(await list(signed(header, claims.replace('{', '{"sub":"bob",'))));
+    expectInvalid(await list(signed(header, claims.replace('{', '{"\\u0073ub":"bob",'))));
+    expectInvalid(await list(signed(header.replace('{', '{"kid":"two",'), claims)));
+  });
+
+  test('is told from an API key by its form', async () => {
+    expectInvalid(await list('a.b.c'));
+    for (const key of ['a.b', 'a.b.c.d', 'petstore_x']) expectError(await list(key), 401, 'invalid_api_key');
+    expectError(await current('a.b'), 401, 'invalid_credentials');
+  });
+
+  test('is nowhere in the log and in the database', async () => {
+    const token = await tokenOf(someone());
+    expect((await list(token)).status).toBe(200);
+    const all = service.output() + (await everythingStored(service));
+    for (const part of token.split('.')) expect(all).not.toContain(part);
+  });
+});
+
+describe('The account of a subject', () => {
+  test('is one, whatever comes at once, and has no password', async () => {
+    const sub = someone();
+    const email = `${randomUUID()}@example.com`;
+    const tokens = await Promise.all(
+      Array.from({ length: 100 }, (_, n) =>
+        tokenOf(sub, ALL, { jti: String(n), email, email_verified: true }),
+      ),
+    );
+    const answers = await Promise.all(tokens.map((token) => current(token)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(answers[0]!.body.email).toBe(email);
+    for (const password of ['', 'correct horse battery'])
+      expectError(
+        await call(service, 'GET', '/v1/accounts/current', { account: { email, password } }),
+        401,
+        'invalid_credentials',
+      );
+  });
+
+  test('is of the subject byte for byte', async () => {
+    const sub = someone();
+    const subjects = [sub, sub.toUpperCase(), `${sub} `, ` ${sub}`, `${sub}é`, `${sub}e\u0301`];
+    const ids = await Promise.all(subjects.map(async (one) => (await current(await tokenOf(one))).body.id));
+    expect(new Set(ids).size).toBe(subjects.length);
+  });
+
+  test('has an email only if that is verified and nobody has it', async () => {
+    const { email, id } = await createAccount(service);
+    const made = /^[\da-f-]{36}@identity\.invalid$/;
+    for (const claims of [
+      { email, email_verified: true },
+      { email: email.toUpperCase(), email_verified: true },
+      { email: 'new@example.com' },
+      { email: 'new@example.com', email_verified: 'true' },
+      { email: 'not an email', email_verified: true },
+      {},
+    ]) {
+      const { body } = await current(await tokenOf(someone(), ALL, claims));
+      expect(body.email).toMatch(made);
+      expect(body.id).not.toBe(id);
+    }
+  });
+
+  test('is not made where signing up is closed to subjects, and is where it is closed to passwords', async () => {
+    const env = { ...settings(issuer), DATABASE_URL: service.databaseUrl };
+    const closed = await startService({ ...env, OIDC_SIGN_UP: 'closed' });
+    const other = await startService({ ...env, SIGN_UP: 'closed' });
+    const token = await tokenOf(someone());
+    expectError(await list(token, closed), 403, 'sign_up_closed');
+    expect((await list(token, other)).status).toBe(200);
+    expect((await list(token, closed)).status).toBe(200);
+    await Promise.all([closed.stop(), other.stop()]);
+  });
+
+  test('that its owner closed is another one next time, and one that an operator closed is none', async () => {
+    const sub = someone();
+    const token = await tokenOf(sub);
+    const { body } = await current(token);
+    const made = await call(service, 'POST', '/v1/api-keys', { key: token, body: { name: 'x' } });
+    expect((await list(made.body.key)).status).toBe(200);
+    expect((await call(service, 'DELETE', '/v1/accounts/current', { key: token })).status).toBe(204);
+    await expectRevoked(async () => [await list(made.body.key)]);
+    const next = await current(token);
+    expect(next.status).toBe(200);
+    expect(next.body.id).not.toBe(body.id);
+    const { code } = await runNode(
+      ['dist/src/commands/admin/main.js', 'accounts', 'close', next.body.email],
+      {
+        env: { DATABASE_URL: service.databaseUrl },
+      },
+    );
+    expect(code).toBe(0);
+    await eventually(async () => (await list(token)).status === 403, 1_500);
+    expectError(await list(await tokenOf(sub)), 403, 'permission_denied');
+  });
+
+  test('may do what an operator says within a second', async () => {
+    const token = await tokenOf(someone());
+    const { email } = (await current(token)).body;
+    await runNode(['dist/src/commands/admin/main.js', 'accounts', 'set-permissions', email, 'orders:read'], {
+      env: { DATABASE_URL: service.databaseUrl },
+    });
+    await eventually(async () => (await list(token)).status === 403, 1_500);
+  });
+
+  test('keeps its email and password where they are', async () => {
+    const token = await tokenOf(someone());
+    for (const body of [{ email: 'x@example.com' }, { password: 'correct horse battery' }])
+      expectError(
+        await call(service, 'PATCH', '/v1/accounts/current', { key: token, body }),
+        409,
+        'managed_by_identity_provider',
+      );
+    const { status } = await call(service, 'PATCH', '/v1/accounts/current', {
+      key: token,
+      body: { revokeKeys: true },
+    });
+    expect(status).toBe(200);
+  });
+});
+
+describe('An API key that is made with a token', () => {
+  const keys = (key: string, method: string, path = '', body?: unknown) =>
+    call(service, method, `/v1/api-keys${path}`, { key, body });
+
+  test('may do no more than the token', async () => {
+    const sub = someone();
+    const [all, few, none] = await Promise.all([
+      tokenOf(sub),
+      tokenOf(sub, 'pets:read'),
+      tokenOf(sub, 'openid'),
+    ]);
+    const wide = await keys(all, 'POST', '', { name: 'wide' });
+    expect(wide.body.permissions.toSorted()).toEqual([
+      'orders:read',
+      'orders:write',
+      'pets:read',
+      'pets:write',
+    ]);
+    const narrow = await keys(few, 'POST', '', { name: 'narrow' });
+    expect(narrow.body.permissions).toEqual(['pets:read']);
+    const refused = [
+      await keys(few, 'POST', '', { name: 'more', permissions: ['pets:write'] }),
+      await keys(none, 'POST', '', { name: 'none' }),
+      await keys(few, 'PATCH', `/${narrow.body.id}`, { permissions: ['pets:read', 'pets:write'] }),
+      await keys(few, 'PATCH', `/${wide.body.id}`, { permissions: ['pets:read'] }),
+      await keys(few, 'PATCH', `/${wide.body.id}`, { name: 'mine' }),
+      await keys(few, 'POST', `/${wide.body.id}/roll`, {}),
+    ];
+    for (const answer of refused) {
+      expectError(answer, 403, 'permission_denied');
+      expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+    }
+    expect((await keys(few, 'POST', `/${narrow.body.id}/roll`, {})).body.permissions).toEqual(['pets:read']);
+    expect((await keys(all, 'PATCH', `/${wide.body.id}`, { name: 'renamed' })).status).toBe(200);
+    expect((await keys(few, 'DELETE', `/${wide.body.id}`)).status).toBe(204);
+    expectError(await keys(all, 'DELETE', '/current'), 403, 'permission_denied');
+    expect((await keys(all, 'GET')).body).toHaveLength(1);
+  });
+
+  test('manages no account itself', async () => {
+    const { body } = await keys(await tokenOf(someone()), 'POST', '', { name: 'x' });
+    expectError(await current(body.key), 401, 'invalid_credentials');
+  });
+});
+
+test('A claim is a path or a name with dots, a text or a list', async () => {
+  for (const [OIDC_PERMISSIONS_CLAIM, claims] of [
+    ['realm_access.roles', { realm_access: { roles: ['pets:read', 7, 'admin'] } }],
+    ['https://petstore.example/may', { 'https://petstore.example/may': 'x pets:read' }],
+  ] as const) {
+    const at = await startService({ ...settings(issuer), OIDC_PERMISSIONS_CLAIM });
+    expect((await list(await issuer.token({ ...claims }), at)).status).toBe(200);
+    expectError(await list(await issuer.token({ scope: 'pets:read' }), at), 403, 'permission_denied');
+    await at.stop();
+  }
+});
+
+test('KEY_LIMIT_PER_MINUTE counts the tokens of a subject by account', async () => {
+  const at = await startService({ ...settings(issuer), KEY_LIMIT_PER_MINUTE: '2' });
+  const sub = someone();
+  expect((await list(await tokenOf(sub, ALL, { jti: '1' }), at)).status).toBe(200);
+  expect((await list(await tokenOf(sub, ALL, { jti: '2' }), at)).status).toBe(200);
+  expectError(await list(await tokenOf(sub, ALL, { jti: '3' }), at), 429, 'rate_limited');
+  expect((await list(await tokenOf(someone()), at)).status).toBe(200);
+  await at.stop();
+});
+
+describe('The issuer', () => {
+  test('is asked again for an unknown key at most once in 30 s, and while it is away known keys go on', async () => {
+    const own = await Issuer.start();
+    const at = await startService(settings(own));
+    const token = await own.token({ scope: ALL });
+    expect((await list(token, at)).status).toBe(200);
+    await own.addKey('two');
+    expect((await list(await own.token({ scope: ALL }, { kid: 'two' }), at)).status).toBe(200);
+    expect(own.fetches).toBe(2);
+    for (let i = 0; i < 100; i++)
+      await Promise.all(
+        Array.from({ length: 100 }, async () => {
+          const header = Buffer.from(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: randomUUID() }));
+          const { status } = await list(`${header.toString('base64url')}.e30.c2ln`, at);
+          expect(status).toBe(401);
+        }),
+      );
+    expect(own.fetches).toBe(2);
+    await own.stop();
+    expect((await list(await own.token({ scope: ALL, sub: someone() }), at)).status).toBe(200);
+    await at.stop();
+  });
+
+  test('is not needed by a start; while it is away or wrong, tokens are 503 within 3 s, until it is back', async () => {
+    const own = await Issuer.start();
+    const token = await own.token({ scope: ALL });
+    const elsewhere = await Issuer.start();
+    elsewhere.url = own.url;
+    await own.stop();
+    const at = await startService(settings(own));
+    expect((await call(at, 'GET', '/health/ready')).status).toBe(200);
+    const expectAway = async () => {
+      const begun = Date.now();
+      const answer = await list(token, at);
+      expectError(answer, 503, 'service_unavailable');
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(Date.now() - begun).toBeLessThan(3_000);
+    };
+    await expectAway();
+    await own.listen();
+    const wrong: NonNullable<Issuer['instead']>[] = [
+      () => {},
+      (_request, response) => void response.writeHead(200).write('{'),
+      (_request, response) => {
+        const more = () => {
+          while (!response.destroyed && response.write('x'.repeat(65_536)));
+        };
+        response.writeHead(200).on('drain', more);
+        more();
+      },
+      (request, response) =>
+        request.url === '/keys'
+          ? void response.writeHead(302, { Location: '/inside' }).end()
+          : void response.end(JSON.stringify({ issuer: own.url, jwks_uri: `${own.url}/keys` })),
+      (_request, response) =>
+        void response.end(JSON.stringify({ issuer: 'http://x.example', jwks_uri: `${own.url}/keys` })),
+    ];
+    for (const instead of wrong) {
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      own.instead = instead;
+      await expectAway();
+    }
+    own.instead = undefined;
+    await eventually(async () => (await list(token, at)).status === 200, 5_000);
+    await at.stop();
+    await own.stop();
+    await elsewhere.stop();
+  });
+
+  test('of another service is another one: the same subject and email open nothing', async () => {
+    const own = await Issuer.start();
+    const at = await startService({ ...settings(own), DATABASE_URL: service.databaseUrl });
+    const claims = { sub: someone(), scope: ALL, email: `${randomUUID()}@example.com`, email_verified: true };
+    const first = await current(await issuer.token(claims));
+    const second = await current(await own.token(claims), at);
+    expect([first.body.email, second.status]).toEqual([claims.email, 200]);
+    expect(second.body.id).not.toBe(first.body.id);
+    expect(second.body.email).not.toBe(claims.email);
+    await at.stop();
+    await own.stop();
+  });
+});
+
+test('Without a provider, a token is no API key, and no account is made', async () => {
+  const at = await startService();
+  expectError(await list(await tokenOf(someone()), at), 401, 'invalid_api_key');
+  expectError(await current(await tokenOf(someone()), at), 401, 'invalid_credentials');
+  expect((await list(await createKey(at), at)).status).toBe(200);
+  expect(await query(at.databaseUrl, 'SELECT * FROM account_identities')).toEqual([]);
+  await at.stop();
+});
+
+test('The document has the provider beside every key and password, and nothing of it where there is none', async () => {
+  const { body } = await call(service, 'GET', '/openapi.json');
+  expect(body.components.securitySchemes.openIdConnect).toMatchObject({
+    type: 'openIdConnect',
+    openIdConnectUrl: `${issuer.url}/.well-known/openid-configuration`,
+  });
+  const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object));
+  for (const { operationId, security, responses } of operations) {
+    const schemes = new Set(security.flatMap((one: object) => Object.keys(one)));
+    if (schemes.size === 0) continue;
+    expect([operationId, schemes.size, schemes.has('openIdConnect')]).toEqual([operationId, 2, true]);
+    expect(responses[401].content['application/json'].examples).toHaveProperty('invalid_token');
+    expect(responses[403].content['application/json'].examples).toHaveProperty('sign_up_closed');
+  }
+  expect(document.components.securitySchemes).not.toHaveProperty('openIdConnect');
+});
+
+test('A setting that is not valid, or lacks the other, is reported at the start', async () => {
+  for (const [env, name] of [
+    [{ OIDC_ISSUER: 'https://id.example' }, 'OIDC_AUDIENCE'],
+    [{ OIDC_AUDIENCE: 'x' }, 'OIDC_ISSUER'],
+    [{ OIDC_ISSUER: 'ftp://id.example', OIDC_AUDIENCE: 'x' }, 'OIDC_ISSUER'],
+    [{ OIDC_SIGN_UP: 'perhaps' }, 'OIDC_SIGN_UP'],
+  ] as [Record<string, string>, string][])
+    await expect(startService(env)).rejects.toThrow(new RegExp(`Invalid environment: .*${name} must`));
+});
