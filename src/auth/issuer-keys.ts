@@ -50,7 +50,7 @@ export class IssuerKeys {
     if (!this.loading && isSoughtRecently) return null;
     this.soughtAt = performance.now();
     await this.load();
-    return this.keys!;
+    return this.keys;
   }
 
   private get isPausing(): boolean {
@@ -96,7 +96,7 @@ async function fetchKeys(issuer: string): Promise<JSONWebKeySet> {
   const address = URL.parse(String(about.jwks_uri));
   const isSafe = address?.protocol === 'https:' || address?.protocol === new URL(issuer).protocol;
   if (!isSafe) throw new Error('The keys of the identity provider have no safe address.');
-  return (await fetchJson(address!.href, signal)) as unknown as JSONWebKeySet;
+  return (await fetchJson(address.href, signal)) as unknown as JSONWebKeySet;
 }
 
 /** @throws Error for a redirect, which may lead inwards, and for more than `MAX_BYTES` */
