@@ -194,6 +194,9 @@ describe('Others are served', () => {
 });
 
 describe('One connection', () => {
+  // The clients of thousands of bodies have just left: others get their document once the service has seen it.
+  beforeAll(() => eventually(async () => (await call(service, 'GET', '/docs')).status === 200));
+
   test('is cut off when it has read nothing for 30 s', async () => {
     const path = await largest();
     const stuck = open(get(path).repeat(20));
