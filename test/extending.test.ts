@@ -37,6 +37,7 @@ const OWNERS = [
   ...['firstName:text(30)', 'email?:email', 'homepage?:url', 'born?:date', 'tags:list(text(30))'],
   ...['address:object(street:text city:text(80) zip?:text(10))', 'labels?:map(text(50))'],
   'telephones:list(object(kind:text(10), no:text(20)))',
+  'settings:json',
   // Words that SQL or TypeScript have a use for.
   'default:boolean class:text(20) order?:integer(0,9) references?:list(text) page?:integer(1,9)',
 ].join(' ');

@@ -99,6 +99,10 @@ describe('Fields of every kind', () => {
           'labels',
         ])
           expect(answered[name]).toEqual(JSON.parse(sent.get(name)!));
+        for (const name of ['known', 'maybe', 'settings'])
+          expect(Object.keys(answered[name] ?? {})).toEqual(Object.keys(JSON.parse(sent.get(name) ?? '{}')));
+        const settings = sent.get('settings');
+        if (settings) expect(partOf(first.text, 'settings')).toEqual(exactly(settings));
       }),
       { numRuns: 150 },
     );
@@ -177,6 +181,65 @@ describe('A nested field', () => {
       200,
       { city: 'Bern', street: { name: 'Main', no: 1 } },
     ]);
+  });
+});
+
+/** JSON in which every integer of 64 bits is a bigint, so that each digit counts. */
+const exactly = (json: string) =>
+  JSON.parse(json, (_name, value: unknown, { source = '' }) =>
+    typeof value === 'number' && /^-?\d{1,19}$/.test(source) ? BigInt(source) : value,
+  );
+const partOf = (json: string, name: string) => (exactly(json) as Record<string, unknown>)[name];
+
+describe('JSON of any form', () => {
+  test('keeps every integer of 64 bits, and other numbers as JavaScript has them', async () => {
+    const sent =
+      '{"a":[9223372036854775807,-9007199254740993,{"b":9007199254740993.0}],"c":1e20,"d":0.1,"e":1.00000000000000000001}';
+    const { text } = await post(withJson('settings', sent));
+    expect(/"settings":(.*)\}$/.exec(text)![1]).toBe(
+      '{"a":[9223372036854775807,-9007199254740993,{"b":9007199254740993}],"c":100000000000000000000,"d":0.1,"e":1}',
+    );
+  });
+
+  test.each([
+    ['[]', 'settings must be an object of at most 2000 bytes of JSON.'],
+    [`{"a":"${'ä'.repeat(1_000)}"}`, 'settings must be an object of at most 2000 bytes of JSON.'],
+    [
+      '{"a":[{"b":{"c":[[1]]}}]}',
+      'settings["a"][0]["b"]["c"][0] must not nest objects and lists deeper than 5.',
+    ],
+    ['{"a":[1,"\\u0000"]}', 'settings["a"][1] must be text without NUL or lone surrogates.'],
+    ['{"\\udfff":1}', 'settings must have names that are text without NUL or lone surrogates.'],
+    ['{"a":{"__proto__":{"admin":true}}}', 'settings["a"] must not have a property named __proto__.'],
+    [
+      '{"constructor":{"prototype":{}}}',
+      'settings must not have a property named constructor with a prototype.',
+    ],
+    ['{"a":-1e999}', 'settings["a"] must be a number that a double can hold.'],
+    [
+      `{"${'n'.repeat(60)}":"\\u0000"}`,
+      `settings["${'n'.repeat(50)}…"] must be text without NUL or lone surrogates.`,
+    ],
+  ])('is refused with the path of what is wrong: %s', async (json, message) => {
+    expect(messageOf(await post(withJson('settings', json)))).toBe(message);
+  });
+
+  test('may have names that every object has, which stay names', async () => {
+    const sent = { constructor: 'Ferrari', toString: null, hasOwnProperty: [{ prototype: 1 }] };
+    const { text } = await post(withJson('settings', JSON.stringify(sent)));
+    expect(JSON.parse(text).settings).toEqual(sent);
+  });
+});
+
+test('A map may have null among its values where its field says so, and the document too', async () => {
+  const { status, text } = await post(withJson('known', '{"a":null,"b":9007199254740993}'));
+  expect([status, text]).toEqual([200, expect.stringContaining('"known":{"a":null,"b":9007199254740993}')]);
+  expect(messageOf(await post(withJson('labels', '{"a":null}')))).toMatch(/^labels\["a"\] must be text/);
+  const { properties } = schemas.Everything as {
+    properties: Record<string, { additionalProperties: object }>;
+  };
+  expect(properties.known!.additionalProperties).toEqual({
+    anyOf: [expect.objectContaining({ type: 'integer', format: 'int64' }), { type: 'null' }],
   });
 });
 

@@ -129,6 +129,11 @@ export const SINGLE: Record<string, Make> = {
       entity: `export enum ${type} { ${members.join(' ')} }`,
     };
   },
+  json: (_args, { column }) => ({
+    ...{ sql: 'jsonb', column: { type: 'jsonb' }, check: `jsonb_typeof(${column}) = 'object'` },
+    ...{ type: 'Record<string, unknown>', decorator: 'JsonField', options: 'maxBytes: 10_000, maxDepth: 8' },
+    ...{ example: "{ color: 'red', sizes: [1, null] }", other: '{}', wrong: "'{}'" },
+  }),
   ref: (args) => ({
     ...{ sql: 'bigint', column: { type: 'bigint' }, type: 'string', decorator: 'Int64Field', options: '' },
     ...{ example: '1', other: '1', wrong: "'x'", refersTo: args, filter: 'Int64Param' },

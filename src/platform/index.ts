@@ -19,6 +19,7 @@ export {
   Int64Param,
   IntegerField,
   IntegerParam,
+  JsonField,
   ListField,
   ListParam,
   MapField,

@@ -18,7 +18,8 @@ export interface Schema {
   maxItems?: number;
   uniqueItems?: boolean;
   items?: Schema;
-  additionalProperties?: Schema;
+  /** True where an object may have whatever it likes. */
+  additionalProperties?: Schema | true;
   propertyNames?: Schema & { not: { enum: string[] } };
   maxProperties?: number;
   example?: unknown;
@@ -26,6 +27,8 @@ export interface Schema {
   'x-minimum'?: string;
   'x-maximum'?: string;
   'x-decimals'?: number;
+  'x-max-bytes'?: number;
+  'x-max-depth'?: number;
   properties?: Record<string, Schema>;
   required?: string[];
   minProperties?: number;

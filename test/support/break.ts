@@ -220,11 +220,13 @@ function wrongFor(schema: Schema): Wrong[] {
   const one = resolve(schema);
   const inside = one.properties
     ? wrongObjects(one, schema)
-    : one.additionalProperties
-      ? wrongMaps(one)
-      : one.type === 'array'
-        ? wrongLists(one)
-        : [];
+    : one.additionalProperties === true
+      ? wrongJson(one)
+      : one.additionalProperties
+        ? wrongMaps(one)
+        : one.type === 'array'
+          ? wrongLists(one)
+          : [];
   const top = [...noValues(one), ...DEEP, ...(isNullable(schema) ? [] : ['null'])];
   return [...top.map((json) => ({ json })), ...inside];
 }
@@ -278,9 +280,28 @@ function wrongMaps({ additionalProperties, propertyNames, maxProperties, example
   return [
     { json: objectOf(many) },
     ...names.map((other) => ({ json: objectOf([[other, json]]) })),
-    ...within(wrongFor({ example: value, ...additionalProperties! }), `[${JSON.stringify(name)}]`, (bad) =>
-      objectOf([[name, bad]]),
+    ...within(
+      wrongFor({ example: value, ...(additionalProperties as Schema) }),
+      `[${JSON.stringify(name)}]`,
+      (bad) => objectOf([[name, bad]]),
     ),
+  ];
+}
+
+/** Objects that are too large or too deep, or hold what cannot be kept. */
+function wrongJson({ 'x-max-bytes': bytes, 'x-max-depth': depth }: Schema): Wrong[] {
+  const deep = '{"a":'.repeat(depth! + 1) + '1' + '}'.repeat(depth! + 1);
+  const wrong = [
+    '"\\u0000"',
+    '"\\ud800"',
+    '{"\\u0000":1}',
+    '{"__proto__":{}}',
+    '{"constructor":{"prototype":1}}',
+  ];
+  return [
+    { json: `{"a":"${'x'.repeat(bytes!)}"}` },
+    { json: deep, inside: '["a"]'.repeat(depth!) },
+    ...[...wrong, '1e400'].map((json) => ({ json: `{"a":[${json}]}`, inside: '["a"][0]' })),
   ];
 }
 

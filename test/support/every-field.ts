@@ -16,6 +16,7 @@ import {
   UrlField,
   UuidField,
 } from '../../src/platform/api/fields.js';
+import { JsonField } from '../../src/platform/api/json-field.js';
 import { ListField, ListParam, MapField, ObjectField } from '../../src/platform/api/nested-fields.js';
 import { Needs, Operation, Tag } from '../../src/platform/api/operation.js';
 
@@ -147,6 +148,24 @@ export class EverythingDto {
     example: { 'AB-1234': { petId: 7, price: '12.50' } },
   })
   byCode?: Record<string, ItemDto>;
+
+  @MapField({
+    ...{ description: 'Ids, or none, by name.', of: Int64Field({ ...ID, nullable: true }), max: 3 },
+    ...{ example: { first: 7, second: null }, optional: true },
+  })
+  known?: Record<string, string | null>;
+
+  @MapField({
+    ...{ description: 'Items, or none, by name.', optional: true, example: { first: null }, max: 3 },
+    of: ObjectField({ description: 'One.', of: ItemDto, nullable: true }),
+  })
+  maybe?: Record<string, ItemDto | null>;
+
+  @JsonField({
+    ...{ description: 'Whatever they like.', maxBytes: 2_000, maxDepth: 5, optional: true },
+    example: { color: 'red', sizes: [1, null] },
+  })
+  settings?: Record<string, unknown>;
 }
 
 @ApiSchema({ name: 'EverythingChange' })

@@ -138,6 +138,7 @@ function jsonOfOne(schema: Schema): Arbitrary<string> {
     return fieldsOf(schema).map(
       (fields) => `{${fields.map(([name, json]) => `${plain(name)}:${json}`).join()}}`,
     );
+  if (additionalProperties === true) return anythingIn(schema);
   if (additionalProperties) return mapOf(schema);
   if (type === 'array') return listOf(schema);
   if (['integer', 'boolean', 'number'].includes(type as string)) return valueOf(schema);
@@ -171,11 +172,23 @@ function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
 function mapOf({ additionalProperties, propertyNames, maxProperties }: Schema): Arbitrary<string> {
   const name = valueOf(propertyNames!).filter((text) => !propertyNames!.not.enum.includes(text));
   return fc
-    .uniqueArray(fc.tuple(name, jsonOf(additionalProperties!)), {
+    .uniqueArray(fc.tuple(name, jsonOf(additionalProperties as Schema)), {
       selector: ([text]) => text,
       maxLength: Math.min(maxProperties!, 8),
     })
     .map((all) => `{${all.map(([text, json]) => `${plain(text)}:${json}`).join()}}`);
+}
+
+/** An object of whatever JSON has, within its bounds. */
+export function anythingIn({ 'x-max-depth': depth, 'x-max-bytes': bytes }: Schema): Arbitrary<string> {
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: depth! - 1 }).map((one) => JSON.stringify(one)),
+    fc.bigInt(INT64).map(String),
+  );
+  return fc
+    .uniqueArray(fc.tuple(fc.string(), value), { selector: ([name]) => name, maxLength: 5 })
+    .map((all) => `{${all.map(([name, json]) => `${plain(name)}:${json}`).join()}}`)
+    .filter((json) => !json.includes('"__proto__"') && Buffer.byteLength(json) <= bytes!);
 }
 
 const plain = (value: string) => JSON.stringify(value);

@@ -74,7 +74,7 @@ export class Declared {
     this.must = nullable ? `${must}, or null` : must;
     this.accepts = nullable ? (value) => value === null || accepts(value) : accepts;
     this.read = nullable ? (value, ...place) => (value === null ? null : read(value, ...place)) : read;
-    this.write = write;
+    this.write = nullable ? (value) => (value === null ? 'null' : write(value)) : write;
   }
 
   /**

@@ -23,6 +23,7 @@ export {
   parseTime,
   unitsOf,
 } from './formats.js';
+export * from './json-field.js';
 export * from './nested-fields.js';
 export * from './operation.js';
 export * from './paging.js';

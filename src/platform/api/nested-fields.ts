@@ -102,17 +102,18 @@ const ANY_NAME = TextField({ description: 'Name of the property.', max: 50, blan
 
 /**
  * An object with whatever properties the client likes, at most `max`, each with a value of one kind.
- * @param options `of` is what its values are; `keys` is what their names are, texts of 1 to 50 characters when left out
+ * @param options `of` is what its values are, which may be null if it is `nullable`; `keys` is what their names are, texts of 1 to 50 characters when left out
  */
 export function MapField(
   options: FieldOptions & { of: FieldDecorator | Type<object>; keys?: FieldDecorator; max: number },
 ): FieldDecorator {
   const { max, keys: { declared: key } = ANY_NAME } = options;
-  const item = itemOf(options.of);
+  const item = itemOf(options.of, true);
+  const values = plainSchema(item);
   return field(options, {
     schema: {
       type: 'object',
-      additionalProperties: plainSchema(item),
+      additionalProperties: item.options.nullable ? { anyOf: [values, { type: 'null' }] } : values,
       maxProperties: max,
       propertyNames: { ...plainSchema(key), not: { enum: RESERVED } },
     } as ApiPropertyOptions,
@@ -130,10 +131,11 @@ export function MapField(
 }
 
 /** What a list or map is of. It has no items to leave out. */
-function itemOf(of: FieldDecorator | Type<object>): Declared {
+function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Declared {
   const { declared } = 'declared' in of ? of : ObjectField({ description: '', of });
   const { optional, nullable } = declared.options;
-  if (optional || nullable) throw new TypeError('An item is neither optional nor nullable');
+  if (optional || (nullable && !mayBeNull))
+    throw new TypeError('An item is not optional, and only the value of a map is nullable');
   return declared;
 }
 

@@ -7,12 +7,12 @@ import {
   type PoolConfig,
   Query,
   type QueryResult,
-  types,
 } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
+import { EXACT, readerOf } from './exact-json.js';
 import type { FairPool } from './fair-pool.js';
 import { Hosts } from './host-client.js';
 import { Replicas } from './replicas.js';
@@ -93,7 +93,7 @@ class PreparedQuery extends InternalQuery {
   }
 
   handleRowDescription({ fields }: { fields: { dataTypeID: number }[] }): void {
-    this.reads = fields.map(({ dataTypeID }) => types.getTypeParser(dataTypeID) as Read);
+    this.reads = fields.map(({ dataTypeID }) => readerOf(dataTypeID));
     this.described.reads.set(this.ownName, this.reads);
   }
 
@@ -149,7 +149,7 @@ class PreparedStatements {
 
   /** The same for one that no connection can have lost. */
   async runNameless(client: PoolClient, { text }: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const query = { text, values: values as unknown[], rowMode: 'array' as const };
+    const query = { text, values: values as unknown[], rowMode: 'array' as const, types: EXACT };
     return (await client.query<Row>(query)).rows;
   }
 

@@ -1,14 +1,5 @@
 import { keepSource, unitsOf } from '../api/index.js';
 
-declare global {
-  interface JSON {
-    parse(
-      text: string,
-      reviver: (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown,
-    ): unknown;
-  }
-}
-
 const INTEGER = /^-?\d+$/;
 // A fraction that a double may round away, such as 0.99999999999999999999 or 1e-400.
 const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
