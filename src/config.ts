@@ -23,6 +23,7 @@ import {
   IsAudience,
   IsIssuer,
   isOidcUsed,
+  IsSignInQuery,
   isWebhookUsed,
   OperatorError,
   Origins,
@@ -74,6 +75,10 @@ export class Config {
   @IsString() OIDC_PERMISSIONS_CLAIM = 'scope';
   /** Whether a subject that has no account yet gets one. */
   @IsIn(['open', 'closed']) OIDC_SIGN_UP: 'open' | 'closed' = 'open';
+  /** The public client with which the page at `/docs` signs its reader in. */
+  @IsOptional() @IsString() OIDC_CLIENT_ID?: string;
+  /** What else that asks the identity provider for, as in a query; the openid scope and known permissions when left out. */
+  @IsOptional() @IsSignInQuery() OIDC_SIGN_IN_QUERY?: string;
   /** Days for which the audit log is kept. */
   @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
   /** Requests per minute for each API key; 0 is off. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,21 +15,12 @@ import {
 } from 'playwright-core';
 import { call } from '../src/testing/client.js';
 import { document, operations } from '../src/testing/document.js';
+import { executablePath } from './support/chromium.js';
 import { hasRequests, LANGUAGES } from './support/languages.js';
 import { eventually } from './support/npm.js';
 import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
-
-const PATHS = [
-  process.env.CHROMIUM_PATH,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-const executablePath = PATHS.find((path) => path && existsSync(path));
-if (!executablePath)
-  console.warn('No Chromium found, so Swagger UI is not tested: name one in CHROMIUM_PATH.');
 
 // What the browser would fetch of its own accord must not pass for a request of the page.
 const ARGS = [

@@ -447,6 +447,8 @@ test('A setting that is not valid, or lacks the other, is reported at the start'
     [{ OIDC_AUDIENCE: 'x' }, 'OIDC_ISSUER'],
     [{ OIDC_ISSUER: 'ftp://id.example', OIDC_AUDIENCE: 'x' }, 'OIDC_ISSUER'],
     [{ OIDC_SIGN_UP: 'perhaps' }, 'OIDC_SIGN_UP'],
+    [{ OIDC_CLIENT_ID: 'x' }, 'OIDC_ISSUER'],
+    [{ OIDC_SIGN_IN_QUERY: 'state=x' }, 'OIDC_SIGN_IN_QUERY'],
   ] as [Record<string, string>, string][])
     await expect(startService(env)).rejects.toThrow(new RegExp(`Invalid environment: .*${name} must`));
 });

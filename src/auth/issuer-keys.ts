@@ -1,12 +1,12 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { ApiError } from 'petstore/platform';
+import { addressIn, fetchJson, fetchProvider } from '../platform/process/index.js';
 
 /** The keys of an issuer, by the header of a token that one of them has signed. */
 type Keys = ReturnType<typeof createLocalJWKSet>;
 
 /** For a document and its keys together: whoever waits for them is answered within 3 s. */
 const FETCH_MS = 2_000;
-const MAX_BYTES = 512 * 1024;
 /** The age at which keys are fetched again while requests go on with them, and at which requests wait for that. */
 const REFRESH_MS = 5 * 60_000;
 const STALE_MS = 9 * 60_000;
@@ -90,30 +90,6 @@ function away(cause: unknown): ApiError {
 
 async function fetchKeys(issuer: string): Promise<JSONWebKeySet> {
   const signal = AbortSignal.timeout(FETCH_MS);
-  const about = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
-  // OpenID Connect Discovery 1.0, 4.3.
-  if (about.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
-  const address = URL.parse(String(about.jwks_uri));
-  const isSafe = address?.protocol === 'https:' || address?.protocol === new URL(issuer).protocol;
-  if (!isSafe) throw new Error('The keys of the identity provider have no safe address.');
-  return (await fetchJson(address.href, signal)) as unknown as JSONWebKeySet;
-}
-
-/** @throws Error for a redirect, which may lead inwards, and for more than `MAX_BYTES` */
-async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const headers = { Accept: 'application/json' };
-  const response = await fetch(address, { headers, signal, redirect: 'error' });
-  if (response.status !== 200 || !response.body) {
-    await response.body?.cancel();
-    throw new Error(`The identity provider answers ${response.status}.`);
-  }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.length;
-    // Leaving the loop ends the connection.
-    if (bytes > MAX_BYTES) throw new Error('The identity provider answers with too much.');
-    chunks.push(chunk);
-  }
-  return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+  const about = await fetchProvider(issuer, signal);
+  return (await fetchJson(addressIn(about, 'jwks_uri').href, signal)) as unknown as JSONWebKeySet;
 }

@@ -96,20 +96,40 @@ export const isWebhookUsed = (both: { MESSAGES_WEBHOOK_URL?: string; MESSAGES_WE
 /** An issuer (OpenID Connect Core 1.0, 2): a URL without a query or a fragment. */
 export const IsIssuer = () =>
   must(
-    'be the http or https URL of an identity provider, without a query or a fragment; OIDC_AUDIENCE needs it',
+    'be the http or https URL of an identity provider, without a query or a fragment; OIDC_AUDIENCE and OIDC_CLIENT_ID need it',
     (value) =>
       typeof value === 'string' && value.length <= 1_000 && isURL(value, ISSUER) && URL.canParse(value),
   );
 
 export const IsAudience = () =>
   must(
-    'be one or several audiences, separated by commas; OIDC_ISSUER needs it',
+    'be one or several audiences, separated by commas; OIDC_ISSUER and OIDC_CLIENT_ID need it',
     (value) => value !== undefined && every((one) => one.trim() !== '' && one === one.trim())(value),
   );
 
-/** Each of the two needs the other. */
-export const isOidcUsed = (both: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string }) =>
-  both.OIDC_ISSUER !== undefined || both.OIDC_AUDIENCE !== undefined;
+/** What a page that signs in sets itself in its request (RFC 6749, 4.1.1; RFC 7636, 4.3). */
+const OF_THE_PAGE = new Set([
+  'client_id',
+  'code_challenge',
+  'code_challenge_method',
+  'redirect_uri',
+  'response_type',
+  'state',
+]);
+
+/** Parameters of an authorization request, as they stand in its address. */
+export const IsSignInQuery = () =>
+  must(
+    'be parameters of an authorization request such as scope=openid&audience=…, none of them one that the page sets itself',
+    (value) => {
+      const names = [...new URLSearchParams(String(value)).keys()];
+      return names.length > 0 && !names.some((name) => OF_THE_PAGE.has(name) || name === '');
+    },
+  );
+
+/** The issuer and the audience need each other, and a client needs both. */
+export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; OIDC_CLIENT_ID?: string }) =>
+  [all.OIDC_ISSUER, all.OIDC_AUDIENCE, all.OIDC_CLIENT_ID].some((value) => value !== undefined);
 
 /**
  * The URLs of the single hosts that one names, as libpq's do: `postgresql://user@host1:5432,host2/database`.

@@ -14,12 +14,20 @@ export {
   IsAudience,
   IsIssuer,
   isOidcUsed,
+  IsSignInQuery,
   isWebhookUsed,
   Origins,
   URLS,
   WebhookSecrets,
   WithoutTrailingSlash,
 } from './config-rules.js';
+export {
+  addressIn,
+  discoveryUrl,
+  fetchJson,
+  fetchProvider,
+  type ProviderFacts,
+} from './identity-provider.js';
 export { fail, Lifecycle, OperatorError, type Stoppable, unlessStopped } from './lifecycle.js';
 export { Holdings, Shares } from './shares.js';
 export { StartBlock } from './start-block.js';

@@ -14,7 +14,7 @@ import {
   type Webhook,
   withoutVersion,
 } from '../../api/index.js';
-import { RELEASE } from '../../process/index.js';
+import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, HEADERS } from './responses.js';
 import { exampleFor, finishSchemas, type Operation } from './schemas.js';
@@ -59,6 +59,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
       type: 'openIdConnect',
       openIdConnectUrl: discoveryUrl(config.OIDC_ISSUER),
       description: credentials.openIdConnect,
+      ...(config.OIDC_CLIENT_ID ? { 'x-client-id': config.OIDC_CLIENT_ID } : {}),
     };
   const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
@@ -71,11 +72,6 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   finishSchemas(document);
   document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
-}
-
-/** OpenID Connect Discovery 1.0, 4. */
-function discoveryUrl(issuer: string): string {
-  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
 /** Completes every operation, and returns their tags. */

@@ -18,6 +18,7 @@ const SWAGGER_UI = ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) =>
 /** Files of others under names of the page's. */
 const MORE = [
   ['minisearch.js', fileURLToPath(import.meta.resolve('minisearch'))],
+  ['oauth4webapi.js', fileURLToPath(import.meta.resolve('oauth4webapi'))],
   ['call-samples.js', fileURLToPath(new URL('../openapi/call-samples.js', import.meta.url))],
 ] as const;
 
@@ -119,11 +120,15 @@ const LINKS = [
 export const FRONT_DOOR = { Link: LINKS.join(', ') };
 
 /**
- * Headers of every page. It runs nothing but its own files, calls nothing but this service and the addresses of the
- * configuration, and no other page may frame it or read it.
+ * Headers of every page. It runs nothing but its own files, calls nothing but this service, the addresses of the
+ * configuration and those of `others`, and no other page may frame it or read it.
  */
-export function pageHeaders({ BASE_URL, STAGING_URL, API_URL }: Config): Record<string, string> {
-  const called = [BASE_URL, STAGING_URL, API_URL].flatMap((url) => (url ? [new URL(url).origin] : []));
+export function pageHeaders(
+  { BASE_URL, STAGING_URL, API_URL }: Config,
+  others: readonly string[] = [],
+): Record<string, string> {
+  const origins = [BASE_URL, STAGING_URL, API_URL].flatMap((url) => (url ? [new URL(url).origin] : []));
+  const called = [...origins, ...others];
   const policy = {
     'default-src': "'none'",
     'script-src': "'self'",

@@ -8,11 +8,20 @@ import type { Operation } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
 import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
 import { escape } from './markdown.js';
+import { SIGNED_IN, SignIn } from './sign-in.js';
 
 /** Serves the reference, which lists the operations before Swagger UI has come. */
 export function serveDocs(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
   const assets = app.get(Assets);
-  servePage(app, config, '/docs', () => assets.page('docs.html', { operations: listOf(document()) }, ''));
+  const signIn = config.OIDC_CLIENT_ID === undefined ? undefined : new SignIn(config);
+  const docs = () => assets.page('docs.html', { operations: listOf(document()) }, '');
+  servePage(app, config, '/docs', docs, () => signIn?.called());
+  if (!signIn) return;
+  servePage(app, config, '/docs/signed-in', () => assets.inShell(SIGNED_IN, '../'));
+  const express: Express = app.getHttpAdapter().getInstance();
+  express.get('/docs/sign-in.json', async (_request, response) => {
+    response.set('Cache-Control', 'no-store').json(await signIn.offer());
+  });
 }
 
 /** Serves the guides, and what the search box finds, each of which is made when it is first asked for. */
@@ -35,15 +44,23 @@ export function serveGuides(
   express.get('/search.json', (request, response) => content.send(request, response, 'no-cache'));
 }
 
-/** The files of a page are found relative to it, so that it also stands behind a proxy that adds a prefix. */
-function servePage(app: NestExpressApplication, config: Config, path: string, write: () => string): void {
+/**
+ * The files of a page are found relative to it, so that it also stands behind a proxy that adds a prefix.
+ * @param called what the page may call beside the service
+ */
+function servePage(
+  app: NestExpressApplication,
+  config: Config,
+  path: string,
+  write: () => string,
+  called?: () => Promise<string[]> | undefined,
+): void {
   const content = new StaticContent('html', () => Buffer.from(write()));
   const express: Express = app.getHttpAdapter().getInstance();
-  express.get(path, (request, response) =>
-    request.path.endsWith('/')
-      ? response.redirect(308, `../${request.path.split('/').at(-2)}`)
-      : content.send(request, response.set(pageHeaders(config)), 'no-store'),
-  );
+  express.get(path, async (request, response) => {
+    if (request.path.endsWith('/')) return response.redirect(308, `../${request.path.split('/').at(-2)}`);
+    await content.send(request, response.set(pageHeaders(config, await called?.())), 'no-store');
+  });
 }
 
 /** Links to the operations under their tags, in the order of the reference, and to the errors. */

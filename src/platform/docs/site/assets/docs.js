@@ -14,6 +14,7 @@ import { followAddress, navigation, openAddress } from './navigation.js';
 import { nextPage } from './next-page.js';
 import { outline } from './outline.js';
 import { references } from './references.js';
+import { signIn } from './sign-in.js';
 import { followLink, takeLink } from './start-link.js';
 import { visit } from './visit.js';
 
@@ -46,6 +47,7 @@ const ui = SwaggerUIBundle({
     rememberKey,
     outline,
     keyHelp,
+    signIn,
     hints,
     invalid,
     badges,
@@ -69,6 +71,7 @@ const ui = SwaggerUIBundle({
     if (response.url === DOCUMENT) return withUnusedEmail(response);
     credentials.answered(response, ui);
     fillInMade(response, ui);
+    ui.signInActions.answered(response);
     return response;
   },
   onComplete() {

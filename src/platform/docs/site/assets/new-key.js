@@ -46,7 +46,7 @@ async function post(ui, path, body, account) {
 }
 
 /** That which the reader has chosen, else the first of the document. */
-function serverOf({ oas3Selectors, specSelectors }) {
+export function serverOf({ oas3Selectors, specSelectors }) {
   const first = specSelectors.specJson().getIn(['servers', 0, 'url']);
   return new URL(oas3Selectors.selectedServer() || first, location.href).href;
 }

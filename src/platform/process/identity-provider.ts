@@ -1,0 +1,48 @@
+/** Of one answer of an identity provider. */
+const MAX_BYTES = 512 * 1024;
+
+/** What an OpenID Connect provider says of itself (OpenID Connect Discovery 1.0, 3), as it has sent it. */
+export type ProviderFacts = Readonly<Record<string, unknown>>;
+
+/** Where an issuer says what it is (OpenID Connect Discovery 1.0, 4). */
+export function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+}
+
+/** @throws Error if the issuer is away or slow, or if its document is of another (OpenID Connect Discovery 1.0, 4.3) */
+export async function fetchProvider(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
+  const about = await fetchJson(discoveryUrl(issuer), signal);
+  if (about.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
+  return about;
+}
+
+/**
+ * The address of a provider that one of its facts names.
+ * @throws Error unless it is one of https, as that of the issuer may alone not be
+ */
+export function addressIn(about: ProviderFacts, name: string): URL {
+  const address = URL.parse(String(about[name]));
+  const isSafe =
+    address?.protocol === 'https:' || address?.protocol === URL.parse(String(about.issuer))?.protocol;
+  if (!address || !isSafe) throw new Error(`The identity provider has no safe address as its ${name}.`);
+  return address;
+}
+
+/** @throws Error for a redirect, which may lead inwards, and for more than 512 kB */
+export async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+  const headers = { Accept: 'application/json' };
+  const response = await fetch(address, { headers, signal, redirect: 'error' });
+  if (response.status !== 200 || !response.body) {
+    await response.body?.cancel();
+    throw new Error(`The identity provider answers ${response.status}.`);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    bytes += chunk.length;
+    // Leaving the loop ends the connection.
+    if (bytes > MAX_BYTES) throw new Error('The identity provider answers with too much.');
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+}
