@@ -31,6 +31,7 @@ export default {
   },
   globalSetup: '<rootDir>/dist/src/testing/setup.js',
   globalTeardown: '<rootDir>/dist/src/testing/teardown.js',
+  testSequencer: '<rootDir>/test/support/slowest-first.js',
   // They wait more than they work.
   maxWorkers: 3,
   testTimeout: 120_000,

@@ -1,7 +1,5 @@
-import { execFile, spawn } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { execFile } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { getMetadataStorage } from 'class-validator';
@@ -17,10 +15,7 @@ import {
   pathFrom,
   type Placed,
 } from '../src/testing/document.js';
-import { faceOf } from './support/face.js';
-import { Checkout } from './support/checkout.js';
-import { eventually, isServed, ROOT, signalIfThere } from './support/npm.js';
-import { query, type Service, startService } from '../src/testing/service.js';
+import { type Service, startService } from '../src/testing/service.js';
 
 const run = promisify(execFile);
 
@@ -189,146 +184,6 @@ describe('Every operation', () => {
   );
 });
 
-test('What a test has started ends with its file, also where it has failed', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-left-'));
-  const told = join(folder, 'pid');
-  writeFileSync(
-    join(folder, 'left.test.js'),
-    `const { spawn } = require('node:child_process');
-     beforeAll(() => {
-       const child = spawn('sh', ['-c', 'sleep 100 & echo $! > ${told}; wait'], { stdio: 'pipe' });
-       return new Promise((_resolve, reject) => setTimeout(reject, 500, new Error('no')));
-     });
-     test('is not reached', () => {});`,
-  );
-  const testEnvironment = fileURLToPath(new URL('../dist/src/testing/environment.js', import.meta.url));
-  const config = JSON.stringify({ rootDir: folder, testEnvironment });
-  const args = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', config];
-  // A run that waited for it would be ended by a signal.
-  await expect(run(process.execPath, args, { timeout: 40_000 })).rejects.toMatchObject({ code: 1 });
-  const pid = Number(readFileSync(told, 'utf8'));
-  await eventually(() => !signalIfThere(pid, 0));
-  rmSync(folder, { recursive: true });
-});
-
-test('What a test has started ends soon after a run that is killed, its PostgreSQL too', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-killed-'));
-  const told = join(folder, 'told');
-  const file = join(ROOT, 'test', `killed-${process.pid}.test.ts`);
-  writeFileSync(
-    file,
-    `import { writeFileSync } from 'node:fs';
-     import { startService } from '../src/testing/service.js';
-     test('is killed', async () => {
-       const { process: child, url, databaseUrl } = await startService({ WORKERS: '2' });
-       writeFileSync(${JSON.stringify(told)}, JSON.stringify({ pid: child.pid, url, databaseUrl }));
-       await new Promise(() => {});
-     });`,
-  );
-  const args = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--runTestsByPath', file];
-  const env = { ...process.env, TEST_SERVER_URL: undefined };
-  const killed = spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'ignore' });
-  await eventually(() => existsSync(told), 60_000).finally(() => rmSync(file));
-  const { pid, url, databaseUrl } = JSON.parse(readFileSync(told, 'utf8'));
-  killed.kill('SIGKILL');
-  await eventually(() => !signalIfThere(pid, 0));
-  await eventually(async () => !(await isServed(url)));
-  await eventually(() =>
-    query(databaseUrl, 'SELECT').then(
-      () => false,
-      () => true,
-    ),
-  );
-  rmSync(folder, { recursive: true });
-});
-
-describe('The linters', () => {
-  let checkout: Checkout;
-  beforeAll(() => (checkout = Checkout.copy()));
-  afterAll(() => checkout.remove());
-
-  test('refuse upward imports, of every room of the platform, of existing features and of new ones', async () => {
-    const wrong = [
-      ['platform/process', 'platform/telemetry/log'],
-      ['platform/telemetry', 'platform/api/api-error'],
-      ['platform/api', 'platform/data/shape'],
-      ['platform/data', 'platform/database/connections'],
-      ['platform/server', 'platform/index'],
-      ['platform/database', 'platform/safeguards/limiter'],
-      ['platform/data', 'platform/safeguards/idempotency.service'],
-      ['platform/data', 'platform/jobs/jobs'],
-      ['platform/jobs', 'platform/safeguards/limiter'],
-      ['platform/safeguards', 'platform/server/json'],
-      ['platform/server', 'platform/docs/openapi/document'],
-      ['platform/docs', 'commands/command'],
-      ['platform/docs', 'pets/pets.module'],
-      ['auth', 'platform/server/json'],
-      ['categories', 'pets/pets.service'],
-      ['pets', 'store/order.entity'],
-      ['messages', 'store/orders.service'],
-      ['messages', 'platform/database/connections'],
-      ['store', 'messages/message.entity'],
-      ['pets', 'newcomers/newcomers.service'],
-      ['platform/server', 'newcomers/newcomers.service'],
-      ['newcomers', 'platform/server/json'],
-      ['newcomers', 'platform/api/index'],
-      ['pets', 'platform/data/fast-repository'],
-      ['newcomers', 'commands/command'],
-      ['newcomers', 'app.module'],
-      ['newcomers', 'testing/service'],
-      ['commands', 'testing/service'],
-      ['testing', 'platform/api/fields'],
-      ['testing', 'pets/pets.service'],
-    ] as const;
-    checkout.write('src/newcomers/newcomers.service.ts', 'export const none = 0;\n');
-    for (const [i, [folder, target]] of wrong.entries()) {
-      const path = relative(folder, target);
-      checkout.write(`src/${folder}/wrong-${i}.ts`, `export * from '${path}.js';\n`);
-    }
-    const { code, output } = await checkout.depcruise();
-    for (const [i, [folder]] of wrong.entries()) checkout.removeFile(`src/${folder}/wrong-${i}.ts`);
-    const reported = [...output.matchAll(/error .*?: src\/.+\/wrong-(\d+)\.ts → /g)];
-    expect(new Set(reported.map(([, i]) => wrong[Number(i)]))).toEqual(new Set(wrong));
-    expect(code).toBe(wrong.length);
-  });
-
-  test('refuse a circle, though it be one of types', async () => {
-    checkout.write('src/newcomers/one.ts', "export type { Two } from './two.js';\nexport type One = 1;\n");
-    checkout.write('src/newcomers/two.ts', "export type { One } from './one.js';\nexport type Two = 2;\n");
-    const { code, output } = await checkout.depcruise();
-    for (const name of ['one', 'two']) checkout.removeFile(`src/newcomers/${name}.ts`);
-    expect(code).toBeGreaterThan(0);
-    expect(output).toMatch(/error circles: .*newcomers/);
-  });
-
-  test('let a new feature import the face of the platform, and other features', async () => {
-    const targets = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
-    const lines = targets.map((target) => `export * from '${target}';\n`);
-    checkout.write('src/newcomers/right.ts', lines.join(''));
-    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
-  });
-
-  test('refuse a look at the environment', async () => {
-    checkout.write('src/pets/wrong.ts', 'export const port = process.env.PORT;\n');
-    const { code, output } = await checkout.node('node_modules/oxlint/bin/oxlint', 'src/pets/wrong.ts');
-    checkout.removeFile('src/pets/wrong.ts');
-    expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
-  });
-});
-
-test('The guide for modules explains every name that they may use of the platform', () => {
-  const read = (path: string) => readFileSync(path, 'utf8');
-  const first = read('docs/extending.md');
-  const pages = [...first.matchAll(/\]\(([\w-]+\.md)/g)].map(([, page]) => read(`docs/${page}`));
-  const [guide, face] = [[first, ...pages].join(''), read('src/platform/index.ts')];
-  const names = [...face.matchAll(/^export \{([^}]+)\}/gm)].flatMap(([, exported]) =>
-    exported!.split(',').map((name) => name.trim().replace('type ', '')),
-  );
-  const explained = names.filter((name) => name !== '' && new RegExp(`\\b${name}\\b`).test(guide));
-  expect(explained).toEqual(names.filter((name) => name !== ''));
-  expect(names.length).toBeGreaterThan(50);
-});
-
 test('What takes the place of a text is a literal or comes from a function: `$` in any other may be a pattern', () => {
   const wrong: string[] = [];
   const files = globSync([
@@ -403,14 +258,3 @@ test('The configuration table of the README has every variable, and the bounds o
     expect({ variable, row }).toEqual({ variable, row: expect.stringContaining(told) });
   }
 });
-
-test.each(['platform/index.d.ts', 'product.d.ts', 'testing/index.d.ts'])(
-  'What teams compile against changes only knowingly: %s',
-  (entry) => {
-    const kept = join(ROOT, 'released/faces', entry.replace('/index', '').replace('.d.ts', '.txt'));
-    const face = faceOf(entry);
-    // `UPDATE_FACES=1 npm test -- house` writes them, for a change that breaks no feature (docs/versioning.md).
-    if (process.env.UPDATE_FACES) writeFileSync(kept, face);
-    expect(face).toBe(readFileSync(kept, 'utf8'));
-  },
-);

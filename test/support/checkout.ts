@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   globSync,
@@ -74,6 +75,16 @@ export class Checkout {
   depcruise(): Promise<{ code: number; output: string }> {
     const program = 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs';
     return this.node(program, 'src', '--output-type', 'err', '--config', '.dependency-cruiser.js');
+  }
+
+  /** Where the copy is no longer as this checkout is, as `diff` tells it; empty if nowhere. */
+  differences(): string {
+    const origin = Checkout.copy();
+    const args = ['-r', '--no-dereference', origin.path, this.path];
+    const { stdout, error } = spawnSync('diff', args, { encoding: 'utf8' });
+    origin.remove();
+    if (error) throw error;
+    return stdout;
   }
 
   remove(): void {
