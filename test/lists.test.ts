@@ -421,6 +421,102 @@ describe('A cursor', () => {
   });
 });
 
+describe('Pages of a query of a feature', () => {
+  /** A rank that is no integer and that many rows share, by TypeORM's builder and by SQL, of the rows of some owners. */
+  const RANK = 'sqrt(abs(one.n)::double precision) + 1::double precision / (3 + char_length(one.label))';
+  const byBuilder = (kind: Kind, owner: string) =>
+    listOf(kind)
+      .createQueryBuilder('one')
+      .select('one.id', 'id')
+      .addSelect(RANK, 'rank')
+      .addSelect('one.label', 'label')
+      .where('one.owner = :owner', { owner });
+  const bySql = (kind: Kind, owner: string) => ({
+    sql: `SELECT one.id, ${RANK} AS rank, one.label FROM "${database.getMetadata(kind).tablePath}" AS one WHERE one.owner = $1`,
+    parameters: [owner],
+  });
+  const rankOf = ({ n, label }: Item) => Math.sqrt(Math.abs(n)) + 1 / (3 + Array.from(label).length);
+  const found = (kind: Kind, owner: string, order: Direction) => {
+    const items = stored.get(kind)!.filter((one) => one.owner === owner);
+    const sorted = items.toSorted(
+      (a, b) => rankOf(a) - rankOf(b) || compare(a.label, b.label) || compare(a.id, b.id),
+    );
+    return order === 'asc' ? sorted : sorted.toReversed();
+  };
+
+  test.each(KINDS.map((kind) => [kind.name, kind] as const))(
+    'of %s hold what it finds, once, in the order of what it selects, and with the columns of the entity',
+    async (_name, kind) => {
+      for (const write of [byBuilder, bySql])
+        for (const order of ['asc', 'desc'] as const)
+          for (const isTransaction of [false, true]) {
+            const items: Item[] = [];
+            const read = async () => {
+              for (let cursor: string | undefined; ;) {
+                const asked = { limit: 7, cursor, sort: ['rank', 'label'], order };
+                const page = await listOf(kind).pageOf(write(kind, '1'), asked);
+                items.push(...page.items);
+                cursor = page.next;
+                if (cursor === undefined) return;
+              }
+            };
+            await (isTransaction ? Transactions.of(database).run(read) : read());
+            expect(items).toEqual(found(kind, '1', order));
+            expect(items[0]).toBeInstanceOf(kind);
+          }
+    },
+  );
+
+  test('go on where they were when rows before them come and go', async () => {
+    const ask = (cursor?: string) =>
+      listOf(Numbered).pageOf(byBuilder(Numbered, '2'), { limit: 5, cursor, sort: ['rank', 'label'] });
+    const first = await ask();
+    const { id, ...others } = first.items[0]!;
+    await database.getRepository(Numbered).delete({ id });
+    const next = await ask(first.next);
+    expect(next.items).toEqual(found(Numbered, '2', 'asc').slice(5, 10));
+    await database.getRepository(Numbered).insert({ id, ...others });
+    expect((await ask(first.next)).items).toEqual(next.items);
+  });
+
+  test('have cursors that are good for the same words, query and order alone', async () => {
+    const rows = listOf(Numbered);
+    const asked = { limit: 3, sort: ['rank', 'label'] };
+    const { next: cursor } = await rows.pageOf(byBuilder(Numbered, '1'), asked);
+    const [mark, id, value] = Buffer.from(cursor!, 'base64url')
+      .toString()
+      .split(/:(.*?):(.*)/s);
+    const forged = (...parts: string[]) => Buffer.from(parts.join(':')).toString('base64url');
+    expect((await rows.pageOf(byBuilder(Numbered, '1'), { ...asked, limit: 9, cursor })).items).toHaveLength(
+      9,
+    );
+    const others = [
+      () => rows.pageOf(byBuilder(Numbered, '2'), { ...asked, cursor }),
+      () => rows.pageOf(byBuilder(Numbered, '1').andWhere('one.n > 0'), { ...asked, cursor }),
+      () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, order: 'desc', cursor }),
+      () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, sort: ['label', 'rank'], cursor }),
+      () => listOf(Versioned).pageOf(byBuilder(Versioned, '1'), { ...asked, cursor }),
+      ...[
+        forged(mark!, 'x', value!),
+        forged(mark!, id!, '["x","L"]'),
+        forged(mark!, id!, '["1"]'),
+        forged(mark!, id!, '["1","\\u0000"]'),
+        forged(mark!, id!, '{}'),
+        forged(mark!, id!),
+        cursor!.slice(1),
+      ].map((other) => () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, cursor: other })),
+    ];
+    for (const other of others) await expect(other()).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
+
+  test('need a value of what they are in the order of in each row', async () => {
+    const query = listOf(Numbered).createQueryBuilder('one').select('one.id', 'id').addSelect('NULL', 'rank');
+    await expect(listOf(Numbered).pageOf(query, { limit: 2, sort: ['rank'] })).rejects.toThrow(
+      'A search must have a value of "search"."rank" in every row',
+    );
+  });
+});
+
 test.each([
   [{ n: between(1) }, {}, 'A list of Numbered has a range of n, so it must be sorted by that'],
   [

@@ -5,12 +5,14 @@ import {
   type ObjectLiteral,
   QueryFailedError,
   Repository,
+  type SelectQueryBuilder,
 } from 'typeorm';
 import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/index.js';
 import { OperatorError } from '../process/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
+import { type Ordered, Search, type Sql } from './searches.js';
 import { Shape } from './shape.js';
 import { Transactions } from './transactions.js';
 import { TypeOrmRows, whyNotPrepared } from './typeorm-rows.js';
@@ -136,6 +138,35 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
     const slice = await rows.page(this.current, list, { limit, after });
     return new Page(slice, list, (row) => rows.read(row) as Row);
+  }
+
+  /**
+   * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of other
+   * columns that it selects (`sort`) and of the id: a search by words, by likeness, or by what other tables have. A page
+   * starts after the values of a row, not at an offset. So what does not change meanwhile is there once; a row whose values
+   * change between two pages moves, and may be there twice or not at all. No value is NULL. How dear a page is, the
+   * query says: it sorts what it finds, so an index should find little.
+   * @throws ApiError `invalid_cursor`, for one of other words, another query or another order too
+   */
+  async pageOf<Row extends Entity & { id: string }>(
+    this: FastRepository<Row>,
+    query: SelectQueryBuilder<ObjectLiteral> | Sql,
+    { limit, cursor, ...ordered }: Pick<Asked<Row>, 'limit' | 'cursor'> & Ordered,
+  ): Promise<Page<Row>> {
+    const { rows, current } = this;
+    const search = new Search(this.metadata, query, ordered);
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
+    const found = await search.find(current, { limit, after });
+    const shown = found.slice(0, limit);
+    const byIds = new Listing(this.metadata, { id: shown.map(({ id }) => id) }, {});
+    const read = shown.length > 0 ? await rows.page(current, byIds, { limit: shown.length }) : { rows: [] };
+    const items = new Map(read.rows.map((row) => rows.read(row) as Row).map((item) => [item.id, item]));
+    // One that was removed meanwhile is gone.
+    const slice = {
+      rows: shown.flatMap(({ id }) => items.get(id) ?? []),
+      last: found.length > limit ? shown.at(-1)!.position : undefined,
+    };
+    return new Page(slice, search, (item) => item as Row);
   }
 
   private get transactions(): Transactions {

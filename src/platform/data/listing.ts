@@ -233,6 +233,13 @@ function isKeyText(type: string, text: string): boolean {
   return DIGITS.test(text) && BigInt(text) >= BigInt(bounds[0]) && BigInt(text) <= BigInt(bounds[1]);
 }
 
+/** Whether a text is an id of an entity whose rows can be put in the order of their ids. @throws TypeError if they cannot */
+export function isKeyOf(entity: EntityMetadata, text: string): boolean {
+  const reason = whyNoPages(entity);
+  if (reason !== undefined) throw new TypeError(`A list of ${entity.name} has no pages: ${reason}`);
+  return isKeyText(entity.dataSource.driver.normalizeType(entity.primaryColumns[0]!), text);
+}
+
 /** Whether a value is the very text that PostgreSQL has of a key: no other text is of the same row. */
 export function isExactKey(type: string, value: unknown): value is string {
   return (type === 'bigint' || type === 'uuid') && typeof value === 'string' && isKeyText(type, value);

@@ -18,9 +18,9 @@ import { Hosts } from './host-client.js';
 import { Replicas } from './replicas.js';
 import { codeOf, isLostStatement } from './unavailable.js';
 
-/** A statement with fixed SQL. A connection parses it once, under its name, and from then on only runs it. */
+/** A statement. With a name, its SQL is fixed: a connection parses it once, and from then on only runs it. */
 export interface Statement {
-  readonly name: string;
+  readonly name?: string;
   readonly text: string;
 }
 
@@ -166,7 +166,7 @@ class PreparedStatements {
 
   /** The present name; undefined if it is to go without one. */
   private nameOf({ name }: Statement): string | undefined {
-    if (!this.areKept || performance.now() < this.namelessUntil) return undefined;
+    if (name === undefined || !this.areKept || performance.now() < this.namelessUntil) return undefined;
     return this.generation === 0 ? name : `${name} ${this.generation}`;
   }
 
