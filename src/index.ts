@@ -1,9 +1,10 @@
 import cluster from 'node:cluster';
+import crypto from 'node:crypto';
 import module from 'node:module';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
 import { loadFeatures, type PetstoreOptions, useFeatures } from './load-features.js';
-import { fail, Lifecycle } from './platform/process/lifecycle.js';
+import { fail, Lifecycle, OperatorError } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
 // With what the features of the pet store tell the compiler.
@@ -22,11 +23,12 @@ const NPM_WATCH_MS = 250;
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<RunningService> {
   // Before the configuration, the rest of the room and the service are loaded, which takes a third of a second.
-  const life = new Lifecycle(0);
+  const life = new Lifecycle(0, tellTerminal);
   // The next start on this machine has less to compile.
   module.enableCompileCache?.();
   useFeatures(options);
   try {
+    requireNode();
     if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
     const { loadConfig } = await import('./load-config.js');
     const config = await loadConfig();
@@ -38,6 +40,22 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
   } catch (error) {
     return fail(error);
   }
+}
+
+/**
+ * An older Node could not even load the rest, and would say so in its own words.
+ * @throws OperatorError if this one lacks what came last of what the service needs: Argon2, in Node 24.7
+ */
+function requireNode(): void {
+  if ('argon2' in crypto) return;
+  throw new OperatorError(
+    `The service needs Node 26, and this is ${process.version}. \`npm start\` runs it with the Node that npm has installed for it.`,
+  );
+}
+
+/** Whoever presses Ctrl-C sees that it has worked. A log that is read by programs has no such lines. */
+function tellTerminal(line: string): void {
+  if (cluster.isPrimary && process.stderr.isTTY) console.error(`\n  ${line}`);
 }
 
 /** Each of the three ways to start loads only what it needs. */

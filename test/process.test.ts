@@ -191,6 +191,7 @@ describe('a start on the data of an earlier one', () => {
 describe('a start that cannot go on says why in one line, ends with 1 and leaves nothing running', () => {
   const secret = 's3cret';
   const DATABASE_URL = process.env.TEST_DATABASE_URL!;
+  const withoutPassword = Object.assign(new URL(DATABASE_URL), { password: '' }).href;
   const taken = createServer();
   const port = () => String((taken.address() as AddressInfo).port);
   const put = (make: () => unknown) => (make(), {});
@@ -205,6 +206,16 @@ describe('a start that cannot go on says why in one line, ends with 1 and leaves
     ['an address of another machine', /cannot listen/, () => ({ HOST: '192.0.2.1', DATABASE_URL })],
     ['a database away', /ECONNREFUSED/, () => ({ DATABASE_URL: `postgres://u:${secret}@127.0.0.1:1/x` })],
     ['invalid variables', invalidLine, () => invalid],
+    [
+      'a database that asks for a password',
+      /asks for a password, and its URL has none/,
+      () => ({ DATABASE_URL: withoutPassword }),
+    ],
+    [
+      'a folder of something else',
+      /not empty/,
+      (path) => put(() => fs.mkdirSync(`${path}/postgres/mine`, { recursive: true })),
+    ],
     ['a data folder that is a file', /cannot be used/, (path) => put(() => fs.writeFileSync(path, ''))],
     ['a data folder where none can be created', /cannot be used/, () => ({ DATA_DIR: '/proc/none/data' })],
     [
@@ -222,6 +233,61 @@ describe('a start that cannot go on says why in one line, ends with 1 and leaves
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 });
+
+test('a start by a Node that is too old names the one that npm has installed', async () => {
+  const older = `data:text/javascript,${encodeURIComponent("import crypto from 'node:crypto'; delete crypto.argon2")}`;
+  const said = await nodeStart({ NODE_OPTIONS: `--import=${older}` }).failure();
+  expect(said).toBe(
+    `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` runs it with the Node that npm has installed for it.\n`,
+  );
+});
+
+test('a module that lacks an import is all that a start complains of', async () => {
+  const run = new Run(process.execPath, ['test/support/with-missing-import.js'], { DATA_DIR: newFolder() });
+  const said = await run.failure();
+  expect(said).toContain("Nest can't resolve dependencies of the Lonely");
+  expect(said).not.toContain('Unable to connect');
+});
+
+// What restarts the service at a change ends its database first.
+test('a database that is told to end a moment before the service is not warned of', async () => {
+  const DATA_DIR = newFolder();
+  const run = nodeStart({ DATA_DIR });
+  await run.ready();
+  signalPostgresOn(DATA_DIR, 'SIGINT');
+  await eventually(() => postgresOn(DATA_DIR).length === 0);
+  await run.stop();
+  expect(run.stderr).not.toContain('has ended');
+});
+
+const hasScript = fs.existsSync('/usr/bin/script');
+(hasScript ? test : test.skip)(
+  'on a terminal, a request is one line, and Ctrl-C says what happens',
+  async () => {
+    const args = ['-qec', `'${process.execPath}' dist/src/main.js`, '/dev/null'];
+    const env = { ...process.env, PORT: '0', DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    const terminal = spawn('script', args, { cwd: ROOT, env });
+    let shown = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text.replaceAll('\r', '')));
+    await eventually(() => /Data .*\n/.test(shown));
+    const [, api] = /API +(\S+)/.exec(shown)!;
+    await fetch(`${api}/pets`);
+    await fetch(new URL('/nowhere', api));
+    await eventually(() => shown.includes('route_not_found'));
+    terminal.stdin.write('\u0003');
+    expect((await once(terminal, 'close'))[0]).toBe(0);
+    // eslint-disable-next-line no-control-regex
+    const lines = shown.replaceAll(/\u001b\[\d+m/g, '').split('\n');
+    const about = lines.slice(lines.findIndex((line) => line.includes('INFO'))).filter(Boolean);
+    expect(about).toEqual([
+      expect.stringMatching(/^\[[\d:.]+\] INFO: GET \/v1\/pets 401 missing_api_key \d+ ms$/),
+      expect.stringMatching(/^\[[\d:.]+\] INFO: GET 404 route_not_found \d+ ms$/),
+      '^C',
+      '  Stopping: requests that are under way are answered first.',
+      '  Stopped.',
+    ]);
+  },
+);
 
 describe('on a database elsewhere', () => {
   test('five that start at once migrate it once, and print no demo key', async () => {
@@ -346,9 +412,12 @@ describe('every number of the configuration', () => {
   });
 
   test('is refused beyond, by its name and its bound', async () => {
-    const said = await nodeStart(all(1, 1)).failure();
-    for (const [name, [, most]] of Object.entries(BOUNDS))
-      expect(said).toContain(`${name} must not be greater than ${most}`);
+    const above = await nodeStart(all(1, 1)).failure();
+    const below = await nodeStart(all(0, -2)).failure();
+    for (const [name, [least, most]] of Object.entries(BOUNDS)) {
+      expect(above).toContain(`${name} must not be greater than ${most}`);
+      expect(below).toContain(`${name} must not be less than ${least}`);
+    }
   });
 });
 

@@ -4603,7 +4603,25 @@ export interface operations {
                  *       "createdAt": "2026-11-21T12:00:00.000Z"
                  *     }
                  */
-                "application/json": components["schemas"]["DeliveredMessage"];
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description Identifier of the message.
+                     * @example 019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70
+                     */
+                    id: string;
+                    /**
+                     * @description Text of the message, kept as sent.
+                     * @example Hello, world!
+                     */
+                    message: string;
+                    /**
+                     * Format: date-time
+                     * @description When the message was accepted.
+                     * @example 2026-11-21T12:00:00.000Z
+                     */
+                    createdAt: string;
+                };
             };
         };
         responses: {

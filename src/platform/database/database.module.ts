@@ -110,7 +110,12 @@ export class DatabaseModule implements OnApplicationShutdown {
   static with(optionsOf: (config: Config) => ConnectionOptions): DynamicModule {
     const typeOrm = TypeOrmModule.forRootAsync({
       inject: [Config],
-      useFactory: (config: Config) => ({ ...optionsOf(config), autoLoadEntities: true, retryAttempts: 0 }),
+      // The first failure ends the start, which says why; Nest would log another reason, after what has closed the database.
+      useFactory: (config: Config) => ({
+        ...optionsOf(config),
+        autoLoadEntities: true,
+        toRetry: () => false,
+      }),
     });
     return { module: DatabaseModule, imports: [typeOrm] };
   }

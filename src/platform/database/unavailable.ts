@@ -65,10 +65,18 @@ export function codeOf(error: unknown): string | undefined {
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */
 const NO_SUCH_SCHEMA = new Set(['42P01', '42703', '3F000']);
 
+/** What `pg` says of a server that asks for a password which nobody has given. */
+const NO_PASSWORD = /client password must be a/;
+
 /** A database error in the operator's terms; an unforeseen one is returned as it is, with its stack. */
 export function explain(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof OperatorError) return error;
   const code = codeOf(error);
+  if (NO_PASSWORD.test(error.message)) {
+    return new OperatorError(
+      'The database asks for a password, and its URL has none: postgresql://user:password@host/database.',
+    );
+  }
   if (code && NO_SUCH_SCHEMA.has(code)) {
     return new OperatorError('The schema is not up to date. Run `npm run migration:run` first.');
   }

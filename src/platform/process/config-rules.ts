@@ -18,13 +18,13 @@ export const URLS = {
   webhook: { ...HTTP, disallow_auth: true },
 };
 
-/** Reads an integer in plain digits. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
+/** Reads an integer in plain digits, so that its bounds are told of one below zero too. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
 export const AsInteger = () =>
-  Transform(({ value }) => (/^\d+$/.test(String(value)) ? Number(value) : value));
+  Transform(({ value }) => (/^(?:\d+|-[1-9]\d*)$/.test(String(value)) ? Number(value) : value));
 
 /** Reads a number with one digit before the decimal point. */
 export const AsDecimal = () =>
-  Transform(({ value }) => (/^\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
+  Transform(({ value }) => (/^-?\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
 /** Paths are appended to the URL. */
 export const WithoutTrailingSlash = () =>

@@ -17,8 +17,14 @@ export class Lifecycle {
   private readonly stopping = new AbortController();
   private starting?: Promise<Stoppable>;
 
-  /** @param status with which the process ends when a signal, or `stop`, has told it to */
-  constructor(private readonly status: number) {
+  /**
+   * @param status with which the process ends when a signal, or `stop`, has told it to
+   * @param tell says at a terminal what becomes of a stop
+   */
+  constructor(
+    private readonly status: number,
+    private readonly tell: (line: string) => void = () => {},
+  ) {
     // PID 1 of a container ignores signals that it has no handler for.
     for (const signal of SIGNALS) process.on(signal, () => this.stop());
   }
@@ -51,6 +57,7 @@ export class Lifecycle {
   /** Stops what was started, and ends the process: with status 1 and a line about the failure if there is one. */
   stop(failure?: Error): void {
     if (this.isStopping) return;
+    if (!failure) this.tell('Stopping: requests that are under way are answered first.');
     this.stopping.abort(new Error('The process was told to stop.'));
     setTimeout(() => (failure ? fail(failure) : process.exit(1)), this.patienceMs);
     void this.end(failure);
@@ -60,6 +67,7 @@ export class Lifecycle {
     const started = await this.starting?.catch(() => undefined);
     await started?.stop().catch(fail);
     if (failure) fail(failure);
+    this.tell('Stopped.');
     process.exit(this.status);
   }
 }

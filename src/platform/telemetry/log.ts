@@ -30,18 +30,36 @@ const SET_UP = new Set<unknown>([
   'NestApplication',
 ]);
 
+/** A request as the log has it: the recorder of requests writes these, and nothing else has a duration. */
+interface RequestLine {
+  method?: string;
+  route?: string;
+  status?: number;
+  code?: string;
+  durationMs?: number;
+}
+
+/** On a terminal, a request is one line: `GET /v1/pets 401 missing_api_key 5 ms`. */
+function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
+  const { method, route, status, code, durationMs }: RequestLine = fields;
+  if (durationMs === undefined) return fields;
+  const told = [method, route, status, code, `${Math.round(durationMs)} ms`];
+  return { msg: told.filter((one) => one !== undefined).join(' ') };
+}
+
 /**
  * Opens the log: lines of JSON on standard error, or readable ones if that is a terminal. Standard output is for the
  * start block that the operator reads. Of what a client sends, only the request id is written.
  */
 export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
+  const terminal = await openTerminal();
   const options = {
     level: LOG_LEVEL,
     base: { pid: process.pid },
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }), ...(terminal && { log: onOneLine }) },
     mixin: tracing.active?.logFields,
   };
-  return pino(options, (await openTerminal()) ?? openBuffered());
+  return pino(options, terminal ?? openBuffered());
 }
 
 /** Writes readable lines; undefined if no terminal reads them, or the package for it is not installed. */

@@ -29,7 +29,7 @@ const UNFINISHED = 'postgres.new-';
  * service may have left running on it.
  * @param stopping aborts it
  * @returns the password of its only user, a new one if none is known
- * @throws OperatorError if PostgreSQL cannot create one, or there is one of another major version
+ * @throws OperatorError if PostgreSQL cannot create one, there is something else, or one of another major version
  */
 export async function prepareDataDirectory(
   folder: DataFolder,
@@ -39,6 +39,7 @@ export async function prepareDataDirectory(
   const known = folder.password();
   const password = known ?? randomBytes(24).toString('hex');
   if (!existsSync(join(folder.dataDirectory, 'PG_VERSION'))) {
+    requireEmpty(folder.dataDirectory);
     if (known === undefined) folder.keepPassword(password);
     await initialise(folder, binaries, stopping);
     return password;
@@ -50,6 +51,14 @@ export async function prepareDataDirectory(
     folder.keepPassword(password);
   }
   return password;
+}
+
+/** @throws OperatorError if the directory holds something else, over which none can be created */
+function requireEmpty(directory: string): void {
+  if (!existsSync(directory) || readdirSync(directory).length === 0) return;
+  throw new OperatorError(
+    `The folder ${directory} is not empty, and holds no database. Choose another folder with DATA_DIR.`,
+  );
 }
 
 /** By the server's single-user mode, which asks for none and lets nobody else in. */

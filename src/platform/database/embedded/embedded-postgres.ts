@@ -232,6 +232,8 @@ const STEADY_MS = 60_000;
 const MAX_ENDS = 5;
 /** Milliseconds before the second start in a row; doubled for each further one. */
 const PAUSE_MS = 250;
+/** How a server ends that was told to. */
+const CLEAN = 'exit code 0';
 
 interface Kept {
   /** Resolves when the server that now runs ends, to how. */
@@ -248,6 +250,8 @@ interface Kept {
 async function keepRunning({ end, restart, lastWords, isOver }: Kept): Promise<Error> {
   for (let ends = 0, since = performance.now(); ;) {
     const how = await end();
+    // Whoever ends a whole tree of processes, as `nest start --watch` does, has told this one too, if a moment later.
+    if (how === CLEAN) await sleep(PAUSE_MS);
     ends = performance.now() - since < STEADY_MS ? ends + 1 : 1;
     const told = `The embedded PostgreSQL has ended ${ends} times in a row, the last with ${how}: `;
     if (isOver() || ends >= MAX_ENDS) return new OperatorError(told + lastWords());

@@ -17,7 +17,7 @@ import {
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, HEADERS } from './responses.js';
-import { exampleFor, finishSchemas, type Operation } from './schemas.js';
+import { exampleFor, finishSchemas, type Operation, withoutPruned } from './schemas.js';
 
 /** What the product says of itself in the document. The module of the application provides it. */
 export abstract class ProductFacts {
@@ -68,8 +68,8 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
-  document.webhooks = webhooksOf(declared.values(), document);
   finishSchemas(document);
+  document.webhooks = webhooksOf(declared.values(), document);
   document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
   return document;
 }
@@ -180,8 +180,9 @@ function webhooksOf(operations: Iterable<OperationFacts>, document: OpenAPIObjec
 
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
   const { id, summary, description, headers, answers } = webhook;
-  const schema = { $ref: getSchemaPath(webhook.body) };
-  const content = { 'application/json': { schema, example: exampleFor(document, schema) } };
+  const reference = { $ref: getSchemaPath(webhook.body) };
+  const schema = withoutPruned(reference, document);
+  const content = { 'application/json': { schema, example: exampleFor(document, reference) } };
   const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
   return {
     operationId: id,

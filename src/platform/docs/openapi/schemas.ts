@@ -96,3 +96,33 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   );
   return Object.fromEntries(shown.map(([name, property]) => [name, property.example]));
 }
+
+/**
+ * A schema of a webhook with those schemas in it, not referred to, that no operation has. oapi-codegen prunes such schemas,
+ * and its client, which names the body of each webhook, would not compile.
+ */
+export function withoutPruned(schema: Schema, { paths, components }: OpenAPIObject): Schema {
+  const schemas = components!.schemas as Record<string, Schema>;
+  return withIn(schema, schemas, namesIn(paths, schemas));
+}
+
+/** @param kept the schemas that may be referred to; one that has itself in it is referred to as well */
+function withIn(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlySet<string>): Schema {
+  return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
+    const name = typeof value?.$ref === 'string' ? nameOf(value.$ref) : undefined;
+    if (name === undefined || kept.has(name)) return value;
+    const { $ref: _, ...beside } = value!;
+    return { ...withIn(schemas[name]!, schemas, new Set([...kept, name])), ...beside };
+  }) as Schema;
+}
+
+/** The names of the schemas that a part of the document refers to, itself or through others. */
+function namesIn(part: object, schemas: Record<string, Schema>, found = new Set<string>()): Set<string> {
+  for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    if (found.has(name!)) continue;
+    found.add(name!);
+    // Those of errors come last.
+    if (schemas[name!]) namesIn(schemas[name!]!, schemas, found);
+  }
+  return found;
+}
