@@ -82,9 +82,68 @@ test.each(Object.entries(SENT).filter(([label]) => label !== 'Python' || hasPyth
   (label, sentBy) => {
     const content = { 'application/json': { example: HARD_TO_QUOTE, schema: {} } };
     const operation = { responses: {}, requestBody: { content } };
-    const samples = codeSamples({ path: '/things', method: 'post', operation }, 'bearer', new Config());
+    const samples = codeSamples(
+      { path: '/things', method: 'post', operation },
+      'bearer',
+      { components: {} } as never,
+      new Config(),
+    );
     const { source } = samples.find((one) => one.label === label)!;
     expect(JSON.parse(sentBy(source))).toEqual(HARD_TO_QUOTE);
+  },
+);
+
+/** The address that a sample of each language asks, told by what stands in for its HTTP client. */
+const ASKED: Record<string, (source: string) => string> = {
+  curl: (source) =>
+    execFileSync('bash', ['-c', `curl() { printf '%s' "$1"; }; API_KEY=x; ${source}`], { encoding: 'utf8' }),
+  TypeScript: (source) => {
+    const fetch = 'globalThis.fetch = (url) => (process.stdout.write(url), process.exit());';
+    const args = ['--input-type=module-typescript', '-e', `${fetch}\n${source}`];
+    return execFileSync(process.execPath, args, { encoding: 'utf8' });
+  },
+  Python: (source) => {
+    const requests = `import os, sys, types
+os.environ["API_KEY"] = "x"
+def get(url, headers): print(url, end=""); sys.exit()
+sys.modules["requests"] = types.SimpleNamespace(get=get)`;
+    return execFileSync('python3', ['-c', `${requests}\n${source}`], { encoding: 'utf8' });
+  },
+};
+
+test.each(Object.entries(ASKED).filter(([label]) => label !== 'Python' || hasPython))(
+  'The code samples in %s ask for the parameters that a query must have, and for no others',
+  (label, askedBy) => {
+    const query = (name: string, schema: object, required = true) => ({
+      name,
+      in: 'query' as const,
+      required,
+      schema,
+    });
+    const operation = {
+      responses: {},
+      parameters: [
+        { name: 'thingId', in: 'path' as const, required: true, schema: { type: 'integer', example: 7 } },
+        query('words', { type: 'string', example: "O'Brien & Söhne" }),
+        query('size', { $ref: '#/components/schemas/Size' }),
+        query('ids', { type: 'array', items: { type: 'integer' }, example: [1, 2] }),
+        query('limit', { type: 'integer', example: 20 }, false),
+      ],
+    };
+    const samples = codeSamples(
+      { path: '/things/{thingId}/parts', method: 'get', operation },
+      'bearer',
+      { components: { schemas: { Size: { type: 'string', enum: ['small', 'large'] } } } } as never,
+      new Config(),
+    );
+    const { source } = samples.find((one) => one.label === label)!;
+    const { pathname, searchParams } = new URL(askedBy(source));
+    expect(pathname).toBe('/v1/things/7/parts');
+    expect([...searchParams]).toEqual([
+      ['words', "O'Brien & Söhne"],
+      ['size', 'small'],
+      ['ids', '1,2'],
+    ]);
   },
 );
 

@@ -11,7 +11,7 @@ import {
 } from '../../api/index.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { exampleFor, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
+import { exampleFor, exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
 
 /** Stands in the document for the scheme, host and port by which a client has asked for it. */
 export const HERE = 'http://here.invalid';
@@ -77,7 +77,7 @@ export function finishOperation(
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
-  operation['x-codeSamples' as never] = codeSamples(placed, access, config) as never;
+  operation['x-codeSamples' as never] = codeSamples(placed, access, document, config) as never;
 }
 
 /** A list is separated by commas. What a field's schema says beyond JSON Schema stands in the schema, as in a body. */
@@ -140,22 +140,37 @@ function finishDeprecated(operation: Operation, sunset: string): void {
   }
 }
 
-/** How to call an operation with its example, ready to paste. */
-export function codeSamples(placed: Placed, access: Access, config: Config): Sample[] {
+/** How to call an operation with its example and the query that it must have, ready to paste. */
+export function codeSamples(
+  placed: Placed,
+  access: Access,
+  document: OpenAPIObject,
+  config: Config,
+): Sample[] {
   const { path, method, operation } = placed;
   const content = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
     ?.content;
   const parameters = (operation.parameters ?? []) as {
     name: string;
     in: string;
-    schema?: { example?: string | number };
+    required?: boolean;
+    example?: string;
+    schema?: Schema;
   }[];
   const examples = new Map(
-    parameters.map(({ name, schema }) => [name, encodeURIComponent(schema?.example ?? name)]),
+    parameters.map(({ name, schema, example = schema && (exampleIn(document, schema) as string) }) => [
+      name,
+      encodeURIComponent(example ?? name),
+    ]),
   );
+  const asked = parameters.filter(({ in: place, required }) => place === 'query' && required);
+  const query = asked.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
   return samplesOf({
     method: method.toUpperCase(),
-    url: serverOf(placed, config) + path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!),
+    url:
+      serverOf(placed, config) +
+      path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!) +
+      (query && `?${query}`),
     access,
     body: content?.['application/json']?.example,
   });

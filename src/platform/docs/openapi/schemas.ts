@@ -18,6 +18,7 @@ export interface Schema {
   properties?: Record<string, Schema>;
   example?: unknown;
   default?: unknown;
+  enum?: unknown[];
 }
 
 /** Writes the properties of all schemas as OpenAPI 3.1 has them. */
@@ -85,6 +86,12 @@ export function namePage(
     ...page,
   } as never;
   return { $ref: `#/components/schemas/${name}` };
+}
+
+/** A value of the schema of a parameter: its example, or the first of an enumeration. */
+export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values }: Schema): unknown {
+  if (example !== undefined || !$ref) return example ?? values?.[0];
+  return exampleIn(document, document.components!.schemas![nameOf($ref)] as Schema);
 }
 
 /** An example of a schema, assembled from those of its properties. */
