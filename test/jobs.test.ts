@@ -155,6 +155,29 @@ describe('A job', () => {
     expect((await operate('retry')).code).toBe(2);
   });
 
+  test('is who has made its changes, in the audit log, by its name; and so is a schedule', async () => {
+    await add({ payloads: [{ name: 'audited', audits: '7' }] });
+    await query(databaseUrl, `INSERT INTO pgboss.job (name, data) VALUES ('every-minute', '{"payload":{}}')`);
+    const audit = async (...args: string[]) => {
+      const { stdout } = await runNode(['dist/src/commands/admin/main.js', 'audit', ...args], {
+        env: { DATABASE_URL: databaseUrl },
+      });
+      const lines = stdout.split('\n').filter((line) => line !== '');
+      return lines.map((line) => JSON.parse(line) as object);
+    };
+    await eventually(async () => (await stateOf('audited')) === 'completed');
+    const [job] = await jobsOf('audited');
+    const at = expect.any(String);
+    expect(await audit('--account', '7')).toEqual([
+      { at, actor: 'job', job: 'send-reminder', accountId: 7, action: 'visit.reminded', subjectId: job!.id },
+    ]);
+    await eventually(async () => (await audit('--job', 'every-minute')).length > 0);
+    expect((await audit('--job', 'every-minute'))[0]).toEqual({
+      ...{ at, actor: 'job', job: 'every-minute', action: 'visits.counted' },
+    });
+    expect(await audit('--account', '7', '--job', 'every-minute')).toEqual([]);
+  });
+
   test('is counted in the metrics of its queue', async () => {
     const tries = async () => {
       const metrics = await readMetrics(worker);
@@ -291,7 +314,8 @@ test.each(Object.keys(SLOW))('%s', (name) => begun.get(name), 180_000);
 
 test('A handler takes what it needs, and gives back what it likes', async () => {
   const [remind, report] = ['remind', 'report'].map((method) => queueOf(new Handlers(), method)!);
-  const job: Job = { id: 'b', payload: { visitId: 'a' }, tries: 0, signal: new AbortController().signal };
+  const { signal } = new AbortController();
+  const job: Job = { id: 'b', payload: { visitId: 'a' }, by: { job: 'send-reminder' }, tries: 0, signal };
   expect(remind).toMatchObject({ name: 'send-reminder', concurrency: 3, longestPauseSeconds: 3_600 });
   expect(await remind!.handle!(job)).toBe('a b');
   expect(report).toMatchObject({ name: 'nightly-report', concurrency: 10, cron: '0 3 * * *' });

@@ -3,12 +3,13 @@ import { DataSource } from 'typeorm';
 import { AppModule } from '../../dist/src/app.module.js';
 import { Transactions } from '../../dist/src/platform/data/transactions.js';
 import { HandlesJob, JobError, Scheduled } from '../../dist/src/platform/jobs/job.js';
+import { AuditLog } from '../../dist/src/platform/safeguards/audit-log.js';
 import { Jobs } from '../../dist/src/platform/jobs/jobs.js';
 
 // The service with a feature that has durable work. A call to its own address adds jobs.
 class Reminders {
-  constructor(database, transactions, jobs) {
-    Object.assign(this, { database, transactions, jobs });
+  constructor(database, transactions, jobs, audit) {
+    Object.assign(this, { database, transactions, jobs, audit });
   }
 
   /** @param undo whether the transaction fails after all; @param ids of the jobs, if they are several */
@@ -24,7 +25,13 @@ class Reminders {
     });
   }
 
-  async remind(payload, { id, tries }) {
+  async remind(payload, { id, by, tries }) {
+    if (payload.audits)
+      await this.audit.add({
+        by: { ...by, accountId: payload.audits },
+        action: 'visit.reminded',
+        subjectId: id,
+      });
     await this.note('send-reminder', id, payload);
     if (payload.hangs && tries === 0) await new Promise(() => {});
     if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(499)}🐈`);
@@ -32,7 +39,8 @@ class Reminders {
     if (payload.fails === 'for good') throw new JobError('Nobody is there', { isFinal: true });
   }
 
-  everyMinute() {
+  async everyMinute(_payload, { by }) {
+    await this.audit.add({ by, action: 'visits.counted' });
     return this.note('every-minute', null, {});
   }
 
@@ -63,7 +71,7 @@ decorate('everyMinute', Scheduled('every-minute', '* * * * *'));
 
 const reminders = {
   provide: Reminders,
-  inject: [DataSource, Transactions, Jobs],
+  inject: [DataSource, Transactions, Jobs, AuditLog],
   useFactory: (...given) => new Reminders(...given),
 };
 

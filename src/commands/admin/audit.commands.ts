@@ -18,6 +18,7 @@ export function addAuditCommand(program: Command): void {
     .option('--account <account>', 'of the account with this email, or with this id')
     .option('--key <id>', 'with this API key', idOf)
     .option('--action <action>', 'what was done, such as order.approved')
+    .option('--job <name>', 'by the job or the schedule of this name')
     .option('--request <id>', 'by the request with this X-Request-Id')
     .option('--since <time>', 'from this time on, such as 2030-01-31T12:00:00Z', timeOf)
     .option('--until <time>', 'before this time', timeOf)
@@ -33,11 +34,12 @@ function print({ account, ...filter }: Options): Promise<void> {
 }
 
 /** A record as JSON, in which ids keep all their digits. What it does not have is left out. */
-function lineOf({ createdAt, actor, accountId: account, keyId, details, ...rest }: AuditRecord): string {
+function lineOf({ createdAt, actor, job, accountId: account, keyId, details, ...rest }: AuditRecord): string {
   const { action, subjectId, requestId, address } = rest;
   const fields: Record<string, string | null> = {
     at: JSON.stringify(createdAt),
     actor: JSON.stringify(actor),
+    job: job && JSON.stringify(job),
     accountId: account,
     keyId,
     action: JSON.stringify(action),

@@ -36,6 +36,8 @@ export interface Caller {
   /** Where it comes from, as `clientNetwork` says. */
   address?: string;
   isOperator?: boolean;
+  /** The name of a job or a schedule, which does it without a request: `by` of its `Job` has it. */
+  job?: string;
 }
 
 /** Whoever changes something that is of no account, or not yet. */

@@ -1,9 +1,13 @@
+import type { Anyone } from '../api/index.js';
+
 /** A job that is being worked on. */
 export interface Job<Payload = unknown> {
   /** UUID; the same at every try. */
   id: string;
   /** What was given to `Jobs.add`; undefined for a job without one, as those of a schedule. */
   payload: Payload;
+  /** Who makes its changes, as the audit log has it: `{ ...by, accountId }` for those of an account's rows. */
+  by: Anyone;
   /** Earlier tries. */
   tries: number;
   /** Aborted when the service has to stop, when another worker has the job, and after two minutes. */

@@ -174,7 +174,8 @@ export class QueueWorker {
     // What was done although another worker has the job is done.
     signal.addEventListener('abort', () => signal.reason instanceof LostError || reject(signal.reason));
     try {
-      const handled = this.queue.handle!({ id, payload: data?.payload, tries, signal });
+      const by = { job: this.queue.name };
+      const handled = this.queue.handle!({ id, payload: data?.payload, by, tries, signal });
       const result = await Promise.race([handled, over]);
       this.succeeded();
       return { job, state: 'done', result };

@@ -22,6 +22,8 @@ export interface AuditFilter {
   /** Of the API key that a change was made with. */
   key?: string;
   action?: string;
+  /** The name of a job or a schedule that made it. */
+  job?: string;
   /** The id of the request that made it. */
   request?: string;
   since?: Date;
@@ -43,10 +45,10 @@ export class AuditLog {
   }
 
   /** Reads records, oldest first. */
-  async *read({ accountId, key: keyId, action, request: requestId, since, until }: AuditFilter) {
+  async *read({ accountId, key: keyId, action, job, request: requestId, since, until }: AuditFilter) {
     const created = [...(since ? [MoreThanOrEqual(since)] : []), ...(until ? [LessThan(until)] : [])];
     const createdAt = created.length > 0 ? And(...created) : undefined;
-    const given = Object.entries({ accountId, keyId, action, requestId, createdAt }).filter(
+    const given = Object.entries({ accountId, keyId, action, job, requestId, createdAt }).filter(
       ([, value]) => value,
     );
     for (let after = '0'; ;) {
@@ -61,7 +63,8 @@ export class AuditLog {
 
 function recordOf({ by, action, subjectId, details }: Change) {
   return {
-    actor: by.isOperator ? ('operator' as const) : ('account' as const),
+    actor: actorOf(by),
+    job: by.job ?? null,
     accountId: by.accountId ?? null,
     keyId: by.keyId ?? null,
     action,
@@ -70,6 +73,11 @@ function recordOf({ by, action, subjectId, details }: Change) {
     requestId: by.requestId ?? null,
     address: by.address ?? null,
   };
+}
+
+function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
+  if (isOperator) return 'operator';
+  return job === undefined ? 'account' : 'job';
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -5,7 +5,7 @@ import { IdColumn } from '../data/index.js';
 @Entity('audit_log')
 @Index('audit_log_account_id_id_idx', ['accountId', 'id'])
 @Index('audit_log_created_at_idx', ['createdAt'])
-@Check('audit_log_actor_check', `actor IN ('account', 'operator')`)
+@Check('audit_log_actor_check', `actor IN ('account', 'operator', 'job')`)
 export class AuditRecord {
   @IdColumn('audit_log_pkey')
   id!: string;
@@ -14,7 +14,11 @@ export class AuditRecord {
   createdAt!: Date;
 
   @Column('text')
-  actor!: 'account' | 'operator';
+  actor!: 'account' | 'operator' | 'job';
+
+  /** The name of the job or the schedule that has made the change. */
+  @Column('text', { nullable: true })
+  job!: string | null;
 
   /** Whose it is that has been changed, if it is an account's. It may refer to nothing any more. */
   @Column('bigint', { name: 'account_id', nullable: true })
