@@ -9,6 +9,7 @@ export default {
     '<rootDir>/test/faults/',
     '<rootDir>/test/image/',
     '<rootDir>/test/modules/',
+    '<rootDir>/test/providers/',
   ],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
