@@ -20,7 +20,7 @@ const settings = (of: Issuer) => ({ OIDC_ISSUER: of.url, OIDC_AUDIENCE: `other,$
 
 beforeAll(async () => {
   issuer = await Issuer.start();
-  service = await startService(settings(issuer));
+  service = await startService({ ...settings(issuer), LOG_LEVEL: 'debug' });
 });
 afterAll(async () => {
   await service.stop();
@@ -28,11 +28,24 @@ afterAll(async () => {
 });
 
 const ALL = 'openid pets:read pets:write orders:read orders:write';
-const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
-const current = (key: string, at = service) => call(at, 'GET', '/v1/accounts/current', { key });
+const list = (key: string, at = service) => send(at, 'GET', '/v1/pets?limit=1', { key });
+const current = (key: string, at = service) => send(at, 'GET', '/v1/accounts/current', { key });
 const someone = () => `somebody-${randomUUID()}`;
 const tokenOf = (sub: string, scope = ALL, more: JWTPayload = {}) => issuer.token({ sub, scope, ...more });
 const now = () => Math.floor(Date.now() / 1000);
+
+/** What must be nowhere but in requests. */
+const partsSent = new Set<string>();
+
+/** Sends a request with a token, of which nothing may be in the answer. */
+async function send(at: Service, method: string, path: string, more: { key: string; body?: unknown }) {
+  const parts = more.key.split('.').filter((part) => part.length > 12);
+  const answer = await call(at, method, path, more);
+  const told = answer.text + JSON.stringify([...answer.headers]);
+  for (const part of parts) expect(told).not.toContain(part);
+  if (at === service) for (const part of parts) partsSent.add(part);
+  return answer;
+}
 
 /** A token signed by the issuer over exactly these texts. */
 function signed(header: string, claims: string): string {
@@ -50,7 +63,7 @@ describe('An access token', () => {
   test('opens what its claim names, and nothing else', async () => {
     const token = await tokenOf(someone(), 'pets:read nonsense');
     expect((await list(token)).status).toBe(200);
-    const answer = await call(service, 'POST', '/v1/pets', { key: token, body: '{' });
+    const answer = await send(service, 'POST', '/v1/pets', { key: token, body: '{' });
     expect(expectError(answer, 403, 'permission_denied')).toContain('`pets:write`');
     expect(answer.headers.get('www-authenticate')).toMatch(
       /^Bearer .*error="insufficient_scope", scope="pets:write"$/,
@@ -74,11 +87,28 @@ describe('An access token', () => {
       { nonce: 'n', scope: ALL },
       { at_hash: 'h', scope: ALL },
       { typ: 'ID', scope: ALL },
+      { token_use: 'id', scope: ALL },
       { email: 'a@b.example' },
     ];
     for (const claims of idTokens)
       expectInvalid(await list(await issuer.token({ sub, ...claims }, { typ: 'JWT' })));
     expectInvalid(await list(await issuer.token({ sub, scope: ALL }, { typ: 'logout+jwt' })));
+  });
+
+  test('may name its permissions in a claim that ID tokens have too, if it is for another than its client', async () => {
+    const at = await startService({ ...settings(issuer), OIDC_PERMISSIONS_CLAIM: 'roles' });
+    const status = async (claims: JWTPayload) =>
+      (await list(await issuer.token({ roles: ['pets:read'], ...claims }, { typ: 'JWT' }), at)).status;
+    expect(await status({ azp: 'a program' })).toBe(200);
+    expect(await status({ azp: AUDIENCE, scp: 'access' })).toBe(200);
+    for (const claims of [{}, { azp: AUDIENCE }, { aud: ['other', AUDIENCE], azp: 'other' }])
+      expect(await status(claims)).toBe(401);
+    await at.stop();
+  });
+
+  test('may be for several audiences', async () => {
+    const token = await tokenOf(someone(), ALL, { aud: ['https://elsewhere.example', AUDIENCE] });
+    expect((await list(token)).status).toBe(200);
   });
 
   test.each<[string, JWTPayload]>([
@@ -98,7 +128,7 @@ describe('An access token', () => {
     ['more than 8 kB', { more: 'x'.repeat(8_000) }],
   ])('is refused with %s, before its body is looked at', async (_what, claims) => {
     const key = await issuer.token({ scope: ALL, ...claims });
-    expectInvalid(await call(service, 'POST', '/v1/pets', { key, body: '{' }));
+    expectInvalid(await send(service, 'POST', '/v1/pets', { key, body: '{' }));
     expectInvalid(await current(key));
   });
 
@@ -152,13 +182,6 @@ describe('An access token', () => {
     expectInvalid(await list('a.b.c'));
     for (const key of ['a.b', 'a.b.c.d', 'petstore_x']) expectError(await list(key), 401, 'invalid_api_key');
     expectError(await current('a.b'), 401, 'invalid_credentials');
-  });
-
-  test('is nowhere in the log and in the database', async () => {
-    const token = await tokenOf(someone());
-    expect((await list(token)).status).toBe(200);
-    const all = service.output() + (await everythingStored(service));
-    for (const part of token.split('.')) expect(all).not.toContain(part);
   });
 });
 
@@ -247,6 +270,21 @@ describe('The account of a subject', () => {
       env: { DATABASE_URL: service.databaseUrl },
     });
     await eventually(async () => (await list(token)).status === 403, 1_500);
+  });
+
+  test('has the answers that are kept for retries, whichever of its tokens they came with', async () => {
+    const sub = someone();
+    const add = async (token: string) =>
+      call(service, 'POST', '/v1/pets', {
+        key: token,
+        body: { name: 'Rex', categoryId: 1 },
+        headers: { 'Idempotency-Key': 'once' },
+      });
+    const first = await add(await tokenOf(sub, ALL, { jti: '1' }));
+    const second = await add(await tokenOf(sub, ALL, { jti: '2' }));
+    expect([first.status, second.text]).toEqual([201, first.text]);
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect((await add(await tokenOf(someone()))).body.id).not.toBe(first.body.id);
   });
 
   test('keeps its email and password where they are', async () => {
@@ -355,6 +393,52 @@ describe('The issuer', () => {
     await at.stop();
   });
 
+  test('is refused a key that it has withdrawn within ten minutes', async () => {
+    const own = await Issuer.start();
+    const at = await startService(settings(own), ['--import=./test/support/later.js', 'dist/src/main.js']);
+    const token = await own.token({ scope: ALL });
+    expect((await list(token, at)).status).toBe(200);
+    own.keys = [];
+    await own.addKey('two');
+    at.process.kill('SIGUSR2');
+    await eventually(async () => (await list(token, at)).status === 401, 5_000);
+    expect((await list(await own.token({ scope: ALL }, { kid: 'two' }), at)).status).toBe(200);
+    await at.stop();
+    await own.stop();
+  });
+
+  test('may be away: tokens of known keys go on, and others are 503 within 3 s', async () => {
+    const own = await Issuer.start();
+    const at = await startService(settings(own), ['--import=./test/support/later.js', 'dist/src/main.js']);
+    const token = await own.token({ scope: ALL });
+    expect((await list(token, at)).status).toBe(200);
+    own.instead = () => {};
+    for (let i = 0; i < 2; i++) {
+      const begun = Date.now();
+      const answer = await list(await own.token({ scope: ALL }, { kid: 'new' }, own.privateKey), at);
+      expectError(answer, 503, 'service_unavailable');
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(Date.now() - begun).toBeLessThan(3_000);
+    }
+    for (let i = 0; i < 2; i++) {
+      expect((await list(token, at)).status).toBe(200);
+      at.process.kill('SIGUSR2');
+    }
+    await at.stop();
+    await own.stop();
+  });
+
+  test('is asked for nothing by an instance that only works on jobs', async () => {
+    const own = await Issuer.start();
+    const at = await startService({ ...settings(own), ROLE: 'worker' });
+    expect((await call(at, 'GET', '/health/ready')).status).toBe(200);
+    const headers = { Authorization: `Bearer ${await own.token({ scope: ALL })}` };
+    expect((await fetch(`${at.url}/v1/pets`, { headers })).status).toBe(404);
+    expect(own.fetches).toBe(0);
+    await at.stop();
+    await own.stop();
+  });
+
   test('is not needed by a start; while it is away or wrong, tokens are 503 within 3 s, until it is back', async () => {
     const own = await Issuer.start();
     const token = await own.token({ scope: ALL });
@@ -372,6 +456,7 @@ describe('The issuer', () => {
     };
     await expectAway();
     await own.listen();
+    let isInside = false;
     const wrong: NonNullable<Issuer['instead']>[] = [
       () => {},
       (_request, response) => void response.writeHead(200).write('{'),
@@ -385,7 +470,9 @@ describe('The issuer', () => {
       (request, response) =>
         request.url === '/keys'
           ? void response.writeHead(302, { Location: '/inside' }).end()
-          : void response.end(JSON.stringify({ issuer: own.url, jwks_uri: `${own.url}/keys` })),
+          : request.url === '/inside'
+            ? void response.end(JSON.stringify({ keys: own.keys }), () => (isInside = true))
+            : void response.end(JSON.stringify({ issuer: own.url, jwks_uri: `${own.url}/keys` })),
       (_request, response) =>
         void response.end(JSON.stringify({ issuer: 'http://x.example', jwks_uri: `${own.url}/keys` })),
     ];
@@ -394,6 +481,7 @@ describe('The issuer', () => {
       own.instead = instead;
       await expectAway();
     }
+    expect(isInside).toBe(false);
     own.instead = undefined;
     await eventually(async () => (await list(token, at)).status === 200, 5_000);
     await at.stop();
@@ -451,4 +539,10 @@ test('A setting that is not valid, or lacks the other, is reported at the start'
     [{ OIDC_SIGN_IN_QUERY: 'state=x' }, 'OIDC_SIGN_IN_QUERY'],
   ] as [Record<string, string>, string][])
     await expect(startService(env)).rejects.toThrow(new RegExp(`Invalid environment: .*${name} must`));
+});
+
+test('Nothing of a token is logged, audited or stored', async () => {
+  expect(partsSent.size).toBeGreaterThan(100);
+  const all = service.output() + (await everythingStored(service));
+  expect([...partsSent].filter((part) => all.includes(part))).toEqual([]);
 });

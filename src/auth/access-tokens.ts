@@ -35,6 +35,8 @@ const ANY_TOKEN = /^(?:application\/)?jwt$/i;
 const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 /** Claims that access tokens have and ID tokens have not, by RFC 9068, 2.2.3, and as Microsoft and Okta name it. */
 const OF_ACCESS_TOKENS = ['scope', 'scp'];
+/** The client of an access token, by RFC 9068, as OpenID Connect, Okta and Microsoft name it. */
+const CLIENT = ['client_id', 'azp', 'cid', 'appid'];
 
 /** The access tokens of one issuer: JWT by RFC 9068, checked as RFC 8725 has it. */
 export class AccessTokens {
@@ -121,13 +123,20 @@ export class AccessTokens {
     };
   }
 
-  /** An ID token says who somebody is, to one client; it opens nothing. */
+  /**
+   * An ID token says who somebody is, to one client; it opens nothing. Where the type does not tell, the claims must: it
+   * may have the claim of the permissions too, as Microsoft's have `roles`, but is for its client.
+   */
   private isAccessToken(claims: JWTPayload, type: unknown): boolean {
     if (typeof type === 'string' && ACCESS_TOKEN.test(type)) return true;
     if (type !== undefined && !(typeof type === 'string' && ANY_TOKEN.test(type))) return false;
-    // Keycloak writes the kind of a token into this claim.
-    if (claims.typ === 'ID' || OF_ID_TOKENS.some((name) => claims[name] !== undefined)) return false;
-    return [this.permissionsClaim, ...OF_ACCESS_TOKENS].some((name) => claimAt(claims, name) !== undefined);
+    // Keycloak and Amazon write the kind of a token into these claims.
+    if (claims.typ === 'ID' || claims.token_use === 'id') return false;
+    if (OF_ID_TOKENS.some((name) => claims[name] !== undefined)) return false;
+    if (OF_ACCESS_TOKENS.some((name) => claims[name] !== undefined)) return true;
+    const client = CLIENT.map((name) => claims[name]).find((value) => value !== undefined);
+    const isForItsClient = [claims.aud].flat().includes(client as string);
+    return claimAt(claims, this.permissionsClaim) !== undefined && client !== undefined && !isForItsClient;
   }
 }
 

@@ -149,7 +149,7 @@ export class LateBodyGuard implements CanActivate {
     return request.hasWaited && request.accountId !== undefined ? this.check(request, response) : true;
   }
 
-  /** @throws ApiError `invalid_api_key`, `invalid_credentials`, `permission_denied` */
+  /** @throws ApiError `invalid_api_key`, `invalid_token`, `invalid_credentials`, `permission_denied` */
   private async check(request: AuthenticatedRequest, response: Response): Promise<true> {
     const key = bearerKey(request);
     if (key === undefined) await this.checkPassword(request);
@@ -162,7 +162,8 @@ export class LateBodyGuard implements CanActivate {
   private async checkKey(request: AuthenticatedRequest, key: string): Promise<void> {
     const owner = await this.owners.find(key, callerOf(request));
     // A subject may have another account by now.
-    if (!owner || owner.accountId !== request.accountId) throw unauthorized('invalid_api_key');
+    if (!owner || owner.accountId !== request.accountId)
+      throw unauthorized(this.owners.isToken(key) ? 'invalid_token' : 'invalid_api_key');
     admit(request, owner);
   }
 
