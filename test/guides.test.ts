@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import MiniSearch from 'minisearch';
 import { Webhook } from 'standardwebhooks';
 import { call, createKey } from '../src/testing/client.js';
 import { document, operations } from '../src/testing/document.js';
@@ -113,7 +114,9 @@ describe('The guides', () => {
 
   test('and operations and errors are all in the index of the search', async () => {
     const { body } = await call(service, 'GET', '/search.json');
-    const addresses: string[] = body.map(({ address }: { address: string }) => address);
+    // A field leads to the operation that asks for it.
+    const pages = (body as { kind: string; address: string }[]).filter(({ kind }) => kind !== 'Field');
+    const addresses = pages.map(({ address }) => address);
     expect(new Set(addresses).size).toBe(addresses.length);
     const expected = [
       ...names.map((name) => `guides/${name}`),
@@ -121,6 +124,75 @@ describe('The guides', () => {
       ...Object.keys(CODES).map((code) => `guides/errors#${code}`),
     ];
     expect(addresses).toEqual(expect.arrayContaining(expected));
+  });
+});
+
+describe('The search', () => {
+  let find: (words: string) => { kind: string; title: string; address: string }[];
+  beforeAll(async () => {
+    const { body } = await call(service, 'GET', '/search.json');
+    // The script of the page, which has no types.
+    const script = '../src/platform/docs/site/assets/search-index.js';
+    const { finderOf } = (await import(script)) as {
+      finderOf: (index: typeof MiniSearch, entries: object[]) => typeof find;
+    };
+    find = finderOf(MiniSearch, body as object[]);
+  });
+
+  test.each([
+    ['pagination', 'guides/paging'],
+    ['paginate', 'guides/paging'],
+    ['paging', 'guides/paging'],
+    ['token', 'guides/authentication'],
+    ['login', 'guides/authentication'],
+    ['authentcation', 'guides/authentication'],
+    ['scopes', 'guides/authentication'],
+    ['sdk', 'guides/clients'],
+    ['javascript', 'guides/clients'],
+    ['client', 'guides/clients'],
+    ['oapi-codegen', 'guides/clients#oapi-codegen'],
+    ['throttle', 'guides/limits'],
+    ['limits', 'guides/limits'],
+    ['beta', 'guides/versions#stability'],
+    ['experimental', 'guides/versions#stability'],
+    ['changelog', 'guides/versions'],
+    ['deprecation', 'guides/versions#deprecation'],
+    ['quickstart', 'guides/first-steps'],
+    ['retry', 'guides/errors#what-to-send-again'],
+    ['errors', 'guides/errors'],
+    ['idempotency', 'guides/idempotency'],
+    ['webhook', 'guides/messages'],
+    ['int64', 'guides/int64'],
+    ['health', 'guides/errors#service_unavailable'],
+    ['429', 'guides/errors#rate_limited'],
+    ['rate_limited', 'guides/errors#rate_limited'],
+    ['rate_lim', 'guides/errors#rate_limited'],
+    ['pet_not_found', 'guides/errors#pet_not_found'],
+    ['missing_api_key', 'guides/errors#missing_api_key'],
+    ['rotate key', 'docs#/accounts/rollApiKey'],
+    ['roll', 'docs#/accounts/rollApiKey'],
+    ['signup', 'docs#/accounts/createAccount'],
+    ['delete account', 'docs#/accounts/closeCurrentAccount'],
+    ['order states', 'docs#/store/updateOrder'],
+    ['cancel order', 'docs#/store/updateOrder'],
+    ['createPet', 'docs#/pets/createPet'],
+    ['placeOrder', 'docs#/store/placeOrder'],
+    ['PATCH /store/orders/{orderId}', 'docs#/store/updateOrder'],
+  ])('finds for %s %s first', (words, address) => {
+    expect(find(words)[0]).toMatchObject({ address });
+  });
+
+  test.each(['categoryId', 'expiresAt', 'overlapSeconds', 'petId', 'If-Match', 'networks', 'cursor'])(
+    'finds the field %s first',
+    (title) => {
+      expect(find(title)[0]).toMatchObject({ kind: 'Field', title });
+    },
+  );
+
+  test('takes no status or code for another', () => {
+    expect(find('409').map(({ title }) => title)).not.toContain('missing_api_key');
+    expect(find('409')[0]!.kind).toBe('Error');
+    expect(find('xyzzy')).toEqual([]);
   });
 });
 

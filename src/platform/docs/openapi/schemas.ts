@@ -16,6 +16,7 @@ export interface Schema {
   nullable?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
+  description?: string;
   example?: unknown;
   default?: unknown;
   enum?: unknown[];

@@ -4,7 +4,7 @@ import type { Express } from 'express';
 import type { Config } from '../../../config.js';
 import { adviceOn, allErrors, type ErrorCode, type ErrorFacts } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
-import type { Operation } from '../openapi/schemas.js';
+import type { Operation, Schema } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
 import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
 import { escape } from './markdown.js';
@@ -38,7 +38,7 @@ export function serveGuides(
     servePage(app, config, `/guides/${guide.name}`, () =>
       assets.inShell(guidePage(guide, guides, links()), '../'),
     );
-  const found = () => JSON.stringify(searchIndex(guides, operationsOf(document())));
+  const found = () => JSON.stringify(searchIndex(guides, document()));
   const content = new StaticContent('json', () => Buffer.from(found()));
   const express: Express = app.getHttpAdapter().getInstance();
   express.get('/search.json', (request, response) => content.send(request, response, 'no-cache'));
@@ -103,7 +103,7 @@ function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
 
 /** Something that can be found. */
 interface Entry {
-  readonly kind: 'Guide' | 'Operation' | 'Error';
+  readonly kind: 'Guide' | 'Operation' | 'Field' | 'Error';
   readonly title: string;
   /** What stands below the title. */
   readonly about: string;
@@ -112,9 +112,42 @@ interface Entry {
   readonly address: string;
 }
 
-/** Everything that the search box finds: guides and their parts, operations, and error codes. */
-function searchIndex(guides: readonly Guide[], operations: readonly NamedOperation[]): Entry[] {
-  return [...guides.flatMap(ofGuide), ...operations.map(ofOperation), ...allErrors().map(ofError)];
+/** Everything that the search box finds: guides and their parts, operations, fields, and error codes. */
+function searchIndex(guides: readonly Guide[], document: OpenAPIObject): Entry[] {
+  const operations = operationsOf(document).map(ofOperation);
+  return [...guides.flatMap(ofGuide), ...operations, ...fieldsOf(document), ...allErrors().map(ofError)];
+}
+
+/** What is asked for: the parameters of operations and the properties of their bodies, each where it comes first. */
+function fieldsOf(document: OpenAPIObject): Entry[] {
+  const fields = new Map<string, Entry>();
+  const named = new Map(operationsOf(document).map((one) => [one.id, one]));
+  for (const item of Object.values(document.paths))
+    for (const operation of Object.values(item as Record<string, Operation>)) {
+      const { name, address } = named.get(operation.operationId!)!;
+      for (const [title, description] of askedFor(operation, document))
+        if (!fields.has(title))
+          fields.set(title, { kind: 'Field', title, about: description ?? '', text: name, address });
+    }
+  return [...fields.values()];
+}
+
+function askedFor(
+  operation: Operation,
+  { components }: OpenAPIObject,
+): [name: string, description?: string][] {
+  const parameters = (operation.parameters ?? []) as { name: string; description?: string }[];
+  const body = operation.requestBody as { content?: Record<string, { schema: Schema }> } | undefined;
+  const name = body?.content?.['application/json']?.schema.$ref?.split('/').at(-1);
+  const schemas = components!.schemas as Record<string, Schema>;
+  const schema = name === undefined ? undefined : schemas[name];
+  return [
+    ...parameters.map((one): [string, string?] => [one.name, one.description]),
+    ...Object.entries(schema?.properties ?? {}).map(([one, { description }]): [string, string?] => [
+      one,
+      description,
+    ]),
+  ];
 }
 
 function ofGuide({ name, title, summary, opening, parts }: Guide): Entry[] {

@@ -1,3 +1,5 @@
+import { finderOf } from './search-index.js';
+
 /** Where this site stands, found from the address of this file. */
 const root = new URL('../..', import.meta.url);
 const MOST = 8;
@@ -12,27 +14,9 @@ let loading;
 const load = () =>
   (loading ??= Promise.all([import('./minisearch.js'), entries()]).then(
     ([{ default: MiniSearch }, found]) => {
-      const index = new MiniSearch({
-        idField: 'address',
-        fields: ['title', 'about', 'text'],
-        storeFields: ['kind', 'title', 'about'],
-        // `pet_not_found` is found by any of its words, `createPet` by both.
-        tokenize: (text) => text.replace(/([a-z])([A-Z])/g, '$1 $2').split(/[^\p{L}\p{N}]+/u),
-        searchOptions: {
-          prefix: true,
-          fuzzy: 0.2,
-          combineWith: 'AND',
-          boost: { title: 4, about: 2 },
-          boostDocument: weight,
-        },
-      });
-      index.addAll(found);
-      return index;
+      return finderOf(MiniSearch, found);
     },
   ));
-
-/** A guide comes before its parts and what else has its words. */
-const weight = (address) => (/^guides\/[\w-]+$/.test(address) ? 3 : 1);
 
 async function entries() {
   const response = await fetch(new URL('search.json', root));
@@ -44,8 +28,8 @@ async function show() {
   const words = field.value.trim();
   if (!words) return close();
   try {
-    const index = await load();
-    if (words === field.value.trim()) list.replaceChildren(...index.search(words).slice(0, MOST).map(toItem));
+    const find = await load();
+    if (words === field.value.trim()) list.replaceChildren(...find(words).slice(0, MOST).map(toItem));
   } catch {
     loading = undefined;
     list.replaceChildren();
@@ -59,10 +43,10 @@ async function show() {
   list.hidden = false;
 }
 
-function toItem({ id, kind, title, about }) {
+function toItem({ address, kind, title, about }) {
   const [item, link] = ['li', 'a'].map((name) => document.createElement(name));
   const part = (name, text) => Object.assign(document.createElement(name), { textContent: text });
-  link.href = new URL(id, root);
+  link.href = new URL(address, root);
   link.append(part('b', title), part('i', kind), part('small', about));
   link.addEventListener('click', close);
   item.append(link);
