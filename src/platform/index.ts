@@ -36,6 +36,7 @@ export {
 // The work
 export {
   between,
+  Events,
   FastRepository,
   InjectFastRepository,
   startingWith,

@@ -7,6 +7,7 @@ import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/server/http-adapter.js';
+import { NestLogger } from '../../src/platform/telemetry/index.js';
 
 /** The service with more controllers, in the process of the test. */
 export interface Extended {
@@ -28,14 +29,15 @@ export async function startExtended(databaseUrl: string, ...controllers: Type[])
   };
   const config = readConfig({ DATABASE_URL: databaseUrl, AUTH_LIMIT_PER_MINUTE: '0' });
 
-  @Module({ imports: [AppModule.with(config, pino(new Writable({ write })))], controllers })
+  const log = pino(new Writable({ write }));
+  @Module({ imports: [AppModule.with(config, log)], controllers })
   class ExtendedModule {}
 
   const adapter = new HttpAdapter();
   const app = await NestFactory.create<NestExpressApplication>(ExtendedModule, adapter, {
     abortOnError: false,
     bodyParser: false,
-    logger: false,
+    logger: new NestLogger(log),
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   serveDocument(app, config);

@@ -70,6 +70,8 @@ export interface OperationFacts {
   readonly signUp: boolean;
   /** Its successes. */
   readonly successes: readonly Success[];
+  /** Seconds that it has until the first byte of its answer; 2.9 when left out. */
+  readonly seconds?: number;
   /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
   readonly sorted?: string;
   /** What its controller gives tags, and how that is written. */
@@ -118,7 +120,9 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
   return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
 }
 
-interface OperationOptions extends Partial<Pick<OperationFacts, 'bodyOptional' | 'errors' | 'sorted'>> {
+interface OperationOptions extends Partial<
+  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted'>
+> {
   /** The operationId, which client generators use as the method name. */
   id: string;
   summary: string;
@@ -133,13 +137,20 @@ interface OperationOptions extends Partial<Pick<OperationFacts, 'bodyOptional' |
   successes?: readonly [Success, ...Success[]];
 }
 
+/** What an operation may ask for: `TIMEOUTS.ownTime`. */
+const MOST_SECONDS = 30;
+
 /**
  * Names and documents an operation, and sets its success status. Every route has one. The method itself stays as it is:
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { summary, description, returns, status = 200, located, errors = {}, ...facts } = options;
-  const { successes = [{ status, located }] } = facts;
+  const { seconds = 1, successes = [{ status, located }] } = facts;
+  if (!(seconds > 0 && seconds <= MOST_SECONDS))
+    throw new Error(
+      `${facts.id} may take ${MOST_SECONDS} seconds, not ${seconds}: what takes longer is a job`,
+    );
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
+import { Events } from './events.js';
 import { FastRepository, requireConstraints } from './fast-repository.js';
 import { Sweeps } from './sweeps.js';
 import { Transactions } from './transactions.js';
@@ -21,7 +22,7 @@ const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 /** Gives a service the `FastRepository` of an entity that its module has from `DataModule.forFeature`. */
 export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
 
-/** Gives every module the transactions and sweeps, and features the repositories of their entities. */
+/** Gives every module the transactions, sweeps and events, and features the repositories of their entities. */
 @Global()
 @Module({
   providers: [
@@ -31,8 +32,9 @@ export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
       useFactory: (database: DataSource) => Transactions.of(database),
     },
     Sweeps,
+    Events,
   ],
-  exports: [Transactions, Sweeps],
+  exports: [Transactions, Sweeps, Events],
 })
 export class DataModule implements OnApplicationBootstrap {
   private readonly logger = new Logger('Data');

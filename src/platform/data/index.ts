@@ -1,4 +1,5 @@
 export { DataModule, IdColumn, InjectFastRepository } from './data.module.js';
+export { Events } from './events.js';
 export { FastRepository, violation } from './fast-repository.js';
 export { Transactions } from './transactions.js';
 export { between, startingWith } from './listing.js';

@@ -11,6 +11,8 @@ export interface Asker {
    * (`transaction`), and whoever is within an open one has a connection already (`within`).
    */
   readonly part?: 'transaction' | 'within';
+  /** Whether the work has a time of its own, longer than that of others, and so connections of its own. */
+  readonly hasOwnTime?: boolean;
   /** Has the log say that the time was over before the work was done. */
   ranOut(): void;
 }
@@ -30,6 +32,9 @@ export function asPartOf<T>(part: NonNullable<Asker['part']>, work: () => T): T 
       return outer?.left ?? Infinity;
     },
     part,
+    get hasOwnTime() {
+      return outer?.hasOwnTime;
+    },
     ranOut: () => outer?.ranOut(),
   };
   return asker.run(inner, work);

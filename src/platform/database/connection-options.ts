@@ -3,7 +3,7 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
-import { FAIR_PG } from './fair-pool.js';
+import { FAIR_PG, OWN_TIME_CONNECTIONS } from './fair-pool.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
 
@@ -66,13 +66,16 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
   };
 }
 
-/** Connections of a process for work that needs sessions of its own: its jobs. */
+/** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
+
+/** Connections of a process beside its pool: those of its jobs, that on which it hears of events, and those of slow operations. */
+export const BESIDE_POOL = JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS;
 
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
 /** How many connections the database of a service must allow. */
 export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE }: Config): number {
-  return WORKERS * (DATABASE_POOL_SIZE + JOB_CONNECTIONS) + RESERVE;
+  return WORKERS * (DATABASE_POOL_SIZE + BESIDE_POOL) + RESERVE;
 }

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
-import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
+import pg, { type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { Shares } from '../process/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { type Asker, asker } from './asker.js';
+import { DeadlineClient } from './deadline-client.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
 
@@ -16,6 +17,16 @@ interface Loan {
   holder: Holder;
   /** Closes the connection when the answer of the request is due. */
   timer?: NodeJS.Timeout;
+}
+
+/** Connections of a pool for what has a time of its own: reports. All of them together wait in one line for these. */
+export const OWN_TIME_CONNECTIONS = 2;
+
+/** A connection on which the server may be silent for as long as a statement may run. */
+class PatientClient extends DeadlineClient {
+  constructor(config?: ClientConfig) {
+    super(config, TIMEOUTS.ownTime);
+  }
 }
 
 /** Of fewer connections than these, a client may have all but one. */
@@ -40,7 +51,10 @@ export class FairPool extends Pool {
   /** The sum of what is held. */
   private lent = 0;
 
-  constructor(config?: PoolConfig) {
+  /** Where those wait that have a time of their own, once there are any. */
+  private slow?: FairPool;
+
+  constructor(private readonly config?: PoolConfig) {
     super(config);
     const { connectionTimeoutMillis } = this.options;
     // At the start, nobody waits for an answer, and loading the service on a busy machine blocks it for longer.
@@ -68,6 +82,8 @@ export class FairPool extends Pool {
         this.connect((error, connection) => (error ? reject(error) : resolve(connection!))),
       );
     const whose = asker.getStore();
+    if (whose?.hasOwnTime && this.config?.Client === DeadlineClient)
+      return this.forOwnTime().connect(callback);
     const isBeside = whose?.part === 'within';
     if (isBeside) beside.add(callSite());
     if (isBeside && this.options.max === 1)
@@ -77,6 +93,23 @@ export class FairPool extends Pool {
     const holder = isBeside ? undefined : whose?.client;
     if (this.waiting.sizeOf(holder) > 0 || !this.mayHold(holder)) this.queue(holder, whose, callback);
     else this.take(holder, whose, callback);
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | void {
+    void this.slow?.end();
+    return callback ? super.end(callback) : super.end();
+  }
+
+  private forOwnTime(): FairPool {
+    if (!this.slow) {
+      const statement_timeout = TIMEOUTS.ownTime;
+      const own = { ...this.config, max: OWN_TIME_CONNECTIONS, statement_timeout, Client: PatientClient };
+      this.slow = new FairPool(own);
+      this.slow.on('error', (error, client) => this.emit('error', error, client));
+    }
+    return this.slow;
   }
 
   private mayHold(holder: Holder): boolean {

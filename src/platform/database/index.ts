@@ -1,6 +1,12 @@
 export { asker, type Asker, asPartOf } from './asker.js';
 export { Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
-export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
+export {
+  commandOptions,
+  JOB_CONNECTIONS,
+  poolOptions,
+  BESIDE_POOL,
+  sessionOptions,
+} from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { DeadlineClient } from './deadline-client.js';

@@ -5,7 +5,7 @@ import { clientNetwork } from '../api/index.js';
 import { asker } from '../database/index.js';
 import { PROBES } from '../telemetry/index.js';
 import { Connection, Connections, cutOff } from './connections.js';
-import { Exchange, restAtEnd } from './exchange.js';
+import { Exchange, observeAnswers } from './exchange.js';
 import { guard, guardEvents } from './guarded-events.js';
 import { LastInLine, Overload } from './overload.js';
 import {
@@ -19,6 +19,7 @@ import {
   writeError,
 } from './refusals.js';
 import type { RequestRecorder } from './request-recorder.js';
+import { Streams } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
 /**
@@ -42,6 +43,7 @@ export class Admission {
   isDraining = false;
   recorder?: RequestRecorder;
   readonly overload = new Overload();
+  readonly streams = new Streams();
   private readonly connections: Connections<ClientConnection>;
   private readonly last = new LastInLine<Exchange>((exchange) =>
     guard(exchange.request.socket, () => this.handOver(exchange)),
@@ -53,7 +55,7 @@ export class Admission {
     connections: number,
   ) {
     this.connections = new Connections(connections);
-    restAtEnd(app.response);
+    observeAnswers(app.response);
   }
 
   /** Takes everything that a server, which is not listening yet, gets. */
@@ -98,11 +100,19 @@ export class Admission {
   end(exchange: Exchange): void {
     const { request, response, from } = exchange;
     exchange.end();
-    if (!exchange.isRefused) this.recorder?.closed(request, response, performance.now() - from);
+    if (!exchange.isRefused)
+      this.recorder?.closed(request, response, performance.now() - from, exchange.stream);
+  }
+
+  /** Clients are told to reconnect, and what has no end of its own ends. */
+  drain(): void {
+    this.isDraining = true;
+    this.streams.drain();
   }
 
   stop(): void {
     this.overload.stop();
+    this.streams.stop();
     this.connections.stop();
   }
 
@@ -111,7 +121,7 @@ export class Admission {
     const connection = this.connections.of(request.socket);
     if (connection.refuses()) return;
     const client = connection.isProxied ? clientNetwork(request as Request) : connection.network;
-    const exchange = new Exchange(request, response, client, this.overload);
+    const exchange = new Exchange(request, response, client, this.overload, this.streams);
     exchange.isRefused = isRefused;
     stamp(request, response);
     request.url = toPath(request.url ?? '');

@@ -38,7 +38,10 @@ export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[RoutedRequest, Response]>();
     // The guard before has taken longer than the request may, or than its client waits: nothing is changed any more.
-    if (Exchange.of(response)?.isOver) throw new ApiError('request_timeout');
+    const exchange = Exchange.of(response);
+    if (exchange?.isOver) throw new ApiError('request_timeout');
+    const { seconds } = request.operation;
+    if (seconds !== undefined) exchange?.takeTime(seconds * 1_000);
     if (!METHODS_WITH_BODY.has(request.method)) return true;
     if (!request.operation.bodyOptional || hasBody(request)) return read(request, response);
     request.body = {};

@@ -22,6 +22,7 @@ import {
 import { codeOf, isUnavailable } from '../database/index.js';
 import { writeError } from './refusals.js';
 import { allowedMethods } from './router.js';
+import { failStream } from './streams.js';
 
 /** What a person sees in place of the Error of an unknown address, where the service has pages for people. */
 export abstract class NotFoundPage {
@@ -60,6 +61,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     }
     // Answered already, when its time was over; setting a header after that fails.
     if (response.writableEnded) return;
+    if (response.headersSent) return failStream(response, exception);
     const error = toApiError(exception);
     if (error.status >= 500) this.report(error, response);
     this.answer(error, request, response);

@@ -6,6 +6,7 @@ import { ThrottledWarning } from '../telemetry/index.js';
 import { guard } from './guarded-events.js';
 import type { Client, Overload } from './overload.js';
 import { writeError } from './refusals.js';
+import { failStream, Stream, type Streams } from './streams.js';
 
 /** A request as it is once it has been answered. */
 export interface ObservedRequest extends IncomingMessage {
@@ -23,18 +24,30 @@ type Answer = ServerResponse & { exchange?: Exchange };
 
 const late = new ThrottledWarning(
   new Logger('Deadline'),
-  `Requests were not done within ${TIMEOUTS.request} ms, and answered 503`,
+  'Requests were not done in their time, and answered 503',
 );
 
-/** A request and its answer. It counts as work until the answer has been written, however long its client reads. */
+/** What is written to a response. */
+type Chunk = [chunk: unknown, encoding?: unknown, callback?: unknown];
+
+/**
+ * A request and its answer. It counts as work until the answer has been written, however long its client reads; of an answer
+ * that is sent while it is made, until its first byte has been.
+ */
 export class Exchange implements Asker {
   /** When the request arrived, in milliseconds of `performance.now`. */
   readonly from = performance.now();
   /** Whether it is not for Express. */
   isRefused = false;
+  /** Its answer, once a part of that was sent before the rest was there. */
+  stream?: Stream;
+  /** Whether the service has answered, or ended the answer, in the place of the handler: what that still sends goes nowhere. */
+  private isCut = false;
   private isWork = false;
   private hasEnded = false;
   private deadline?: NodeJS.Timeout;
+  /** Milliseconds that the work may take. */
+  private time = TIMEOUTS.request;
   private counted?: Client;
   /** Milliseconds for which it was worked on before, and since when it is now. */
   private spent = 0;
@@ -46,8 +59,10 @@ export class Exchange implements Asker {
     /** Where it comes from, as `networkOf` says. */
     readonly client: string,
     private readonly overload: Overload,
+    private readonly streams: Streams,
   ) {
     (response as Answer).exchange = this;
+    response.on('pipe', listenToSource);
   }
 
   static of(response: ServerResponse): Exchange | undefined {
@@ -64,18 +79,31 @@ export class Exchange implements Asker {
    * it on its connection, or was worked on before its body came. The time in which that comes does not count.
    */
   work(): boolean {
-    if (this.isWork || this.isOver) return true;
+    if (this.isWork || this.stream || this.isOver) return true;
     if (this.counted) this.since = performance.now();
     this.counted ??= this.overload.enter(this.client);
-    const left = TIMEOUTS.request - this.spentNow();
+    const left = this.time - this.spentNow();
     this.isWork = left > TIMEOUTS.taken && this.overload.admit(this.counted);
     if (this.isWork) this.deadline = setTimeout(expire, left, this);
     return this.isWork;
   }
 
-  /** Milliseconds until the answer is due. The time in which the client sends the body does not count. */
+  get hasOwnTime(): boolean {
+    return this.time > TIMEOUTS.request;
+  }
+
+  /** Gives the work another time than the usual one, in milliseconds. */
+  takeTime(ms: number): void {
+    this.time = ms;
+    if (!this.isWork) return;
+    clearTimeout(this.deadline);
+    this.deadline = setTimeout(expire, Math.max(0, ms - this.spentNow()), this);
+  }
+
+  /** Milliseconds until the answer is due, if it has not begun. The time in which the client sends the body does not count. */
   get left(): number {
-    return TIMEOUTS.request - (this.isWork || !this.counted ? this.spentNow() : this.spent);
+    if (this.stream) return Infinity;
+    return this.time - (this.isWork || !this.counted ? this.spentNow() : this.spent);
   }
 
   /** There is nothing to do: all is done, or the client has to send something first. */
@@ -91,7 +119,37 @@ export class Exchange implements Asker {
   end(): void {
     this.rest();
     this.hasEnded = true;
+    if (this.stream) this.streams.delete(this);
+    else if (this.counted) this.overload.left(this.counted);
+  }
+
+  /**
+   * Begins with an answer that is sent while it is made; false if there are too many, and the client is told so.
+   * @param isEvents whether it is one of server-sent events, which nothing ends but either side
+   */
+  begin(isEvents: boolean): boolean {
+    if (this.isCut) return false;
+    if (this.stream || this.isOver) return true;
+    if (!this.streams.add(this)) {
+      this.cut(new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } }));
+      return false;
+    }
+    this.rest();
     if (this.counted) this.overload.left(this.counted);
+    this.stream = new Stream(this, isEvents);
+    return true;
+  }
+
+  /** Ends an answer of the handler, with an error if it has not begun. */
+  cut(error: ApiError): void {
+    writeError(this.response, error);
+    this.isCut = true;
+  }
+
+  /** Ends a stream that has no end of its own. */
+  finish(): void {
+    this.response.end();
+    this.isCut = true;
   }
 
   /** In whole milliseconds: Node keeps a list of timers for each number of them. */
@@ -110,14 +168,46 @@ export class Exchange implements Asker {
 function expire(exchange: Exchange): void {
   guard(exchange.request.socket, () => {
     exchange.ranOut();
-    writeError(exchange.response, new ApiError('service_unavailable'));
+    exchange.cut(new ApiError('service_unavailable'));
   });
 }
 
-/** Lets responses with this prototype tell their exchange when an answer is complete; no event does before it is read. */
-export function restAtEnd(prototype: ServerResponse): void {
+/** RFC 9110, 8.3: parameters such as a charset may follow. */
+const EVENTS = /^text\/event-stream\b/i;
+
+/**
+ * Lets responses with this prototype tell their exchange when an answer is complete, which no event does before it is read, and
+ * when one begins that is sent in parts.
+ */
+export function observeAnswers(prototype: ServerResponse): void {
+  const node = ServerResponse.prototype;
   prototype.end = function (this: Answer, ...args: unknown[]) {
+    const [chunk, encoding] = args;
     this.exchange?.rest();
-    return ServerResponse.prototype.end.apply(this, args as Parameters<ServerResponse['end']>);
+    if (typeof chunk !== 'function') this.exchange?.stream?.wrote(chunk, encoding);
+    return node.end.apply(this, args as Parameters<ServerResponse['end']>);
   };
+  prototype.write = function (this: Answer, ...args: Chunk) {
+    if (!begins(this, this.getHeader('Content-Type'))) return false;
+    this.exchange?.stream?.wrote(args[0], args[1]);
+    return node.write.apply(this, args as Parameters<ServerResponse['write']>);
+  };
+  prototype.flushHeaders = function (this: Answer) {
+    if (begins(this, this.getHeader('Content-Type'))) node.flushHeaders.call(this);
+  };
+  // Once the headers of events are made, no other answer can be given.
+  prototype.writeHead = function (this: Answer, ...args: unknown[]) {
+    const type = (args.at(-1) as Record<string, unknown> | null)?.['Content-Type'];
+    if (EVENTS.test(String(type)) && !begins(this, type)) return this;
+    return node.writeHead.apply(this, args as Parameters<ServerResponse['writeHead']>);
+  };
+}
+
+function begins({ exchange }: Answer, type: unknown): boolean {
+  return exchange?.begin(EVENTS.test(String(type))) !== false;
+}
+
+/** Nobody else may listen to the errors of what is piped into an answer, and Node ends a process at one that nobody hears. */
+function listenToSource(this: ServerResponse, source: NodeJS.ReadableStream): void {
+  source.once('error', (error: unknown) => failStream(this, error));
 }

@@ -2,6 +2,7 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createSocketServer, Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
 import { Config } from '../../config.js';
@@ -13,6 +14,7 @@ import { guardEvents } from './guarded-events.js';
 import { explainUnder } from './refusals.js';
 import { parseQuery } from './request-target.js';
 import { literalFirst } from './router.js';
+import { failStream } from './streams.js';
 
 /** What Node's HTTP server puts up with. */
 export const HTTP_LIMITS = {
@@ -101,6 +103,7 @@ export class HttpAdapter extends ExpressAdapter {
     // It was answered when its time was over.
     if (response.writableEnded) return response;
     const { operation } = response.req as Partial<RoutedRequest>;
+    if (body instanceof StreamableFile) return super.reply(response, unlessTold(body), status);
     const isSuccess = status < 300;
     const serialize = isSuccess && body ? operation?.serialize : undefined;
     const json = body instanceof JsonText ? body : serialize?.(body as object);
@@ -113,7 +116,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   override beforeClose(): void {
-    this.admission.isDraining = true;
+    this.admission.drain();
     super.beforeClose();
   }
 
@@ -158,6 +161,14 @@ export class HttpAdapter extends ExpressAdapter {
     clearInterval(closer);
     this.admission.stop();
   }
+}
+
+const NESTS_OWN = String(new StreamableFile(Buffer.alloc(0)).errorHandler);
+
+/** A file whose failure before its first byte is answered with an Error, not with Nest's text, unless a team says otherwise. */
+function unlessTold(file: StreamableFile): StreamableFile {
+  if (String(file.errorHandler) !== NESTS_OWN) return file;
+  return file.setErrorHandler((error, response) => failStream(response as Response, error));
 }
 
 /** Resolves when all connections have ended. `http.Server.close` would close idle ones at once; this is `net.Server`'s. */

@@ -156,7 +156,7 @@ export class ObservabilityModule implements OnApplicationShutdown {
 
   constructor({ httpAdapter }: HttpAdapterHost<HttpAdapter>, metrics: Metrics, @Inject(LOG) log: Log) {
     const { admission } = httpAdapter;
-    this.recorder = new RequestRecorder(metrics, log, () => admission.overload.requests);
+    this.recorder = new RequestRecorder(metrics, log, () => admission.overload.requests, admission.streams);
     admission.recorder = this.recorder;
   }
 

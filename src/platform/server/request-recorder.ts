@@ -5,6 +5,7 @@ import { type Log, Metrics, PROBES, Throttle } from '../telemetry/index.js';
 import type { ObservedRequest } from './exchange.js';
 import { failedListeners } from './guarded-events.js';
 import type { Refusal } from './refusals.js';
+import type { Stream, Streams } from './streams.js';
 
 /** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
 const CLIENT_GONE = 499;
@@ -25,11 +26,14 @@ export class RequestRecorder {
   private untold: Partial<Record<Refusal, number>> = {};
   private readonly throttle = new Throttle(REFUSALS_MS, () => this.tellOfRefusals());
 
+  private readonly streams = { whole: 0, aborted: 0 };
+
   /** @param working how many requests are worked on */
   constructor(
     metrics: Metrics,
     private readonly log: Log,
     working: () => number,
+    open: Streams,
   ) {
     metrics.counter(
       'http_server_refused_requests_total',
@@ -38,13 +42,23 @@ export class RequestRecorder {
     );
     this.durations = metrics.histogram(
       'http_server_request_duration_seconds',
-      'From the headers of a request to the end of its answer, by operation and status.',
+      'From the headers of a request to the end of its answer, or the first byte of a stream, by operation and status.',
       ['operation', 'status'],
     );
     metrics.gauge(
       'http_server_active_requests',
       'Requests that are worked on; not probes, nor those whose client is sending or reading.',
       working,
+    );
+    metrics.gauge(
+      'http_server_active_streams',
+      'Answers that are sent while they are made: downloads, server-sent events.',
+      () => open.size,
+    );
+    metrics.counter(
+      'http_server_streams_total',
+      'Such answers that have ended: `whole`, or `aborted` by either side.',
+      () => Object.entries(this.streams).map(([end, value]) => ({ labels: { end }, value })),
     );
     metrics.counter(
       'http_server_failed_connections_total',
@@ -56,12 +70,14 @@ export class RequestRecorder {
     );
   }
 
-  /** The answer has been sent, or its client has gone. */
-  closed(request: ObservedRequest, response: ServerResponse, durationMs: number): void {
+  /** The answer has been sent, or its client has gone. A stream may take hours, and counts by the time to its first byte. */
+  closed(request: ObservedRequest, response: ServerResponse, durationMs: number, stream?: Stream): void {
     const { accountId, errorCode, operation, route } = request;
     const operationId = operation?.id ?? NO_ID;
     const status = statusOf(response);
-    this.durations.observe({ operation: operationId, status }, durationMs / 1000);
+    this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
+    const isAborted = stream && !response.writableFinished;
+    if (stream) this.streams[isAborted ? 'aborted' : 'whole']++;
     if (operation?.sunset !== undefined && accountId !== undefined)
       this.deprecatedCalls.add(operationId, accountId);
     const level = status >= 500 ? 'warn' : PROBES.test(route?.path ?? '') ? 'debug' : 'info';
@@ -75,6 +91,8 @@ export class RequestRecorder {
       status,
       code: errorCode,
       durationMs: Math.round(durationMs * 100) / 100,
+      bytes: stream?.bytes,
+      aborted: isAborted || undefined,
     });
   }
 

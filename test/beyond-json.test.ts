@@ -1,0 +1,229 @@
+import 'reflect-metadata';
+import { once } from 'node:events';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import '../src/features.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
+import { query, type Service, startService } from '../src/testing/service.js';
+import { type Extended, startExtended } from './support/extended.js';
+import { eventually } from './support/npm.js';
+import { RecordingsController } from './support/recordings.controller.js';
+
+let service: Service;
+let key: string;
+let extended: Extended;
+
+beforeAll(async () => {
+  service = await startService();
+  key = await createKey(service);
+  extended = await startExtended(service.databaseUrl, RecordingsController);
+}, 60_000);
+afterAll(async () => {
+  await extended.stop();
+  await service.stop();
+});
+
+type Sent = { method?: string; body?: string; headers?: Record<string, string> };
+
+const auth = () => ({ Authorization: `Bearer ${key}` });
+const ask = (path: string, options: Sent = {}, at = extended.url) =>
+  fetch(`${at}/v1/recordings/${path}`, { ...options, headers: { ...auth(), ...options.headers } });
+const say = (text: string, at = extended.url) =>
+  ask(
+    'said',
+    { method: 'POST', body: JSON.stringify({ text }), headers: { 'Content-Type': 'application/json' } },
+    at,
+  );
+
+/** The log's line of the request with an id, once it has ended. */
+async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+  const find = () => extended.lines.find((line) => line.requestId === requestId && 'status' in line);
+  await eventually(() => find() !== undefined, 5_000);
+  return find()!;
+}
+
+/** What a client sees of an answer that is read as slowly as `read` says. */
+function open(path: string, requestId: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { ...auth(), 'X-Request-Id': requestId };
+    httpGet(`${extended.url}/v1/recordings/${path}`, { headers, agent: false }, resolve).on('error', reject);
+  });
+}
+
+/** Reads an event stream into a text, until it ends. */
+function hearing(response: Response): { text: () => string; ended: Promise<void> } {
+  let text = '';
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body!) text += decoder.decode(chunk as Uint8Array, { stream: true });
+  };
+  return { text: () => text, ended: read() };
+}
+
+const WAYS = ['lines', 'piped', 'pipeline', 'generated'];
+
+describe('A stream', () => {
+  test.each(WAYS)(
+    'goes on after the deadline as long as it is read, and is logged with its bytes: %s',
+    async (way) => {
+      const id = `slow-${way}`;
+      const response = await ask(`${way}?lines=4&pauseMs=1100`, { headers: { 'X-Request-Id': id } });
+      expect(response.status).toBe(200);
+      expect(await response.text()).toHaveLength(4 * 1_024);
+      const line = await lineOf(id);
+      expect(line).toMatchObject({ status: 200, bytes: 4 * 1_024 });
+      expect(line).not.toHaveProperty('aborted');
+      expect(line.durationMs).toBeGreaterThan(3_000);
+    },
+  );
+
+  test.each(WAYS)(
+    'whose source fails midway is cut off, never complete, and logged once: %s',
+    async (way) => {
+      const id = `failing-${way}`;
+      const response = await ask(`${way}?lines=1000&failsAfter=500`, { headers: { 'X-Request-Id': id } });
+      expect(response.status).toBe(200);
+      await expect(response.text()).rejects.toThrow();
+      expect(await lineOf(id)).toMatchObject({ status: 200, aborted: true, code: 'internal_error' });
+      const told = extended.lines.filter(({ requestId, msg }) => requestId === id && msg !== undefined);
+      expect(told.map(({ msg }) => msg)).toEqual(['internal_error: Error: The source has failed']);
+    },
+  );
+
+  test.each(WAYS)(
+    'whose client leaves is logged as aborted, and its source is not read on: %s',
+    async (way) => {
+      const id = `left-${way}`;
+      const response = await open(`${way}?lines=1000000`, id);
+      await once(response, 'readable');
+      response.destroy();
+      const line = await lineOf(id);
+      expect(line).toMatchObject({ status: 200, aborted: true });
+      expect(line.bytes).toBeLessThan(100_000_000);
+      expect(extended.lines.filter(({ requestId, level }) => requestId === id && level === 50)).toEqual([]);
+    },
+  );
+
+  test('that cannot begin is an error like any other', async () => {
+    const response = await ask('missing');
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { code: 'internal_error', message: 'Something went wrong on our side.', status: 500 },
+    ]);
+  });
+
+  test('whose first byte comes late is answered 503 in time', async () => {
+    const begun = performance.now();
+    // The first line of a generator that Nest asks for before it sends anything.
+    const response = await ask('generated?lines=2&pauseMs=0&firstMs=10000');
+    expect(response.status).toBe(503);
+    expect(performance.now() - begun).toBeLessThan(3_500);
+  });
+
+  test('is counted as what it is, and not as work', async () => {
+    const metrics = async () => (await fetch(`${extended.url}/metrics`)).text();
+    const response = await open('lines?lines=1000000', 'counted');
+    await once(response, 'readable');
+    const during = await metrics();
+    expect(during).toMatch(/^http_server_active_streams 1$/m);
+    expect(during).toMatch(/^http_server_active_requests 0$/m);
+    response.destroy();
+    await eventually(async () => /^http_server_active_streams 0$/m.test(await metrics()));
+    expect(await metrics()).toMatch(/^http_server_streams_total\{end="aborted"\} [1-9]/m);
+  });
+});
+
+describe('Server-sent events', () => {
+  test('reach all instances within a second, whichever has them, for longer than any deadline', async () => {
+    const other = await startExtended(service.databaseUrl, RecordingsController);
+    const heard = [extended.url, other.url].map(async (at) => {
+      const response = await ask('heard', {}, at);
+      expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+      return hearing(response);
+    });
+    const both = await Promise.all(heard);
+    await sleep(3_500);
+    const begun = performance.now();
+    expect((await say('from afar', other.url)).status).toBe(204);
+    await eventually(() => both.every(({ text }) => text().includes('data: from afar')), 1_000);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    const stopped = performance.now();
+    await other.stop();
+    await both[1]!.ended;
+    expect(performance.now() - stopped).toBeLessThan(2_000);
+  });
+
+  test('go on after the one that a client names', async () => {
+    for (const text of ['one', 'two', 'three']) await say(text);
+    const first = hearing(await ask('heard'));
+    await say('four');
+    await eventually(() => first.text().includes('data: four'));
+    const [, last] = /id: (\d+)\ndata: four/.exec(first.text())!;
+    const again = hearing(await ask('heard', { headers: { 'Last-Event-ID': String(Number(last) - 2) } }));
+    await eventually(() => again.text().includes('four'));
+    expect([...again.text().matchAll(/data: (\w+)/g)].map(([, text]) => text)).toEqual(['three', 'four']);
+  });
+
+  test('end where the connection to the database is lost, and their client finds what it has missed', async () => {
+    const before = hearing(await ask('heard'));
+    await say('heard');
+    await eventually(() => before.text().includes('data: heard'));
+    const [, last] = /id: (\d+)\ndata: heard/.exec(before.text())!;
+    await query(
+      service.databaseUrl,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore-events'
+         AND datname = current_database()`,
+    );
+    await before.ended;
+    await say('missed');
+    const after = hearing(await ask('heard', { headers: { 'Last-Event-ID': last! } }));
+    await eventually(() => after.text().includes('data: missed'));
+    await say('heard again');
+    await eventually(() => after.text().includes('data: heard again'));
+  });
+
+  test('are not sent where the transaction is undone, and none is larger than PostgreSQL takes', async () => {
+    expect((await say('x'.repeat(9_000))).status).toBe(500);
+  });
+
+  test('are refused like anything else without a key', async () => {
+    const response = await fetch(`${extended.url}/v1/recordings/heard`);
+    expect([response.status, await response.json()]).toMatchObject([401, { code: 'missing_api_key' }]);
+  });
+});
+
+describe('An operation with a time of its own', () => {
+  const report = () => ask('report');
+
+  test('has it from the database too, and leaves those without one their connections', async () => {
+    // More than there are connections, all of one client.
+    const reports = Array.from({ length: 30 }, report);
+    const list = async () => {
+      const begun = performance.now();
+      const { status } = await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key });
+      return { status, ms: performance.now() - begun };
+    };
+    const lists: Awaited<ReturnType<typeof list>>[] = [];
+    const first = Promise.race(reports);
+    const done = new AbortController();
+    void first.then(() => done.abort());
+    while (!done.signal.aborted) lists.push(await list());
+    expect((await first).status).toBe(200);
+    expect(lists.filter(({ status }) => status !== 200)).toEqual([]);
+    expect(Math.max(...lists.map(({ ms }) => ms))).toBeLessThan(1_000);
+    const begun = performance.now();
+    const statuses = (await Promise.all(reports)).map(({ status }) => status);
+    // Two at a time; for the others, the time was over while they waited.
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    expect(performance.now() - begun).toBeLessThan(8_000);
+  });
+});
+
+test('Lists are answered beside streams as they are without', async () => {
+  expect((await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key })).status).toBe(200);
+  expectError(
+    await call({ ...service, url: extended.url }, 'GET', '/v1/none', { key }),
+    404,
+    'route_not_found',
+  );
+});

@@ -1,0 +1,129 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Body,
+  Controller,
+  Get,
+  Headers,
+  type MessageEvent,
+  Post,
+  Query,
+  Res,
+  Sse,
+  StreamableFile,
+} from '@nestjs/common';
+import type { Response } from 'express';
+import { map, type Observable } from 'rxjs';
+import { Events, IntegerParam, Operation, Tag, TextField, Transactions } from '../../src/platform/index.js';
+
+class Lines {
+  @IntegerParam({ min: 1, max: 100_000_000, description: 'How many lines there are.', example: 3 })
+  lines = 3;
+
+  @IntegerParam({
+    min: 0,
+    max: 100_000_000,
+    description: 'After how many lines the source fails; 0: never.',
+    example: 0,
+  })
+  failsAfter = 0;
+
+  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds between two lines.', example: 0 })
+  pauseMs = 0;
+
+  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  firstMs = 0;
+}
+
+class Said {
+  @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
+  text!: string;
+}
+
+/** What a team may write that is not a small JSON body, in Nest's own terms. */
+@Tag('recordings', 'What is said, heard and kept.', 'pets')
+@Controller('recordings')
+export class RecordingsController {
+  /** What has been said, by its id. */
+  private readonly said: { id: string; text: string }[] = [];
+
+  constructor(
+    private readonly events: Events,
+    private readonly transactions: Transactions,
+  ) {}
+
+  @Get('report')
+  @Operation({
+    id: 'getReport',
+    summary: 'A report',
+    description: 'Which the database takes its time for.',
+    seconds: 10,
+  })
+  report(): Promise<unknown> {
+    return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
+  }
+
+  @Get('lines')
+  @Operation({ id: 'exportLines', summary: 'Export lines', description: 'As CSV.' })
+  lines(@Query() query: Lines): StreamableFile {
+    return new StreamableFile(Readable.from(linesOf(query)), { type: 'text/csv' });
+  }
+
+  @Get('piped')
+  @Operation({ id: 'pipeLines', summary: 'Pipe lines', description: 'By hand.' })
+  piped(@Query() query: Lines, @Res() response: Response): void {
+    Readable.from(linesOf(query)).pipe(response.type('text/csv'));
+  }
+
+  @Get('pipeline')
+  @Operation({ id: 'pipelineLines', summary: 'Pipe lines to the end', description: 'By hand.' })
+  async pipeline(@Query() query: Lines, @Res() response: Response): Promise<void> {
+    await pipeline(Readable.from(linesOf(query)), response.type('text/csv'));
+  }
+
+  @Get('generated')
+  @Operation({ id: 'generateLines', summary: 'Generate lines', description: 'As they come.' })
+  generated(@Query() query: Lines): AsyncIterable<string> {
+    return linesOf(query);
+  }
+
+  @Get('missing')
+  @Operation({ id: 'missingFile', summary: 'A file that is not there', description: 'Never.' })
+  missing(): StreamableFile {
+    return new StreamableFile(createReadStream('/nowhere/at/all'));
+  }
+
+  @Post('said')
+  @Operation({ id: 'say', summary: 'Say something', description: 'To all who hear.', status: 204 })
+  async say(@Body() { text }: Said): Promise<void> {
+    const one = { id: String(this.said.length + 1), text };
+    await this.events.publish('said', one);
+    this.said.push(one);
+  }
+
+  @Sse('heard')
+  @Operation({
+    id: 'hear',
+    summary: 'Hear what is said',
+    description: 'From the event after `Last-Event-ID` on.',
+  })
+  heard(@Headers('last-event-id') last = String(this.said.length)): Observable<MessageEvent> {
+    const missed = async () => this.said.filter(({ id }) => Number(id) > Number(last));
+    return this.events
+      .of<{ id: string; text: string }>('said', missed)
+      .pipe(map(({ id, text }) => ({ id, data: text })));
+  }
+}
+
+const LINE = `${'x'.repeat(1_023)}\n`;
+
+async function* linesOf({ lines, failsAfter, pauseMs, firstMs }: Lines): AsyncGenerator<string> {
+  if (firstMs > 0) await sleep(firstMs);
+  for (let i = 0; i < lines; i++) {
+    if (failsAfter > 0 && i === failsAfter) throw new Error('The source has failed');
+    if (pauseMs > 0 && i > 0) await sleep(pauseMs);
+    yield LINE;
+  }
+}
