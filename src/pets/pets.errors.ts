@@ -1,7 +1,11 @@
 import type { Errors } from 'petstore/platform';
 
 export const ERRORS = {
-  pet_not_found: { status: 404, meaning: 'The animal cannot be found.' },
+  pet_not_found: {
+    status: 404,
+    meaning: 'The animal cannot be found.',
+    advice: 'Check the id: every account sees the same animals.',
+  },
   pet_not_available: {
     status: 409,
     meaning: 'The animal is not available.',

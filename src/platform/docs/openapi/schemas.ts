@@ -5,6 +5,7 @@ import { fieldsIn } from '../../api/index.js';
 /** An operation of the document. */
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
   'x-deprecated-sunset'?: string;
+  'x-stability'?: string;
 };
 
 /** The part of a schema that is used here. */

@@ -74,8 +74,9 @@ function listOf(document: OpenAPIObject): string {
 }
 
 /** With the name of the page: Swagger UI takes links that begin with `#` for its own. */
-function operationLink({ name, summary, address }: NamedOperation): string {
-  return `<li><a href="${escape(address)}" title="${escape(name)}">${escape(summary)}</a></li>`;
+function operationLink({ name, summary, address, mark }: NamedOperation): string {
+  const badge = mark ? ` <small class="badge ${escape(mark)}">${escape(mark)}</small>` : '';
+  return `<li><a href="${escape(address)}" title="${escape(name)}">${escape(summary)}</a>${badge}</li>`;
 }
 
 /** An operation as the site names it. */
@@ -86,6 +87,8 @@ interface NamedOperation {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
+  /** `deprecated`, or how unstable it is. */
+  readonly mark?: string;
   /** Where it stands in the reference. */
   readonly address: string;
 }
@@ -96,7 +99,8 @@ function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
     Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
       const name = `${method.toUpperCase()} ${path}`;
-      return { name, tag, id, summary, description, address: `docs#/${tag}/${id}` };
+      const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
+      return { name, tag, id, summary, description, mark, address: `docs#/${tag}/${id}` };
     }),
   );
 }
