@@ -594,6 +594,16 @@ let first: Visit;
     expect(sent).toEqual([`${service.url}/v1/pets/${beyond}`, body]);
   });
 
+  test('has no filter filled in, so that a list is of everything', async () => {
+    const { page } = await visit();
+    const panel = panelOf(page, 'listPets');
+    await panel.locator('.opblock-summary-control').click();
+    await panel.locator('.code-samples pre').waitFor();
+    for (const name of ['categoryId', 'cursor'])
+      expect(await panel.locator(`tr[data-param-name=${name}] input`).inputValue()).toBe('');
+    expect(await panel.locator('.code-samples pre').textContent()).not.toContain('categoryId');
+  });
+
   test('shows samples of what its fields hold, with the key masked, which run as they are copied', async () => {
     const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const panel = panelOf(page, 'createPet');

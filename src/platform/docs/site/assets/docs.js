@@ -42,6 +42,7 @@ const ui = SwaggerUIBundle({
   tryItOutEnabled: true,
   plugins: [
     references,
+    emptyFilters,
     visit,
     navigation,
     rememberKey,
@@ -87,4 +88,15 @@ function withUnusedEmail(response) {
   const suffix = Math.random().toString(36).slice(2, 8);
   response.text = response.text?.replaceAll('@example.com', () => `-${suffix}@example.com`);
   return response;
+}
+
+/** Optional parameters come empty: an example would filter a list before its reader has asked for that. */
+function emptyFilters() {
+  const updateJsonSpec = (original) => (spec) => {
+    const operations = Object.values(spec.paths).flatMap((item) => Object.values(item));
+    for (const { required, schema } of operations.flatMap(({ parameters = [] }) => parameters))
+      if (!required) delete schema?.example;
+    return original(spec);
+  };
+  return { statePlugins: { spec: { wrapActions: { updateJsonSpec } } } };
 }
