@@ -50,6 +50,44 @@ describe('Idempotency-Key', () => {
     }
   });
 
+  test('stores a row and its answer by one statement where no other comes at the same moment, to the byte', async () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+    const sent = fc.record(
+      {
+        name: fc
+          .oneof(text, fc.constantFrom('"\\\u2028\u007f', '\t\b\u001f/', '$1 $$ ${x}'))
+          .filter((name) => /\S/.test(name) && !name.includes('\0')),
+        status: fc.constantFrom('available', 'pending', 'sold'),
+      },
+      { requiredKeys: ['name'] },
+    );
+    await fc.assert(
+      fc.asyncProperty(sent, async ({ name, status }) => {
+        for (const [path, body, table] of [
+          ['/v1/pets', { name, categoryId: 2, status }, 'pets'],
+          ['/v1/categories', { name: `${randomUUID()} ${name}` }, 'categories'],
+        ] as const) {
+          const retryKey = randomUUID();
+          const first = await post(path, body, retryKey);
+          const again = await post(path, body, retryKey);
+          expect([first.status, first.body.name]).toEqual([201, body.name]);
+          expect([again.status, again.text]).toEqual([201, first.text]);
+          expect(again.headers.get('location')).toBe(first.headers.get('location'));
+          const [stored] = await query(
+            service.databaseUrl,
+            `SELECT body, location, head->'headers'->>'location' AS head, head->>'status' AS status,
+               stored.xmin = made.xmin AND stored.cmin = made.cmin AS "isOne"
+             FROM idempotency_keys AS stored, ${table} AS made WHERE stored.key = $1 AND made.id = $2`,
+            [retryKey, first.body.id],
+          );
+          const location = first.headers.get('location');
+          expect(stored).toEqual({ body: first.text, location, head: location, status: '201', isOne: true });
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   test('answers 422 to another body, or another operation, under the same key', async () => {
     for (const [path, body, other, table] of await writes()) {
       const retryKey = randomUUID();

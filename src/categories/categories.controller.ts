@@ -30,7 +30,7 @@ export class CategoriesController {
   }
 
   @Post()
-  @Idempotent({ grouped: true })
+  @Idempotent({ addsRow: true })
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',

@@ -20,7 +20,7 @@ export class PetsController {
   }
 
   @Post()
-  @Idempotent({ grouped: true })
+  @Idempotent({ addsRow: true })
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',

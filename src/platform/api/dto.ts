@@ -217,16 +217,32 @@ export function listSerializer(type: Type): Serializer<Page<{ id: string }> | re
 
 /** Writes the fields of objects as JSON. */
 export function objectWriter(type: Type): (item: object) => string {
+  const write = gapWriter(type, new Set());
+  return (item) => write(item)[0]!;
+}
+
+/**
+ * The same for objects of which some fields are still to be assigned: the texts before, between and behind the JSON of
+ * their values.
+ */
+export function gapWriter(type: Type, unassigned: ReadonlySet<string>): (item: object) => string[] {
   const fields = fieldsIn(type).map(({ name, declared: { write } }) => {
-    return { name, prefix: `${JSON.stringify(name)}:`, write };
+    return { name, prefix: `${JSON.stringify(name)}:`, write, isGap: unassigned.has(name) };
   });
   return (item) => {
-    let text = '';
-    for (const { name, prefix, write } of fields) {
+    const texts: string[] = [];
+    let text = '{';
+    let separator = '';
+    for (const { name, prefix, write, isGap } of fields) {
       const value = (item as Values)[name];
-      if (value === undefined || value === null) continue;
-      text += (text === '' ? prefix : `,${prefix}`) + write(value);
+      if (isGap) {
+        texts.push(text + separator + prefix);
+        text = '';
+      } else if (value === undefined || value === null) continue;
+      else text += separator + prefix + write(value);
+      separator = ',';
     }
-    return `{${text}}`;
+    texts.push(`${text}}`);
+    return texts;
   };
 }

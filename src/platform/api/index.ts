@@ -11,7 +11,7 @@ export {
   isDeclared,
 } from './api-error.js';
 export * from './caller.js';
-export { ChangeSchema, ChangeType, JsonText, ValidationPipe } from './dto.js';
+export { ChangeSchema, ChangeType, gapWriter, JsonText, ValidationPipe } from './dto.js';
 export { field, type FieldOptions, fieldsIn } from './field.js';
 export * from './fields.js';
 export {

@@ -24,13 +24,13 @@ export class ReplyHeaders {
 
   /** Returns a created item and sets `Location`: its id under the address that it was posted to. */
   created<T extends { id: string }>(item: T): T {
-    this.response.setHeader('Location', `${this.address()}/${item.id}`);
+    this.response.setHeader('Location', `${addressOf(this.request)}/${item.id}`);
     return item;
   }
 
   /** Returns what was put at the address of the request; with 201, and that as `Location`, if it was not there before. */
   put<T>({ row, isCreated }: Put<T>): T {
-    if (isCreated) this.response.status(201).setHeader('Location', this.address());
+    if (isCreated) this.response.status(201).setHeader('Location', addressOf(this.request));
     return row;
   }
 
@@ -40,18 +40,18 @@ export class ReplyHeaders {
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);
-      this.response.setHeader('Link', `<${this.address()}?${query.toString()}>; rel="next"`);
+      this.response.setHeader('Link', `<${addressOf(this.request)}?${query.toString()}>; rel="next"`);
     }
     return page;
   }
+}
 
-  /** The absolute address of the request without its query: under BASE_URL if that is set, else as it was called. */
-  private address(): string {
-    const path = this.request.path.replace(/\/+$/, '');
-    const baseUrl: string | undefined = this.request.app.locals.baseUrl;
-    if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;
-    return originOf(this.request) + path;
-  }
+/** The absolute address of a request without its query: under BASE_URL if that is set, else as it was called. */
+export function addressOf(request: Request): string {
+  const path = request.path.replace(/\/+$/, '');
+  const baseUrl: string | undefined = request.app.locals.baseUrl;
+  if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;
+  return originOf(request) + path;
 }
 
 /** Gives a controller method the headers of its answer. */

@@ -51,8 +51,11 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /** Inserts a row; returns it as it is stored. @throws QueryFailedError that `violation` can turn into an ApiError */
   async addRow(values: Values<Entity>): Promise<Entity> {
+    const { transactions } = this;
+    const carryOut = this.manager.queryRunner ? undefined : transactions.takeSole();
+    if (carryOut) return this.rows.addAsPart(values, carryOut) as Promise<Entity>;
     const { current } = this;
-    return this.transactions.written(() => this.rows.add(current, values)) as Promise<Entity>;
+    return transactions.written(() => this.rows.add(current, values)) as Promise<Entity>;
   }
 
   /** Inserts rows by one statement; returns them in the same order. */

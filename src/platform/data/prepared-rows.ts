@@ -5,6 +5,7 @@ import { Batcher, bytesOf, made, type Statement } from '../database/index.js';
 import { PreparedInserts } from './inserts.js';
 import { compareKeys, isExactKey, type Listing } from './listing.js';
 import { PreparedPages } from './pages.js';
+import { type CarryOut, RowInsert, Unfit } from './row-insert.js';
 import type { Place, Rows } from './rows.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, Statements, valuesOf } from './shape.js';
 import { insertUnread, lockMany, selectAmong, selectOne, update, updateMany, upsertOne } from './sql.js';
@@ -46,6 +47,14 @@ export class PreparedRows implements Rows {
     const given = this.given(all);
     if (!given) return this.plain.add(manager, values);
     return this.shape.hydrate(await this.inserts.one(manager, given, written(given, all)));
+  }
+
+  async addAsPart(values: ObjectLiteral, carryOut: CarryOut): Promise<ObjectLiteral> {
+    const { shape, statements } = this;
+    const all = shape.withInitial(values);
+    const given = this.given(all);
+    if (!given?.length) throw new Unfit('It has no values of columns alone');
+    return shape.hydrate(await carryOut(new RowInsert(shape, statements, given, all, written(given, all))));
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {

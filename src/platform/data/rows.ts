@@ -1,6 +1,7 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import type { Direction, PageQuery, Position, Put, Slice } from '../api/index.js';
 import type { Listing, Range } from './listing.js';
+import type { CarryOut } from './row-insert.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 
@@ -61,6 +62,8 @@ export interface Place {
 export interface Rows {
   find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null>;
   add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral>;
+  /** Adds a row outside of transactions, by a part of a larger statement. @throws Unfit if this cannot be done */
+  addAsPart(values: ObjectLiteral, carryOut: CarryOut): Promise<ObjectLiteral>;
   addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]>;
   /** What rows that nobody reads have in common with others that one statement inserts with them; undefined if none does. */
   unread(values: readonly ObjectLiteral[]): object | undefined;

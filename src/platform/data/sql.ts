@@ -19,6 +19,12 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
   return `INSERT INTO ${shape.table} ${given.length > 0 ? values : 'DEFAULT VALUES'} RETURNING ${names(shape.selected)}`;
 }
 
+/** Inserts a row for each row of another query. */
+export function insertFrom(shape: Shape, given: readonly ShapeColumn[], query: string): string {
+  const values = given.map(({ type, isArray }, i) => `$${i + 1}::${type}${isArray ? '[]' : ''}`);
+  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${values.join(', ')} FROM ${query} RETURNING ${names(shape.selected)}`;
+}
+
 /**
  * Inserts a row, or sets the columns of the one that has its key, if that has the same in the columns `held`; last, whether
  * it was inserted: a row that was there is locked before it is set, which its `xmax` shows.

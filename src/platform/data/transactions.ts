@@ -14,6 +14,7 @@ import {
   type Outcome,
 } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
+import type { CarryOut } from './row-insert.js';
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
 interface Ending<T> {
@@ -138,6 +139,8 @@ interface Part {
 /** One of those who share a transaction, and the context of its request. */
 interface Member {
   work: () => Promise<unknown>;
+  /** Does the same where nobody else has come. */
+  byItself?: () => Promise<unknown>;
   inContext: <T>(run: () => T) => T;
 }
 
@@ -151,6 +154,8 @@ const alone = new ThrottledWarning(
 
 const ENDED = 'The transaction has ended before all of its work was done';
 
+const MORE = 'Work that is said to add one row alone asks for more of the database';
+
 const known = new WeakMap<DataSource, Transactions>();
 
 /**
@@ -160,6 +165,7 @@ const known = new WeakMap<DataSource, Transactions>();
 export class Transactions {
   private readonly open = new AsyncLocalStorage<Part>();
   private readonly groups = new Map<string, Batcher<Member, unknown>>();
+  private readonly soles = new AsyncLocalStorage<{ carryOut?: CarryOut }>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -217,22 +223,23 @@ export class Transactions {
    * the database alone, by a `FastRepository`: what waits for anything else holds up the others.
    * @param kind names what shares transactions, such as an operation
    * @param bytes about how much it writes: what is large goes alone
+   * @param byItself does the same where nobody else has come; in a transaction of its own when left out
    */
-  async group<T>(kind: string, work: () => Promise<T>, bytes = 0): Promise<T> {
+  async group<T>(kind: string, work: () => Promise<T>, bytes = 0, byItself?: () => Promise<T>): Promise<T> {
     const { current } = this;
     if (current) return asPart(current, work);
     let group = this.groups.get(kind);
     if (!group) this.groups.set(kind, (group = this.newGroup(kind)));
-    return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
+    return group.add({ work, byItself, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
   private newGroup(kind: string): Batcher<Member, unknown> {
     const { writes } = Connections.of(this.database);
     const making = {
       make: async (members: Member[]) => {
-        const [{ work, inContext }, ...others] = members as [Member, ...Member[]];
-        if (others.length > 0) return this.runTogether(kind, members);
-        return made([await inContext(() => this.runCounted(work))]);
+        if (members.length > 1) return this.runTogether(kind, members);
+        const [{ work, byItself = () => this.runCounted(work), inContext }] = members as [Member];
+        return made([await inContext(byItself)]);
       },
       canRepeat: (error: unknown) => error instanceof UndoneError || isUndone(error),
       tryAlone: ({ work, inContext }: Member, lockMs: number) =>
@@ -244,6 +251,22 @@ export class Transactions {
         ),
     };
     return new Batcher<Member, unknown>(making, writes);
+  }
+
+  /**
+   * Runs work whose one statement is an `addRow`, in no transaction: `carryOut` makes the INSERT a part of a statement of
+   * its own. Whatever else the work asks for is an Error.
+   */
+  withSole<T>(carryOut: CarryOut, work: () => Promise<T>): Promise<T> {
+    return this.soles.run({ carryOut }, work);
+  }
+
+  /** What carries out the one `addRow` of the current work, which is then done. */
+  takeSole(): CarryOut | undefined {
+    const sole = this.soles.getStore();
+    const carryOut = sole?.carryOut;
+    if (sole) sole.carryOut = undefined;
+    return carryOut;
   }
 
   /**
@@ -343,6 +366,7 @@ export class Transactions {
    * @throws Error where it has ended: what is asked of it then would be done outside of it, or never
    */
   private get current(): Part | undefined {
+    if (this.soles.getStore()) throw new Error(MORE);
     const part = this.open.getStore();
     if (part?.session.isOver || part?.isOver) throw new Error(ENDED);
     return part;

@@ -40,3 +40,26 @@ export class IdempotencyKey {
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 }
+
+/** A write that must happen once: whose it is, under which key, and the hash of the request. */
+export interface KeyedRequest {
+  accountId: string;
+  key: string;
+  requestHash: Buffer;
+  /** The size of its body; 0 when left out. */
+  bytes?: number;
+}
+
+/** An answer as it is stored; its body is empty if it has none. */
+export interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
+  /** None of an answer of release 1.0.0. */
+  status?: number;
+  body: string;
+}
+
+/** What a write has found of its key. */
+export interface Claim {
+  /** Whether it may write under it. */
+  isMine: boolean;
+  stored?: IdempotencyKey;
+}

@@ -11,23 +11,22 @@ import {
   InjectFastRepository,
   Sweeps,
   Transactions,
+  Unfit,
   violation,
 } from '../data/index.js';
-import { Connections, made } from '../database/index.js';
+import { codeOf, Connections, made } from '../database/index.js';
 import { AccountClosing } from './account-closing.js';
-import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
+import {
+  type AnswerHead,
+  type Claim,
+  IdempotencyKey,
+  type KeyedRequest,
+  type StoredAnswer,
+} from './idempotency-key.entity.js';
+import { type Prospect, SoleWrite } from './sole-write.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
-
-/** A write that must happen once: whose it is, under which key, and the hash of the request. */
-export interface KeyedRequest {
-  accountId: string;
-  key: string;
-  requestHash: Buffer;
-  /** The size of its body; 0 when left out. */
-  bytes?: number;
-}
 
 /** An answer, and when it was stored; whether that was before, or just now. */
 interface GivenAnswer {
@@ -50,12 +49,8 @@ const CLAIM = {
     WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
 };
 
-/** What a transaction has found of a key. */
-interface Claim {
-  /** Whether it may write under the key. */
-  isMine: boolean;
-  stored?: IdempotencyKey;
-}
+/** SQLSTATE of a statement that was undone, since it has waited for a lock, or taken, longer than it may. */
+const GIVEN_UP = new Set(['55P03', '57014']);
 
 const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
 
@@ -78,18 +73,23 @@ export class IdempotencyService implements OnApplicationBootstrap {
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
    * fails stores nothing, so it can be tried again.
    * @param group the kind of writes that the transaction may be shared with, as `Transactions.group` says; none when left out
+   * @param sole what is known of the answer of a write that adds one row alone
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async once(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
     group?: string,
+    sole?: Prospect,
   ): Promise<GivenAnswer> {
     this.requireFirst(request);
     const { transactions } = this;
     const work = () => this.claimAndWrite(request, write);
+    const alone = sole && (() => this.writeSole(request, write, sole));
     try {
-      return await (group ? transactions.group(group, work, request.bytes) : transactions.runCounted(work));
+      return await (group
+        ? transactions.group(group, work, request.bytes, alone)
+        : transactions.runCounted(work));
     } catch (error) {
       return KEY_IN_USE(error);
     } finally {
@@ -102,17 +102,39 @@ export class IdempotencyService implements OnApplicationBootstrap {
     await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
   }
 
+  /** The same in one statement, for a write that adds one row alone, if that can be. */
+  private async writeSole(
+    request: KeyedRequest,
+    write: () => Promise<StoredAnswer>,
+    prospect: Prospect,
+  ): Promise<GivenAnswer> {
+    this.requireFirst(request);
+    this.running.set(nameOf(request), request);
+    const sole = new SoleWrite(request, prospect);
+    try {
+      await this.transactions.withSole(sole.carryOut, write);
+    } catch (error) {
+      // What waits for a lock of others has all the time of its request in a transaction, where the key is taken first.
+      const isUndone = error instanceof Unfit || GIVEN_UP.has(codeOf(error) ?? '');
+      if (!sole.isLeft && !isUndone) throw error;
+    }
+    const { kept: answer, createdAt, claim } = sole;
+    if (answer) return { answer, createdAt, isReplayed: false };
+    if (claim && !claim.stored && !claim.isMine) throw new ApiError('idempotency_key_in_use');
+    const again = claim && replayOf(request, claim);
+    return again ?? this.transactions.runCounted(() => this.claimAndWrite(request, write));
+  }
+
   private async claimAndWrite(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
   ): Promise<GivenAnswer> {
     const { accountId, key, requestHash } = request;
     this.requireFirst(request);
-    const { stored, isMine } = await this.claim(request);
-    if (stored && stored.createdAt > expiry()) {
-      if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
-      return { answer: answerIn(stored), createdAt: stored.createdAt, isReplayed: true };
-    }
+    const claim = await this.claim(request);
+    const { stored, isMine } = claim;
+    const again = replayOf(request, claim);
+    if (again) return again;
     // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection. Of those in
     // one transaction, each has its lock.
     if (!isMine) throw new ApiError('idempotency_key_in_use');
@@ -167,19 +189,22 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 }
 
+/**
+ * The answer that is stored, and has not expired.
+ * @throws ApiError `idempotency_key_reused` where it is that of another request
+ */
+function replayOf({ requestHash }: KeyedRequest, { stored }: Claim): GivenAnswer | undefined {
+  if (!stored || stored.createdAt <= expiry()) return undefined;
+  if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
+  return { answer: answerIn(stored), createdAt: stored.createdAt, isReplayed: true };
+}
+
 function nameOf({ accountId, key }: KeyedRequest): string {
   return `${accountId} ${key}`;
 }
 
 function expiry(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
-}
-
-/** An answer as it is stored; its body is empty if it has none. */
-interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
-  /** None of an answer of release 1.0.0. */
-  status?: number;
-  body: string;
 }
 
 /** What a method has answered: its value, the status, and the headers that were not there `before` it. */

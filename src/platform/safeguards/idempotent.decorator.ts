@@ -17,21 +17,20 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { isObservable, lastValueFrom } from 'rxjs';
 import {
+  addressOf,
   ApiError,
   type AuthenticatedRequest,
   Declare,
   isLaterVersion,
   withoutVersion,
 } from '../api/index.js';
-import {
-  answerToStore,
-  IdempotencyService,
-  type KeyedRequest,
-  LIFETIME_HOURS,
-  restore,
-} from './idempotency.service.js';
+import { answerToStore, IdempotencyService, LIFETIME_HOURS, restore } from './idempotency.service.js';
+import type { KeyedRequest } from './idempotency-key.entity.js';
+import type { Prospect } from './sole-write.js';
 
 const HEADER = 'Idempotency-Key';
+/** Bytes of a body from which on its answer is not written by SQL too, which would send it twice more. */
+const LONG = 16_384;
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Method = () => unknown;
@@ -46,9 +45,14 @@ export interface IdempotentOptions {
    * many: the method asks the database alone, and may be called twice for one request.
    */
   grouped?: boolean;
+  /**
+   * Whether all that the method asks of the database is one `addRow`, whose row it returns: without others of the same
+   * moment, key, row and answer are then written by one statement, in one round trip. It includes `grouped`.
+   */
+  addsRow?: boolean;
 }
 
-const Grouped = Reflector.createDecorator<boolean>();
+const Options = Reflector.createDecorator<IdempotentOptions>();
 
 /** Reads the header. */
 @Injectable()
@@ -69,15 +73,15 @@ class IdempotencyGuard implements CanActivate {
     }
     const { accountId } = request;
     const keyed = { accountId, key, requestHash: hashOf(request), bytes: request.rawBody?.length ?? 0 };
-    const grouped = this.reflector.get(Grouped, context.getHandler());
-    request.runOnce = (method) => this.run(keyed, grouped, method, request, response);
+    const options = this.reflector.get(Options, context.getHandler());
+    request.runOnce = (method) => this.run(keyed, options, method, request, response);
     return true;
   }
 
   /** What is sent is decided when interceptors are done: `response` may have changed, and is stored as it is then. */
   private async run(
     keyed: KeyedRequest,
-    grouped: boolean,
+    { addsRow, grouped = addsRow }: IdempotentOptions,
     method: Method,
     request: IdempotentRequest,
     response: Response,
@@ -102,6 +106,7 @@ class IdempotencyGuard implements CanActivate {
       keyed,
       write,
       grouped ? operation.id : undefined,
+      addsRow ? prospectOf(request) : undefined,
     );
     request.settle = async (body) => {
       if (isReplayed) return restore(answer, response);
@@ -112,6 +117,14 @@ class IdempotencyGuard implements CanActivate {
     if (!isReplayed) return value;
     return answer.body === '' ? undefined : JSON.parse(answer.body);
   }
+}
+
+/** What is known of the answer to a request that adds a row; undefined if that does not suffice to write it in SQL. */
+function prospectOf(request: IdempotentRequest): Prospect | undefined {
+  const { returns, successes } = request.operation;
+  const [{ status, located } = { status: 200 }] = successes;
+  if (!returns || (request.rawBody?.length ?? 0) > LONG) return undefined;
+  return { returns, status, base: located ? `${addressOf(request)}/` : null };
 }
 
 /** Takes from an answer what a call of the method has set whose transaction was undone. */
@@ -176,10 +189,10 @@ function hashOf({ method, path, rawBody }: IdempotentRequest): Buffer {
  * returned, and what they make of that is sent and stored; when an answer is given again, they see it as JSON has it, and
  * change nothing.
  */
-export function Idempotent({ grouped = false }: IdempotentOptions = {}): MethodDecorator {
+export function Idempotent(options: IdempotentOptions = {}): MethodDecorator {
   return applyDecorators(
     AnsweredOnce,
-    Grouped(grouped),
+    Options(options),
     UseGuards(IdempotencyGuard),
     ApiHeader({
       name: HEADER,
