@@ -123,7 +123,8 @@ let first: Visit;
         return Promise.all([references, stock].map(({ fn }) => fn.resolveSubtree(...asked)));
       })()`);
       expect(own).toEqual(theirs);
-      expect(JSON.stringify(own)).toContain('"$$ref"');
+      const refers = JSON.stringify(document[part]).includes('"$ref"');
+      expect(JSON.stringify(own).includes('"$$ref"')).toBe(refers);
     }
   });
 
@@ -152,8 +153,7 @@ let first: Visit;
   test('says of production and staging that they are this server, as long as they have no address', async () => {
     const { page } = first;
     expect(await page.locator('#servers option').allTextContents()).toEqual([
-      '/v1 - Production (this server)',
-      '/v1 - Staging (this server)',
+      '/v1 - Production and Staging (this server)',
     ]);
   });
 
@@ -219,7 +219,7 @@ let first: Visit;
       expect(await execute(page, 'listPets')).toEqual({ status: 200, body: [pet] });
       expect(await execute(page, 'createPet', { isOpen: true })).toMatchObject({ body: { id: 2 } });
       expect(await execute(page, 'getPet', { isOpen: true })).toMatchObject({ status: 200, body: { id: 2 } });
-      expect(await execute(page, 'placeOrder')).toMatchObject({ status: 201, body: { petId: 1 } });
+      expect(await execute(page, 'placeOrder')).toMatchObject({ status: 201, body: { petId: 2 } });
       expect(await execute(page, 'updateOrder')).toMatchObject({ status: 200, body: { status: 'approved' } });
       const category = (await execute(page, 'createCategory')).body;
       expect(await execute(page, 'getCategory')).toEqual({ status: 200, body: category });
@@ -411,6 +411,73 @@ let first: Visit;
     SLOW,
   );
 
+  test(
+    'leads from an animal to its order, and from state to state, with the ids of what was made',
+    async () => {
+      const { page, troubles } = await visit();
+      const stepsOf = (id: string) => panelOf(page, id).locator('.next-steps button');
+      await execute(page, 'createPet');
+      const { id } = (await execute(page, 'createPet', { isOpen: true })).body;
+      expect(await stepsOf('createPet').allTextContents()).toEqual(['Order an animal']);
+      await stepsOf('createPet').click();
+      const body = panelOf(page, 'placeOrder').locator('textarea');
+      await body.waitFor();
+      expect(JSON.parse(await body.inputValue())).toEqual({ petId: id });
+      await panelOf(page, 'placeOrder')
+        .locator('.code-samples pre', { hasText: new RegExp(`"petId": ?${id}\\b`) })
+        .waitFor();
+      expect(await execute(page, 'placeOrder', { isOpen: true })).toMatchObject({ status: 201 });
+      expect(await panelOf(page, 'placeOrder').locator('.curl-command').count()).toBe(0);
+      for (const [from, status] of [
+        ['placeOrder', 'approved'],
+        ['updateOrder', 'delivered'],
+      ] as const) {
+        await stepsOf(from).getByText(`Set its status to ${status}`).click();
+        const change = panelOf(page, 'updateOrder').locator('textarea');
+        await eventually(async () => (await change.inputValue()).includes(status));
+        expect(await execute(page, 'updateOrder', { isOpen: true })).toMatchObject({
+          status: 200,
+          body: { petId: id, status },
+        });
+      }
+      expect(await stepsOf('updateOrder').count()).toBe(0);
+      await expectNoFault(page);
+      expect(troubles).toEqual([]);
+    },
+    SLOW,
+  );
+
+  test('keeps the key in use where another one is made, and offers that', async () => {
+    const { page } = await visit({ on: hosted });
+    await page.getByRole('button', { name: 'Get a key' }).click();
+    await page.locator('.next-step.ready').waitFor();
+    const own = await keyInUse(page);
+    const body = '{"name":"Reader","permissions":["pets:read"]}';
+    const { key } = (await execute(page, 'createApiKey', { body })).body;
+    await nextStep(page).getByText('Your new key is not in use').waitFor();
+    expect(await keyInUse(page)).toBe(own);
+    await page.getByRole('button', { name: 'Use the new key' }).click();
+    await eventually(async () => (await keyInUse(page)) === key);
+  });
+
+  test('says where the reader is, beside the operations and in the title', async () => {
+    const { page } = await visit();
+    const side = page.getByRole('navigation', { name: 'Operations' });
+    await side.getByRole('link', { name: 'List categories' }).click();
+    await side.locator('[aria-current]', { hasText: 'List categories' }).waitFor();
+    await eventually(async () => (await page.title()) === 'List categories · Pet Store API');
+    const marked = side.locator('li', { has: page.locator('.badge.deprecated') }).getByRole('link');
+    expect(await marked.last().textContent()).toBe('Fetch an animal');
+  });
+
+  test('says of what the service sends that there is nothing to execute', async () => {
+    const { page } = await visit();
+    const webhook = page.locator('.opblock[id^=operations-webhooks]').first();
+    await webhook.locator('.opblock-summary-control').click();
+    await webhook.getByText('nothing to execute here').waitFor();
+    expect(await webhook.locator('textarea, input:enabled, .execute').count()).toBe(0);
+  });
+
   test('shows the Error where no key is given', async () => {
     const { page } = await visit({ on: hosted });
     expect(await execute(page, 'listPets')).toEqual({
@@ -462,7 +529,7 @@ let first: Visit;
       expect(shown).toMatch(/^deprecation: @\d+$/m);
       expect(shown).toMatch(/^sunset: Thu, ?05 Dec 2030 00:00:00 GMT$/m);
       expect(shown).toMatch(/^link: <\/v1\/pets>; rel="successor-version"$/m);
-      expect(await execute(page, 'placeOrder')).toMatchObject({ status: 201, body: { petId: 1 } });
+      expect(await execute(page, 'placeOrder')).toMatchObject({ status: 201, body: { petId: 3 } });
       expect(await execute(page, 'submitMessage')).toMatchObject({ status: 202 });
       expect(troubles).toEqual([]);
 

@@ -180,15 +180,13 @@ describe('A failing database', () => {
     const other = await startService({ DATABASE_URL: proxy.url });
     await call(other, 'GET', '/v1/pets', { key: await createKey(service) });
     const key = await createKey(service);
+    const pet = { name: 'Luna', categoryId: 1, status: 'available' };
+    const { id: petId } = (await call(service, 'POST', '/v1/pets', { key, body: pet })).body;
     // The look-ups of the key and of an earlier answer, and a transaction of several statements.
     proxy.delay(600);
     const headers = { 'Idempotency-Key': randomUUID(), 'X-Request-Id': 'a-late-one' };
-    const answer = await call(other, 'POST', '/v1/pets', {
-      key,
-      body: { name: 'Luna', categoryId: 1 },
-      headers,
-    });
-    const line = 'POST /v1/pets, request a-late-one';
+    const answer = await call(other, 'POST', '/v1/store/orders', { key, body: { petId }, headers });
+    const line = 'POST /v1/store/orders, request a-late-one';
     await eventually(() => other.output().includes(line), 5_000).catch(() => {});
     await other.stop();
     proxy.stop();

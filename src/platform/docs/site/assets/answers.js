@@ -30,7 +30,9 @@ export function answers({ React }) {
         const table = place.current.querySelector('.live-responses-table');
         const { top } = table.getBoundingClientRect();
         // At once: what stands above may still change its height, and a slow way there would miss.
-        if (top < 0 || top > innerHeight / 2) table.scrollIntoView({ behavior: 'instant' });
+        if (top < 0 || top > innerHeight / 2)
+          // With its heading.
+          table.previousElementSibling.scrollIntoView({ behavior: 'instant' });
         // The button that had the focus has been replaced.
         place.current.focus({ preventScroll: true });
       });
@@ -45,6 +47,8 @@ export function answers({ React }) {
   };
   return {
     statePlugins: { spec: { wrapActions: { setResponse } } },
+    // The samples above have it, with the key masked.
+    components: { curl: () => null },
     wrapComponents: { responseBody: Exact, liveResponse: InSight },
   };
 }

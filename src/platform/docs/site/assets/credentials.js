@@ -18,7 +18,10 @@ export function followCredentials() {
       if (refusal === 'invalid_api_key' || hasRevokedItself) ui.authActions.logout(['bearerAuth']);
       if (status !== 201) return;
       if (url.endsWith('/accounts') && account) logIn(ui, account);
-      if (url.endsWith('/api-keys')) useKey(ui, obj.key, 'own');
+      if (!url.endsWith('/api-keys')) return;
+      // One that may do less would otherwise take the place of the reader's, unasked.
+      if (tab.key) ui.visitActions.learn({ offered: obj.key, notice: 'made' });
+      else useKey(ui, obj.key, 'own');
     },
   };
 }

@@ -12,8 +12,11 @@ import { keyHelp } from './key-help.js';
 import { fillInMade } from './made-ids.js';
 import { followAddress, navigation, openAddress } from './navigation.js';
 import { nextPage } from './next-page.js';
+import { nextSteps } from './next-steps.js';
 import { outline } from './outline.js';
+import { followPlace } from './place.js';
 import { references } from './references.js';
+import { servers } from './servers.js';
 import { signIn } from './sign-in.js';
 import { followLink, takeLink } from './start-link.js';
 import { visit } from './visit.js';
@@ -42,6 +45,7 @@ const ui = SwaggerUIBundle({
   tryItOutEnabled: true,
   plugins: [
     references,
+    servers,
     emptyFilters,
     visit,
     navigation,
@@ -57,6 +61,7 @@ const ui = SwaggerUIBundle({
     codeSamples,
     errorTable,
     nextPage,
+    nextSteps,
     answers,
     authorizationDialog,
     accessibility,
@@ -80,6 +85,7 @@ const ui = SwaggerUIBundle({
     if (link) void followLink(ui, link);
     void openAddress(ui);
     followAddress(ui);
+    followPlace(document.getElementById('swagger-ui'));
   },
 });
 

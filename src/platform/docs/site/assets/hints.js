@@ -8,10 +8,16 @@ export function hints(system) {
   const link = (operation, text) =>
     operationLink(system, operation.getIn(['tags', 0]), operation.get('operationId'), text);
 
+  const sentByService = h(
+    'p',
+    { className: 'hint' },
+    'The service sends this request, to the address that it is told to: there is nothing to execute here.',
+  );
+
   const Hints = ({ path, method, specSelectors, authSelectors, visitSelectors }) => {
-    // None for what the service sends itself.
     const operation = specSelectors.specJson().getIn(['paths', path, method]);
-    const takesAccount = operation?.get('security')?.some((scheme) => scheme.has('basicAuth'));
+    if (!operation) return sentByService;
+    const takesAccount = operation.get('security')?.some((scheme) => scheme.has('basicAuth'));
     const { name, maker } = makerOf(specSelectors, path) ?? {};
     return h(
       React.Fragment,
@@ -40,7 +46,9 @@ export function hints(system) {
   const WithHints = (Parameters) => (props) => {
     const [path, method] = props.pathMethod;
     const Shown = props.getComponent('OperationHints', true);
-    return h(React.Fragment, null, h(Shown, { path, method }), h(Parameters, props));
+    const isSentHere = props.specSelectors.specJson().hasIn(['paths', path, method]);
+    const look = isSentHere ? props : { ...props, tryItOutEnabled: false, allowTryItOut: false };
+    return h(React.Fragment, null, h(Shown, { path, method }), h(Parameters, look));
   };
   return { components: { OperationHints: Hints }, wrapComponents: { parameters: WithHints } };
 }

@@ -36,6 +36,7 @@ export function keyHelp(system) {
       authorize,
       ' and enter it. ',
     ],
+    made: ['Your new key is not in use: requests are still sent with the one of before. '],
     offered: ['The link has the demo key for you. '],
     failed: ['The demo key of the link could not be fetched: is the service still running? '],
   };
@@ -50,12 +51,13 @@ export function keyHelp(system) {
   // The button, which had the focus, is gone if all went well.
   const goOn = () => document.querySelector('.next-step :is(button, a)')?.focus();
 
-  const Offer = ({ offered }) => {
+  const Offer = ({ offered, isOwn }) => {
     const take = () => {
-      useKey(system.getSystem(), offered, 'link');
+      useKey(system.getSystem(), offered, isOwn ? 'own' : 'link');
       goOn();
     };
-    return h('button', { type: 'button', className: 'make-key', onClick: take }, 'Use the demo key');
+    const look = { type: 'button', className: 'make-key', onClick: take };
+    return h('button', look, isOwn ? 'Use the new key' : 'Use the demo key');
   };
 
   const Maker = ({ isMaking }) => {
@@ -126,6 +128,13 @@ export function keyHelp(system) {
     source === 'link' ? linked : source === 'click' && tab.account ? clicked() : own;
   const own = ['Keep a copy of your key, as it is never shown again: this tab forgets it when you close it.'];
 
+  /** What is gone to stops below the next step, which stays at the top and is as high as its text. */
+  const keepInSight = (step) => {
+    if (!step) return;
+    const below = () => (document.documentElement.style.scrollPaddingTop = `${step.offsetHeight + 12}px`);
+    new ResizeObserver(below).observe(step);
+  };
+
   const Help = ({ authSelectors, visitSelectors }) => {
     const authorized = authSelectors.authorized();
     const [hasKey, hasAccount] = ['bearerAuth', 'basicAuth'].map((name) => authorized.has(name));
@@ -140,7 +149,7 @@ export function keyHelp(system) {
       null,
       h(
         'section',
-        { className: `next-step ${look}`, 'aria-label': 'Next step' },
+        { className: `next-step ${look}`, 'aria-label': 'Next step', ref: keepInSight },
         h(
           'p',
           { role: 'status' },
@@ -149,7 +158,7 @@ export function keyHelp(system) {
           failure && `${failure} `,
           ...isSolved,
         ),
-        offered && h(Offer, { offered }),
+        offered && h(Offer, { offered, isOwn: notice === 'made' }),
         !hasKey && !hasAccount && h(Maker, { isMaking }),
       ),
       h(

@@ -8,7 +8,10 @@ export function makerOf(specSelectors, path) {
   return maker && { name, maker };
 }
 
-/** Enters the id of what the reader has just made wherever a path takes it, unless another one was entered there. */
+/**
+ * Enters the id of what the reader has just made wherever a path takes it, or a body in the field of the same name, unless
+ * another one was entered there.
+ */
 export function fillInMade({ url, status, obj }, ui) {
   if ((status !== 201 && status !== 202) || obj?.id === undefined) return;
   const id = String(obj.id);
@@ -16,15 +19,60 @@ export function fillInMade({ url, status, obj }, ui) {
   const address = new URL(url).pathname;
   const made = paths.keySeq().filter((path) => address.endsWith(path) && paths.hasIn([path, 'post']));
   const collection = made.maxBy((path) => path.length);
-  const name = paths
-    .keySeq()
-    .map((path) => ONE.exec(path))
-    .find((match) => match?.[1] === collection)?.[2];
+  const name = nameOfId(paths, collection);
   if (!name) return;
   for (const [path, item] of paths.filter((_, one) => one.startsWith(`${collection}/{${name}}`))) {
     for (const [method, operation] of item) enter(ui, [path, method], operation, name, id);
   }
+  const asJson = (value) => (typeof obj.id === 'string' ? JSON.stringify(value) : String(value));
+  const before = asJson(ui.visitSelectors.made(name));
+  for (const { pathMethod, example } of takersOf(paths, name)) {
+    const untouched = [asJson(example), before];
+    if (untouched.includes(bodyField(ui, pathMethod, name))) enterInBody(ui, pathMethod, name, asJson(id));
+  }
   ui.visitActions.keepId(name, id);
+}
+
+/** The name by which paths take the id of what is made at a path. */
+export function nameOfId(paths, collection) {
+  const found = paths.keySeq().map((path) => ONE.exec(path));
+  return found.find((match) => match?.[1] === collection)?.[2];
+}
+
+/** The operations whose body has a field of that name in its example, and what the field holds there. */
+export function takersOf(paths, name) {
+  const all = [...paths].flatMap(([path, item]) =>
+    [...item].map(([method, operation]) => ({ pathMethod: [path, method], operation })),
+  );
+  const withExample = all.map((one) => ({ ...one, example: exampleOf(one.operation)?.get?.(name) }));
+  return withExample.filter(({ example }) => example !== undefined);
+}
+
+function exampleOf(operation) {
+  return operation.getIn(['requestBody', 'content', 'application/json', 'example']);
+}
+
+/** Writes a value, as JSON, into a field of the body that an operation is sent with; the rest stays as it stands there. */
+export function enterInBody(ui, pathMethod, name, json) {
+  const value = bodyOf(ui, pathMethod).replace(fieldNamed(name), (_, key) => key + json);
+  ui.oas3Actions.setRequestBodyValue({ value, pathMethod });
+  // A panel that opens would enter its example instead.
+  ui.oas3Actions.setRetainRequestBodyValueFlag({ value: true, pathMethod });
+}
+
+/** What a field of the body holds, as JSON. */
+function bodyField(ui, pathMethod, name) {
+  return fieldNamed(name).exec(bodyOf(ui, pathMethod))?.[2];
+}
+
+/** As a text: its numbers may have more digits than a double. */
+function bodyOf({ oas3Selectors, specSelectors }, pathMethod) {
+  const operation = specSelectors.specJson().getIn(['paths', ...pathMethod]);
+  return oas3Selectors.requestBodyValue(...pathMethod) ?? JSON.stringify(exampleOf(operation), null, 2);
+}
+
+function fieldNamed(name) {
+  return new RegExp(`("${name}"\\s*:\\s*)("[^"]*"|-?\\d+)`);
 }
 
 function enter(ui, pathMethod, operation, name, id) {

@@ -55,7 +55,15 @@ export function followAddress(ui) {
     if (link.hash === location.hash) void openAddress(ui);
     else location.hash = link.hash;
   });
-  // Swagger UI would open the links of a description in a new tab.
+  // Swagger UI opens the links of a description in a new tab, which has no key, and in which Back leads nowhere.
+  document.addEventListener(
+    'click',
+    ({ target }) => {
+      const link = target.closest?.('#swagger-ui a[target=_blank]');
+      if (link?.origin === location.origin) link.removeAttribute('target');
+    },
+    true,
+  );
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href$="/docs#errors"]');
     if (!link) return;
