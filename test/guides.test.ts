@@ -100,7 +100,9 @@ describe('The guides', () => {
     const advice = new Map(rows.map(([, code, , text]) => [code, text]));
     // Of the platform, of a feature, and of no more than their status.
     expect(advice.get('payload_too_large')).toBe('Send less at once.');
-    expect(advice.get('category_not_found')).toBe('Choose one of GET /categories.');
+    expect(advice.get('category_not_found')).toBe(
+      'Choose one of GET /categories. Where a new animal names one that is missing, the answer is 400.',
+    );
     for (const code of ['pet_not_found', 'route_not_found', 'order_not_found'])
       expect(advice.get(code)!.startsWith('Check the id.')).toBe(code !== 'route_not_found');
   });

@@ -19,10 +19,7 @@ export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { TEST_SERVER_URL } = process.env;
   const { postgres, url } = TEST_SERVER_URL ? { url: TEST_SERVER_URL } : await EmbeddedPostgres.start(folder);
-  if (postgres) {
-    outlive(folder);
-    await forget(url);
-  }
+  if (postgres) outlive(folder);
   process.env.TEST_DATABASE_URL = url;
   // Services start hundreds of times. One fills the cache: of those that find it empty, each would write all of it when
   // it ends, which takes seconds when they are many.
@@ -53,15 +50,6 @@ function outlive(folder: string): void {
   });
   child.unref();
   (child.stdin as Socket).unref();
-}
-
-/** Has the server keep nothing through a crash of the machine, which its databases do not outlive anyway. */
-async function forget(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  for (const name of ['fsync', 'full_page_writes']) await client.query(`ALTER SYSTEM SET ${name} = off`);
-  await client.query('SELECT pg_reload_conf()');
-  await client.end();
 }
 
 /** Of the databases of services: a copy takes less time than all migrations. */
