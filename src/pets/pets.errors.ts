@@ -4,7 +4,7 @@ export const ERRORS = {
   pet_not_found: {
     status: 404,
     meaning: 'The animal cannot be found.',
-    advice: 'Check the id: every account sees the same animals.',
+    advice: 'Check the id. Every account sees the same animals.',
   },
   pet_not_available: {
     status: 409,
