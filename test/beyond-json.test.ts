@@ -182,7 +182,7 @@ describe('Server-sent events', () => {
     await eventually(() => after.text().includes('data: heard again'));
   });
 
-  test('are not sent where the transaction is undone, and none is larger than PostgreSQL takes', async () => {
+  test('are an error where they are larger than PostgreSQL takes', async () => {
     expect((await say('x'.repeat(9_000))).status).toBe(500);
   });
 
