@@ -1,5 +1,5 @@
 import type { ObjectLiteral } from 'typeorm';
-import type { Row, Shape, ShapeColumn, Statements } from './shape.js';
+import { namesOf, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
 import { insertFrom } from './sql.js';
 
 /** Carries out the INSERT of a row as a part of a larger statement. @throws Unfit if that cannot be written */
@@ -14,7 +14,7 @@ const TIMES = new Set(['timestamptz', 'timestamp with time zone']);
 
 /** The INSERT of one row, for whoever makes it a part of a larger statement. */
 export class RowInsert {
-  /** Names the columns that have values, by which the statements of a table are told apart. */
+  /** Names the table and its columns that have values, by which statements are told apart. */
   readonly name: string;
 
   /**
@@ -28,7 +28,7 @@ export class RowInsert {
     readonly values: ObjectLiteral,
     readonly parameters: Row,
   ) {
-    this.name = given.map(({ property }) => property).join();
+    this.name = `${shape.table} ${namesOf(given)}`;
   }
 
   /** The query that inserts the row for each row of another query, and returns it as it is stored. */

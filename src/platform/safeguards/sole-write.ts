@@ -16,8 +16,7 @@ type Row = unknown[];
 
 /** The statement of one class of answers and one set of columns. */
 interface Plan {
-  /** The fields that the table assigns. */
-  gaps: readonly string[];
+  /** The texts of an answer between which the fields belong that the table assigns. */
   write: (item: object) => string[];
   name: string;
   text: string;
@@ -57,7 +56,7 @@ export class SoleWrite {
   private async add(insert: RowInsert): Promise<Row> {
     const { accountId, key, requestHash } = this.request;
     const { status, base } = this.prospect;
-    const { name, text, gaps, write } = planOf(this.prospect.returns, insert);
+    const { name, text, write } = planOf(this.prospect.returns, insert);
     const parameters = [
       ...insert.parameters,
       ...[accountId, key, requestHash, base, status, this.createdAt.toISOString()],
@@ -68,7 +67,7 @@ export class SoleWrite {
     const stored = createdAt ? { requestHash: hash, location, body: storedBody, head, createdAt } : undefined;
     this.claim = { isMine: isMine === true, stored } as Claim;
     if (stored || !isMine) throw new Unfit('The key is not free');
-    if (body === null) throw new Error(`A trigger or a rule has left out the row of ${gaps.join()}`);
+    if (body === null) throw new Error(`A trigger or a rule has left out the row: ${insert.name}`);
     this.kept = {
       status,
       headers: base === null ? {} : { location: `${base}${String(id)}` },
@@ -115,5 +114,5 @@ function newPlan(returns: Type, insert: RowInsert): Plan {
     FROM (SELECT) AS asked LEFT JOIN tried ON true LEFT JOIN stored ON true
       LEFT JOIN made ON true LEFT JOIN kept ON true`;
   const name = `insert once ${insert.name} for ${gaps.join()}`;
-  return { gaps, write: gapWriter(returns, new Set(gaps)), name, text };
+  return { write: gapWriter(returns, new Set(gaps)), name, text };
 }
