@@ -264,7 +264,8 @@ const hasScript = fs.existsSync('/usr/bin/script');
 (hasScript ? test : test.skip)(
   'on a terminal, a request is one line, and Ctrl-C says what happens',
   async () => {
-    const args = ['-qec', `'${process.execPath}' dist/src/main.js`, '/dev/null'];
+    // Without `exec`, a shell such as dash ends of the Ctrl-C itself, and hides how the service has ended.
+    const args = ['-qec', `exec '${process.execPath}' dist/src/main.js`, '/dev/null'];
     const env = { ...process.env, PORT: '0', DATABASE_URL: await createDatabase('TEMPLATE migrated') };
     const terminal = spawn('script', args, { cwd: ROOT, env });
     let shown = '';
