@@ -99,7 +99,6 @@ describe.each([
     service = await startService({ WORKERS, NODE_OPTIONS });
     key = await createKey(service);
   });
-  afterAll(() => service.stop());
 
   test('a code for the page at /docs is refused by every one, as none was offered', async () => {
     const answers = await everywhere(() => call(service, 'GET', '/docs/start', { key: newSecret(STARTS) }));
@@ -159,22 +158,71 @@ describe.each([
     expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
   });
 
+  // Last, as it ends the service.
   test('SIGTERM lets every worker finish what it has accepted, and ends with 0', async () => {
-    const other = await startService({ WORKERS, NODE_OPTIONS });
-    const own = await createKey(other);
-    const posts = await Promise.all(Array.from({ length: 8 }, () => acceptedPost(other, own)));
-    const workers = workersOf(other.process.pid!);
-    const stopped = other.stop();
-    await eventually(async () => !(await isServed(`${other.url}/health/live`)));
+    const posts = await Promise.all(Array.from({ length: 8 }, () => acceptedPost(service, key)));
+    const workers = workersOf(service.process.pid!);
+    const stopped = service.stop();
+    await eventually(async () => !(await isServed(`${service.url}/health/live`)));
     expect(await Promise.all(posts.map(finish))).toEqual(Array(8).fill(201));
     expect(await stopped).toBe(0);
     expect(workers.filter(isThere)).toEqual([]);
   });
 });
 
+/** Asks for the metrics while one of the workers is stopped: they come in time, and say which of them has not answered. */
+async function expectMetricsInTime(service: Service): Promise<void> {
+  const workers = workersOf(service.process.pid!);
+  const [stopped, other] = workers as [number, number];
+  const address = /Metrics +(\S+)/.exec(service.output())?.[1] ?? `${service.url}/metrics`;
+  const scrape = async () => {
+    const begin = performance.now();
+    const answer = await fetch(address, { headers: { Connection: 'close' } });
+    const text = await answer.text();
+    return { status: answer.status, text, ms: performance.now() - begin };
+  };
+  const answered = ({ text }: { text: string }, pid: number) =>
+    sampleOf(text, 'petstore_worker_answered', `"${pid}"`);
+  const before = await scrape();
+  expect(workers.map((pid) => answered(before, pid))).toEqual([1, 1]);
+  process.kill(stopped, 'SIGSTOP');
+  // A connection that the system has given to the one that is stopped waits there.
+  const all = Array.from({ length: 10 }, scrape);
+  const first = await Promise.race(all);
+  process.kill(stopped, 'SIGCONT');
+  expect(first.ms).toBeLessThan(2_000);
+  expect(first.status).toBe(200);
+  expect([answered(first, stopped), answered(first, other)]).toEqual([0, 1]);
+  expect(sampleOf(first.text, 'petstore_database_connections_max')).toBe(10);
+  await Promise.all(all);
+  const after = await scrape();
+  expect(workers.map((pid) => answered(after, pid))).toEqual([1, 1]);
+}
+
 describe('as one service', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({ WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
+  });
+
+  // First, as it counts the requests of all tests.
+  test('they report their metrics together, whichever of them is asked', async () => {
+    const key = await createKey(service);
+    await everywhere(() => listPets(service, key));
+    const scrapes = await everywhere(() => call(service, 'GET', '/metrics'));
+    const counts = scrapes.map(({ text }) =>
+      sampleOf(text, 'http_server_request_duration_seconds_count', 'listPets'),
+    );
+    expect(new Set(counts)).toEqual(new Set([CONNECTIONS]));
+    const { text } = scrapes[0]!;
+    expect(sampleOf(text, 'petstore_database_connections_max')).toBe(2 * 10);
+    expect(sampleOf(text, 'petstore_messages_queued')).toBe(0);
+  });
+
+  test('they report their metrics on the port of the API in time while one of them is stopped, and say which', () =>
+    expectMetricsInTime(service));
+
   test('they refuse a revoked key at once, whichever of them revoked it', async () => {
-    const service = await startService({ WORKERS });
     const account = await createAccount(service);
     const late: number[] = [];
     for (let i = 0; i < 5; i++) {
@@ -188,88 +236,51 @@ describe('as one service', () => {
     }
     // None of them forgets a key by itself that soon.
     expect(Math.min(...late)).toBeLessThan(400);
-    await service.stop();
   });
 
-  test('they report their metrics together, whichever of them is asked', async () => {
-    const service = await startService({ WORKERS, LOG_LEVEL: 'error' });
-    const key = await createKey(service);
-    await everywhere(() => listPets(service, key));
-    const scrapes = await everywhere(() => call(service, 'GET', '/metrics'));
-    const counts = scrapes.map(({ text }) =>
-      sampleOf(text, 'http_server_request_duration_seconds_count', 'listPets'),
-    );
-    expect(new Set(counts)).toEqual(new Set([CONNECTIONS]));
-    const { text } = scrapes[0]!;
-    expect(sampleOf(text, 'petstore_database_connections_max')).toBe(2 * 10);
-    expect(sampleOf(text, 'petstore_messages_queued')).toBe(0);
-    await service.stop();
-  });
-
-  test.each([
-    ['the port of the API', {}],
-    ['a port of its own', { METRICS_PORT: '0' }],
-  ])(
-    'they report their metrics on %s in time while one of them is stopped, and say which',
-    async (_where, env) => {
-      const service = await startService({ WORKERS, LOG_LEVEL: 'error', ...env });
-      const workers = workersOf(service.process.pid!);
-      const [stopped, other] = workers as [number, number];
-      const address = /Metrics +(\S+)/.exec(service.output())?.[1] ?? `${service.url}/metrics`;
-      const scrape = async () => {
-        const begin = performance.now();
-        const answer = await fetch(address, { headers: { Connection: 'close' } });
-        const text = await answer.text();
-        return { status: answer.status, text, ms: performance.now() - begin };
-      };
-      const answered = ({ text }: { text: string }, pid: number) =>
-        sampleOf(text, 'petstore_worker_answered', `"${pid}"`);
-      const before = await scrape();
-      expect(workers.map((pid) => answered(before, pid))).toEqual([1, 1]);
-      process.kill(stopped, 'SIGSTOP');
-      // A connection that the system has given to the one that is stopped waits there.
-      const all = Array.from({ length: 10 }, scrape);
-      const first = await Promise.race(all);
-      process.kill(stopped, 'SIGCONT');
-      expect(first.ms).toBeLessThan(2_000);
-      expect(first.status).toBe(200);
-      expect([answered(first, stopped), answered(first, other)]).toEqual([0, 1]);
-      expect(sampleOf(first.text, 'petstore_database_connections_max')).toBe(10);
-      await Promise.all(all);
-      const after = await scrape();
-      expect(workers.map((pid) => answered(after, pid))).toEqual([1, 1]);
-      await service.stop();
-    },
-  );
-
+  // Last, as it ends the service.
   test('they end with the primary, though one of them be stopped', async () => {
-    const service = await startService({ WORKERS, SHUTDOWN_GRACE_MS: '500' });
     const workers = workersOf(service.process.pid!);
     process.kill(workers[0]!, 'SIGSTOP');
     expect(await service.stop()).toBe(0);
     expect(workers.filter(isThere)).toEqual([]);
   });
+});
+
+describe('as one service with limits, and a port for metrics', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({
+      WORKERS,
+      LOG_LEVEL: 'error',
+      METRICS_PORT: '0',
+      KEY_LIMIT_PER_MINUTE: '20',
+    });
+  });
 
   test('they count the requests of a key together', async () => {
-    const service = await startService({ WORKERS, KEY_LIMIT_PER_MINUTE: '20' });
     const key = await createKey(service);
     const answers = await everywhere(() => listPets(service, key));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(20);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(CONNECTIONS - 20);
-    await service.stop();
   });
 
+  test('they report their metrics on a port of its own in time while one of them is stopped, and say which', () =>
+    expectMetricsInTime(service));
+
+  // Last, as it ends the service.
   test('they migrate once, and end with a primary that is killed', async () => {
-    const service = await startService({ WORKERS: '3' });
     const rows = await query<{ name: string }>(service.databaseUrl, 'SELECT name FROM migrations');
     expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length);
     const workers = workersOf(service.process.pid!);
-    expect(workers).toHaveLength(3);
+    expect(workers).toHaveLength(2);
     service.process.kill('SIGKILL');
     await eventually(() => !workers.some(isThere));
     expect(await isServed(service.url)).toBe(false);
   });
+});
 
+describe('as one service in a terminal', () => {
   test('they stop once on Ctrl-C, which each of them receives, with 0 and no output', async () => {
     const run = nodeStart({ DATABASE_URL: await createDatabase(), WORKERS });
     await run.ready();
