@@ -116,14 +116,13 @@ describe('a start on the data of an earlier one', () => {
     ['is gone', fs.rmSync],
     ['is damaged', (file: string) => fs.truncateSync(file, 20)],
   ])('has a new demo key instead of one whose file %s', async (_name, spoil) => {
-    const env = { DATA_DIR: newFolder() };
-    const before = nodeStart(env);
-    const { key } = await before.ready();
-    await before.stop();
-    spoil(join(env.DATA_DIR, 'demo-key'));
-    const run = npmStart(env);
+    const file = join(DATA_DIR, 'demo-key');
+    const key = fs.readFileSync(file, 'utf8').trim();
+    spoil(file);
+    const run = npmStart({ DATA_DIR });
     const told = await run.ready();
     expect((await told.listPets()).status).toBe(200);
+    expect(told.key).not.toBe(key);
     expect((await told.listPets(key)).status).toBe(401);
     await run.stop();
   });
@@ -176,6 +175,16 @@ describe('a start on the data of an earlier one', () => {
     await nodeStart({ DATA_DIR }).ready();
     other.kill('SIGTERM');
     expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
+  });
+
+  // What restarts the service at a change ends its database first.
+  test('does not warn of a database that is told to end a moment before the service', async () => {
+    const run = nodeStart({ DATA_DIR });
+    await run.ready();
+    signalPostgresOn(DATA_DIR, 'SIGINT');
+    await eventually(() => postgresOn(DATA_DIR).length === 0);
+    await run.stop();
+    expect(run.stderr).not.toContain('has ended');
   });
 
   test('takes its database down with it if a bug ends it', async () => {
@@ -247,17 +256,6 @@ test('a module that lacks an import is all that a start complains of', async () 
   const said = await run.failure();
   expect(said).toContain("Nest can't resolve dependencies of the Lonely");
   expect(said).not.toContain('Unable to connect');
-});
-
-// What restarts the service at a change ends its database first.
-test('a database that is told to end a moment before the service is not warned of', async () => {
-  const DATA_DIR = newFolder();
-  const run = nodeStart({ DATA_DIR });
-  await run.ready();
-  signalPostgresOn(DATA_DIR, 'SIGINT');
-  await eventually(() => postgresOn(DATA_DIR).length === 0);
-  await run.stop();
-  expect(run.stderr).not.toContain('has ended');
 });
 
 const hasScript = fs.existsSync('/usr/bin/script');
