@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { type DataSource, type EntityManager, Like, type ObjectLiteral, type Repository } from 'typeorm';
 import QueryStream from 'pg-query-stream';
 import '../src/features.js';
@@ -305,7 +306,11 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
         isAtOnce ? all(true, walk) : walk(0).then((one) => [one]),
       );
       const expected = await sight(await plain.find({ order: { id: 'ASC' } }));
-      for (const items of walks) expect(await sight(items)).toEqual(expected);
+      for (const items of walks) {
+        const found = await sight(items);
+        // Jest takes ten times as long to compare them, and is good at saying how they differ.
+        if (!isDeepStrictEqual(found, expected)) expect(found).toEqual(expected);
+      }
       // A service may set what it likes on its items.
       walks[0]![0]!.label = 'mine alone';
       for (const items of walks.slice(1)) expect(items[0]!.label).not.toBe('mine alone');
