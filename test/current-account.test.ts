@@ -408,53 +408,55 @@ describe('SIGN_UP', () => {
     await closed.stop();
   });
 
-  test('invite takes an invitation of the administrator, once, and no other', async () => {
-    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
-    const taken = await createAccount(service);
-    const { invitation } = await invite();
-    expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
-    const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
-    const bad = [undefined, null, 5, '', 'x', mistyped, [invitation]];
-    for (const code of bad)
-      expectError(await signUp(invited, { ...newcomer(), invitation: code }), 403, 'sign_up_closed');
-    expectError(await signUp(invited, { ...taken, invitation: mistyped }), 403, 'sign_up_closed');
-    expectError(await signUp(invited, { email: 'x' }), 403, 'sign_up_closed');
-    // Refused for other reasons, it is not used up.
-    expectError(await signUp(invited, { ...taken, invitation }), 409, 'account_exists');
-    expectError(await signUp(invited, { email: 'x', invitation }), 400, 'validation_failed');
-    expect((await signUp(invited, { ...newcomer(), invitation })).status).toBe(201);
-    expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
-    expect(await everythingStored(service)).not.toContain(invitation);
-    await invited.stop();
-  });
+  describe('invite', () => {
+    let invited: Service;
+    beforeAll(async () => {
+      invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
+    });
+    afterAll(() => invited.stop());
 
-  test('invite lets one of several in who send one invitation at once', async () => {
-    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
-    const { id, invitation } = await invite();
-    const holder = new Client({ connectionString: service.databaseUrl });
-    await holder.connect();
-    // All have found it good before one of them can use it up.
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM invitations WHERE id = $1 FOR KEY SHARE', [id]);
-    const sent = times(2, () => signUp(invited, { ...newcomer(), invitation }));
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM "invitations"%'`;
-    await eventually(async () => (await query(service.databaseUrl, waiting)).length === 2);
-    await holder.end();
-    const [one, another] = (await sent).toSorted((a, b) => a.status - b.status);
-    expect(one!.status).toBe(201);
-    expectError(another!, 403, 'sign_up_closed');
-    await invited.stop();
-  });
-
-  test('invite refuses an invitation that has expired, or was revoked', async () => {
-    const invited = await startService({ DATABASE_URL: service.databaseUrl, SIGN_UP: 'invite' });
-    const expired = await invite('--expires-at', '2099-01-01T00:00:00Z');
-    await query(service.databaseUrl, `UPDATE invitations SET expires_at = now()`);
-    const revoked = await invite();
-    expect(await admin('invitations', 'revoke', String(revoked.id))).toMatchObject({ code: 0 });
-    for (const { invitation } of [expired, revoked])
+    test('takes an invitation of the administrator, once, and no other', async () => {
+      const taken = await createAccount(service);
+      const { invitation } = await invite();
+      expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
+      const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+      const bad = [undefined, null, 5, '', 'x', mistyped, [invitation]];
+      for (const code of bad)
+        expectError(await signUp(invited, { ...newcomer(), invitation: code }), 403, 'sign_up_closed');
+      expectError(await signUp(invited, { ...taken, invitation: mistyped }), 403, 'sign_up_closed');
+      expectError(await signUp(invited, { email: 'x' }), 403, 'sign_up_closed');
+      // Refused for other reasons, it is not used up.
+      expectError(await signUp(invited, { ...taken, invitation }), 409, 'account_exists');
+      expectError(await signUp(invited, { email: 'x', invitation }), 400, 'validation_failed');
+      expect((await signUp(invited, { ...newcomer(), invitation })).status).toBe(201);
       expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
-    await invited.stop();
+      expect(await everythingStored(service)).not.toContain(invitation);
+    });
+
+    test('lets one of several in who send one invitation at once', async () => {
+      const { id, invitation } = await invite();
+      const holder = new Client({ connectionString: service.databaseUrl });
+      await holder.connect();
+      // All have found it good before one of them can use it up.
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM invitations WHERE id = $1 FOR KEY SHARE', [id]);
+      const sent = times(2, () => signUp(invited, { ...newcomer(), invitation }));
+      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM "invitations"%'`;
+      await eventually(async () => (await query(service.databaseUrl, waiting)).length === 2);
+      await holder.end();
+      const [one, another] = (await sent).toSorted((a, b) => a.status - b.status);
+      expect(one!.status).toBe(201);
+      expectError(another!, 403, 'sign_up_closed');
+    });
+
+    test('refuses an invitation that has expired, or was revoked', async () => {
+      const expired = await invite('--expires-at', '2099-01-01T00:00:00Z');
+      await query(service.databaseUrl, `UPDATE invitations SET expires_at = now()`);
+      const revoked = await invite();
+      expect(await admin('invitations', 'revoke', String(revoked.id))).toMatchObject({ code: 0 });
+      for (const { invitation } of [expired, revoked])
+        expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
+    });
   });
 
   test('open takes an invitation for what it is: an unknown property', async () => {

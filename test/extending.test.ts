@@ -182,11 +182,11 @@ describe('The guide for modules', () => {
     ]);
   });
 
-  test('lets a feature that was added refer to another one, and the linter lets it', async () => {
+  // Which the linter lets it, below.
+  test('lets a feature that was added refer to another one', () => {
     expect(checkout.read('src/medical-histories/medical-history.entity.ts')).toContain(
       "import { Owner } from '../owners/owner.entity.js';",
     );
-    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
   });
 
   test('gives what no two rows may have the same of a constraint, and a code', () => {
