@@ -12,7 +12,7 @@ import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
-import type { Requester } from './fair-queue.js';
+import type { Requester } from '../platform/process/index.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
 import { KeyOwners } from './key-owners.js';

@@ -13,7 +13,7 @@ import type { Anyone } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
-import type { Requester } from './fair-queue.js';
+import type { Requester } from '../platform/process/index.js';
 import { Invitations } from './invitations.js';
 import { hashPassword, verifyPassword } from './password.js';
 import { unauthorized } from './unauthorized.js';

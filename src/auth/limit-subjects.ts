@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { clientNetwork } from '../platform/api/index.js';
 import { normalEmail } from './email.js';
-import type { Requester } from './fair-queue.js';
+import type { Requester } from '../platform/process/index.js';
 
 /**
  * What sign-ups and log-ins are counted by: the address they come from, then the account they are for, if an account

@@ -1,6 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { FairQueue, type Requester } from './fair-queue.js';
+import { ApiError } from 'petstore/platform';
+import { FairQueue, type Requester } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -17,7 +18,13 @@ const argon2id = promisify(argon2) as (
  * Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. More
  * than 64 would wait longer than a client does.
  */
-const queue = new FairQueue({ concurrency: 2, waiting: 64, waitMs: 2_000 });
+const queue = new FairQueue({
+  concurrency: 2,
+  waiting: 64,
+  waitMs: 2_000,
+  refusal: () =>
+    new ApiError('service_unavailable', undefined, { cause: new Error('Too many passwords are waiting.') }),
+});
 
 /** A command of the operator, which nobody else waits behind. */
 const OPERATOR: Requester = { lane: '', isGone: () => false };

@@ -1,5 +1,4 @@
-import { ApiError } from 'petstore/platform';
-import { Shares } from '../platform/process/index.js';
+import { Shares } from './shares.js';
 
 /** For whom work is done. */
 export interface Requester {
@@ -16,6 +15,8 @@ interface Limits {
   waiting: number;
   /** For how many milliseconds one may wait. */
   waitMs: number;
+  /** What is thrown where too many wait already, or one has waited too long. */
+  refusal(): Error;
 }
 
 interface Turn extends Requester {
@@ -24,7 +25,7 @@ interface Turn extends Requester {
 }
 
 /**
- * Checks passwords, or does other costly work, a few at a time. The lanes take turns, so that whoever asks for much waits
+ * Does costly work, such as checking passwords, a few at a time. The lanes take turns, so that whoever asks for much waits
  * for himself, and when there is no more room, the longest lane makes some.
  */
 export class FairQueue {
@@ -33,7 +34,7 @@ export class FairQueue {
 
   constructor(private readonly limits: Limits) {}
 
-  /** @throws ApiError `service_unavailable` if too many wait already, or it has waited too long */
+  /** @throws the refusal of the limits if too many wait already, or it has waited too long */
   async run<Result>(requester: Requester, work: () => Promise<Result>): Promise<Result> {
     if (this.running < this.limits.concurrency) this.running++;
     else await this.wait(requester);
@@ -51,7 +52,7 @@ export class FairQueue {
     let timer: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((begin, reject) => {
-        const turn = { ...requester, begin, refuse: () => reject(tooMuch()) };
+        const turn = { ...requester, begin, refuse: () => reject(this.limits.refusal()) };
         this.waiting.add(lane, turn);
         timer = setTimeout(() => this.refuse(turn), this.limits.waitMs);
       });
@@ -68,13 +69,13 @@ export class FairQueue {
     this.running--;
   }
 
-  /** @throws ApiError `service_unavailable` if no other lane is longer than this one will be */
+  /** @throws the refusal if no other lane is longer than this one will be */
   private makeRoom(lane: string): void {
     const gone = Array.from(this.waiting.lines(), (line) => [...line].filter((turn) => turn.isGone())).flat();
     for (const turn of gone) this.refuse(turn);
     if (gone.length > 0) return;
     const [, longest] = this.waiting.longest()!;
-    if (longest.size <= this.waiting.sizeOf(lane) + 1) throw tooMuch();
+    if (longest.size <= this.waiting.sizeOf(lane) + 1) throw this.limits.refusal();
     this.refuse([...longest].at(-1)!);
   }
 
@@ -82,10 +83,4 @@ export class FairQueue {
     this.waiting.delete(turn.lane, turn);
     turn.refuse();
   }
-}
-
-function tooMuch(): ApiError {
-  return new ApiError('service_unavailable', undefined, {
-    cause: new Error('Too many passwords are waiting.'),
-  });
 }

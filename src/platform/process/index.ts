@@ -28,6 +28,7 @@ export {
   fetchProvider,
   type ProviderFacts,
 } from './identity-provider.js';
+export { FairQueue, type Requester } from './fair-queue.js';
 export { fail, Lifecycle, OperatorError, type Stoppable, unlessStopped } from './lifecycle.js';
 export { Holdings, Shares } from './shares.js';
 export { StartBlock } from './start-block.js';
