@@ -49,16 +49,18 @@ async function recovered(told: Told): Promise<string[]> {
 }
 
 describe('The embedded PostgreSQL that is killed', () => {
+  const DATA_DIR = newFolder();
+
   test.each(['1', '2'])(
     'is started again with its data and at its address, with WORKERS=%s',
     async (WORKERS) => {
-      const DATA_DIR = newFolder();
       const run = nodeStart({ DATA_DIR, WORKERS });
       const told = await run.ready();
       await told.createPet('Luna');
+      const { names } = await told.listPets();
       const before = urlOf(DATA_DIR);
       await kill(DATA_DIR);
-      expect(await recovered(told)).toEqual(['Luna']);
+      expect(await recovered(told)).toEqual(names);
       await told.createPet('Milo');
       expect(urlOf(DATA_DIR)).toBe(before);
       expect(run.stderr).toContain('The embedded PostgreSQL has ended with SIGKILL and is started again');
@@ -68,36 +70,35 @@ describe('The embedded PostgreSQL that is killed', () => {
   );
 
   test('in one of its sessions recovers, and the service with it', async () => {
-    const DATA_DIR = newFolder();
     const run = nodeStart({ DATA_DIR });
     const told = await run.ready();
-    await told.createPet('Luna');
+    await told.createPet('Nala');
+    const { names } = await told.listPets();
     const [session] = await query<{ pid: number }>(
       urlOf(DATA_DIR),
       `SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore'`,
     );
     process.kill(session!.pid, 'SIGKILL');
-    expect(await recovered(told)).toEqual(['Luna']);
+    expect(await recovered(told)).toEqual(names);
     await run.stop();
   });
 
   test.each(['1', '2'])(
     'and cannot be started ends the service with a line and 1, with WORKERS=%s',
     async (WORKERS) => {
-      const DATA_DIR = newFolder();
-      const run = nodeStart({ DATA_DIR, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
+      const folder = newFolder();
+      const run = nodeStart({ DATA_DIR: folder, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
       await run.ready();
       // Where the server must look first.
-      fs.rmSync(join(DATA_DIR, 'postgres/global/pg_control'));
-      await kill(DATA_DIR);
+      fs.rmSync(join(folder, 'postgres/global/pg_control'));
+      await kill(folder);
       const said = await run.failure();
       expect(said).toMatch(/^petstore: The embedded PostgreSQL has ended 5 times in a row, [^\n]+\n$/m);
-      expect(postgresOn(DATA_DIR)).toEqual([]);
+      expect(postgresOn(folder)).toEqual([]);
     },
   );
 
   test('again and again ends the service', async () => {
-    const DATA_DIR = newFolder();
     const run = nodeStart({ DATA_DIR, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
     await run.ready();
     const failure = run.failure();
@@ -174,10 +175,9 @@ test('A Linux without glibc ends the start with a line that says what to do', as
   expect(fs.readdirSync(DATA_DIR)).toEqual([]);
 });
 
-test.each(['1', '2'])(
-  'A database lost while the demo key is stored ends the start with a line, before it is ready, with WORKERS=%s',
-  async (WORKERS) => {
-    const DATA_DIR = newFolder();
+describe('A database lost while the demo key is stored', () => {
+  const DATA_DIR = newFolder();
+  beforeAll(async () => {
     const first = nodeStart({ DATA_DIR });
     await first.ready();
     const gone = `RAISE EXCEPTION 'terminating connection' USING ERRCODE = '57P01'`;
@@ -188,34 +188,42 @@ test.each(['1', '2'])(
        CREATE TRIGGER leave BEFORE INSERT OR UPDATE OR DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION leave()`,
     );
     await first.stop();
-    fs.rmSync(join(DATA_DIR, 'demo-key'));
-    const PORT = String(await claimPort(0));
-    const run = nodeStart({ DATA_DIR, WORKERS, PORT });
-    let isOver = false;
-    void run.end.then(() => (isOver = true));
-    const failure = run.failure();
-    const statuses = new Set<number | undefined>();
-    await eventually(async () => {
-      const answer = await fetch(`http://127.0.0.1:${PORT}/health/ready`).catch(() => undefined);
-      statuses.add(answer?.status);
-      return isOver;
-    });
-    expect(await failure).toMatch(/^petstore: The database cannot be reached: [^\n]+\n$/);
-    expect([...statuses]).toEqual([undefined]);
-  },
-);
+  });
 
-test.each<[string, (file: string) => void]>([
-  ['is empty', (file) => fs.truncateSync(file)],
-  ['holds zeros', (file) => fs.writeFileSync(file, Buffer.alloc(48))],
-  ['is gone', (file) => fs.rmSync(file)],
-])(
-  'A data folder whose password %s after a crash is served with a new one, and all its data',
-  async (_state, lose) => {
-    const DATA_DIR = newFolder();
+  test.each(['1', '2'])(
+    'ends the start with a line, before it is ready, with WORKERS=%s',
+    async (WORKERS) => {
+      fs.rmSync(join(DATA_DIR, 'demo-key'), { force: true });
+      const PORT = String(await claimPort(0));
+      const run = nodeStart({ DATA_DIR, WORKERS, PORT });
+      let isOver = false;
+      void run.end.then(() => (isOver = true));
+      const failure = run.failure();
+      const statuses = new Set<number | undefined>();
+      await eventually(async () => {
+        const answer = await fetch(`http://127.0.0.1:${PORT}/health/ready`).catch(() => undefined);
+        statuses.add(answer?.status);
+        return isOver;
+      });
+      expect(await failure).toMatch(/^petstore: The database cannot be reached: [^\n]+\n$/);
+      expect([...statuses]).toEqual([undefined]);
+    },
+  );
+});
+
+describe('A data folder', () => {
+  const DATA_DIR = newFolder();
+  beforeAll(async () => {
     const run = nodeStart({ DATA_DIR });
     await (await run.ready()).createPet('Luna');
     await run.stop();
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['is empty', (file) => fs.truncateSync(file)],
+    ['holds zeros', (file) => fs.writeFileSync(file, Buffer.alloc(48))],
+    ['is gone', (file) => fs.rmSync(file)],
+  ])('whose password %s after a crash is served with a new one, and all its data', async (_state, lose) => {
     lose(join(DATA_DIR, 'password'));
     fs.writeFileSync(join(DATA_DIR, 'password.new'), 'half');
     const next = nodeStart({ DATA_DIR });
@@ -226,5 +234,5 @@ test.each<[string, (file: string) => void]>([
       fs.readFileSync(join(DATA_DIR, 'password'), 'utf8'),
     );
     await next.stop();
-  },
-);
+  });
+});
