@@ -1,14 +1,7 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
-import {
-  AggregatorRegistry,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type Metric,
-  Registry,
-} from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { answerPrimary, askPrimary, askWorkers, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
@@ -32,10 +25,20 @@ interface Options {
   aggregator?: 'max';
 }
 
+/** A metric whose figures are read on each scrape. */
+interface Declared extends Options {
+  type: 'counter' | 'gauge';
+  name: string;
+  help: string;
+  read: Read;
+}
+
 /** The metrics of the service, for Prometheus. A feature adds its own, which are read on each scrape. */
 @Injectable()
 export class Metrics {
+  /** What is counted as it happens: histograms, and what prom-client knows of the process. */
   private readonly registry = new Registry();
+  private readonly declared = new Map<string, Declared>();
   private readonly logger = new Logger(Metrics.name);
   private reading?: Promise<string>;
 
@@ -45,7 +48,7 @@ export class Metrics {
     this.gauge('petstore_build_info', 'Always 1; the release that runs, and its Node', () => build, {
       aggregator: 'max',
     });
-    if (cluster.isWorker) answerPrimary({ metrics: () => this.registry.getMetricsAsJSON() });
+    if (cluster.isWorker) answerPrimary({ metrics: async () => (await this.current()).getMetricsAsJSON() });
   }
 
   /** The content type of `text`. */
@@ -78,20 +81,34 @@ export class Metrics {
     return this.reading;
   }
 
-  private readAll(): Promise<string> {
-    if (!cluster.isWorker) return this.registry.metrics();
+  private async readAll(): Promise<string> {
+    if (!cluster.isWorker) return (await this.current()).metrics();
     // Any worker may answer a scrape, and all are one target to Prometheus.
     return askPrimary<string>('metrics', { signal: AbortSignal.timeout(WAIT_MS.primary) });
   }
 
-  private add(type: 'counter' | 'gauge', name: string, help: string, read: Read, options: Options): void {
-    const get = async () => {
-      const figures = await this.read(name, read);
-      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-      return { name, help, type, aggregator: 'sum', ...options, values };
-    };
-    // It needs only `name` and `get` of a metric, whatever its types say.
-    this.registry.registerMetric({ name, get } as unknown as Metric);
+  private add(type: Declared['type'], name: string, help: string, read: Read, options: Options): void {
+    if (this.declared.has(name)) throw new Error(`There is a metric ${name} already.`);
+    this.declared.set(name, { type, name, help, read, ...options });
+  }
+
+  /** All metrics with the figures of this moment. */
+  private async current(): Promise<Registry> {
+    const figures = new Registry();
+    await Promise.all(Array.from(this.declared.values(), (one) => this.addTo(figures, one)));
+    return Registry.merge([this.registry, figures]);
+  }
+
+  private async addTo(registry: Registry, one: Declared): Promise<void> {
+    const { type, name, help, aggregator = 'sum' as const, read } = one;
+    const figures = await this.read(name, read);
+    const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
+    const labelNames = Object.keys(values[0]?.labels ?? {});
+    const config = { name, help, aggregator, labelNames, registers: [registry] };
+    const metric = type === 'gauge' ? new Gauge(config) : new Counter(config);
+    // Without labels it has begun at 0.
+    if (values.length === 0) metric.remove();
+    for (const { labels, value } of values) metric.inc(labels, Number(value));
   }
 
   private async read(name: string, read: Read): Promise<Figures> {
