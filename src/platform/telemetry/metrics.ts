@@ -88,7 +88,8 @@ export class Metrics {
   }
 
   private add(type: Declared['type'], name: string, help: string, read: Read, options: Options): void {
-    if (this.declared.has(name)) throw new Error(`There is a metric ${name} already.`);
+    if (this.declared.has(name) || this.registry.getSingleMetric(name))
+      throw new Error(`There is a metric ${name} already.`);
     this.declared.set(name, { type, name, help, read, ...options });
   }
 
@@ -101,26 +102,23 @@ export class Metrics {
 
   private async addTo(registry: Registry, one: Declared): Promise<void> {
     const { type, name, help, aggregator = 'sum' as const, read } = one;
-    const figures = await this.read(name, read);
-    const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-    const labelNames = Object.keys(values[0]?.labels ?? {});
-    const config = { name, help, aggregator, labelNames, registers: [registry] };
-    const metric = type === 'gauge' ? new Gauge(config) : new Counter(config);
-    // Without labels it has begun at 0.
-    if (values.length === 0) metric.remove();
-    for (const { labels, value } of values) metric.inc(labels, Number(value));
-  }
-
-  private async read(name: string, read: Read): Promise<Figures> {
     try {
       const figures = read();
-      return figures instanceof Promise ? await Promise.race([figures, late()]) : figures;
+      const values = valuesOf(figures instanceof Promise ? await Promise.race([figures, late()]) : figures);
+      const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
+      const config = { name, help, aggregator, labelNames, registers: [registry] };
+      const metric = type === 'gauge' ? new Gauge(config) : new Counter(config);
+      // Without labels it has begun at 0.
+      if (values.length === 0) metric.remove();
+      for (const { labels, value } of values) metric.inc(labels, value);
     } catch (error) {
       this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
-      return [];
     }
   }
 }
+
+const valuesOf = (figures: Figures) =>
+  typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
 
 async function late(): Promise<never> {
   await sleep(READ_MS, undefined, { ref: false });
