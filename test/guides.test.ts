@@ -92,8 +92,8 @@ describe('The guides', () => {
 
   test('name every error code, with what to do', async () => {
     const page = await pageOf('errors');
-    const rows = [...page.matchAll(/<tr>\s*<td>(\d{3})<\/td>.*?<\/tr>/gs)].map(([row]) =>
-      [...row.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) => asText(cell!)),
+    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>(\d{3})<\/td>.*?<\/tr>/gs)].map(([row]) =>
+      [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => asText(cell!)),
     );
     expect(rows.map(([, code, meaning]) => [code, meaning])).toEqual(Object.entries(CODES));
     expect(rows.map(([, , , advice]) => advice!.length).filter((length) => length < 10)).toEqual([]);
@@ -108,7 +108,7 @@ describe('The guides', () => {
   });
 
   test('name the error codes in the order of their statuses, then of the alphabet', async () => {
-    const ids = [...(await pageOf('errors')).matchAll(/<td>(\d{3})<\/td>\s*<td><span id="(\w+)"/g)];
+    const ids = [...(await pageOf('errors')).matchAll(/<td[^>]*>(\d{3})<\/td>\s*<td[^>]*><span id="(\w+)"/g)];
     const found = ids.map(([, status, code]) => `${status} ${code}`);
     expect(found).toEqual(found.toSorted());
     expect(ids.map(([, , code]) => code)).toEqual(Object.keys(CODES));

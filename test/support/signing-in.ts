@@ -47,9 +47,9 @@ export async function keptBy(page: Page): Promise<string> {
 
 /** Runs an operation on the page; returns the status of the answer, and the credentials that were sent. */
 export async function execute(page: Page, operationId: string): Promise<[number, string | undefined]> {
-  const panel = page.locator(`.opblock[id$="-${operationId}"]`);
+  const panel = page.locator(`.operation[data-id="${operationId}"]`);
   const button = panel.getByRole('button', { name: 'Execute' });
-  if (!(await button.isVisible())) await panel.locator('.opblock-summary-control').click();
+  if (!(await button.isVisible())) await panel.locator('.try').click();
   const answered = page.waitForResponse((one) => one.url().startsWith(`${new URL(page.url()).origin}/v1/`));
   await button.click();
   const answer = await answered;

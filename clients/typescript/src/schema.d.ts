@@ -749,10 +749,10 @@ export interface components {
          *     | 403 | `permission_denied` | The API key lacks a permission, or may not be used from this address; the message names which. |
          *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
          *     | 404 | `api_key_not_found` | The API key cannot be found. |
-         *     | 404 | `category_not_found` | The category cannot be found. |
+         *     | 400 or 404 | `category_not_found` | The category cannot be found. |
          *     | 404 | `message_not_found` | The message cannot be found. |
          *     | 404 | `order_not_found` | The order cannot be found. |
-         *     | 404 | `pet_not_found` | The animal cannot be found. |
+         *     | 400 or 404 | `pet_not_found` | The animal cannot be found. |
          *     | 404 | `route_not_found` | There is nothing at this address. |
          *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
          *     | 408 | `request_timeout` | The request did not arrive in time. |

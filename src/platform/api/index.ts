@@ -20,7 +20,9 @@ export {
   isInt64Text,
   isPlainText,
   keepSource,
+  NOT_BLANK,
   parseTime,
+  PLAIN,
   unitsOf,
 } from './formats.js';
 export * from './json-field.js';

@@ -183,7 +183,7 @@ export function errorComponents(document: OpenAPIObject) {
       ...document.components?.schemas,
       // Open: a client that was made before a code was added reads it as text.
       ErrorCode: {
-        description: errorTable(),
+        description: errorTable(used),
         anyOf: [
           { type: 'string', enum: codes, 'x-enumDescriptions': Object.fromEntries(meanings) },
           { type: 'string' },
@@ -194,9 +194,17 @@ export function errorComponents(document: OpenAPIObject) {
   };
 }
 
-/** Every code with its usual status and its meaning, as a table in Markdown. */
-function errorTable(): string {
-  const rows = allErrors().map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`);
+/**
+ * Every code with its usual status and its meaning, as a table in Markdown.
+ * @param examples the names of those that some operation has: with them, the statuses that a code has besides
+ */
+function errorTable(examples: ReadonlySet<string>): string {
+  const others = (code: string) =>
+    [...examples].flatMap((name) => (/^\d{3}$/.test(name.replace(`${code}_`, '')) ? [name.slice(-3)] : []));
+  const rows = allErrors().map(([code, { status, meaning }]) => {
+    const statuses = [...others(code), String(status)].toSorted().join(' or ');
+    return `| ${statuses} | \`${code}\` | ${meaning} |`;
+  });
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 

@@ -11,10 +11,8 @@ import { StaticContent } from '../../server/index.js';
 import { escape } from './markdown.js';
 
 const OWN = fileURLToPath(new URL('./assets', import.meta.url));
-/** The files of Swagger UI's package that the page needs. */
-const SWAGGER_UI = ['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) =>
-  fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)),
-);
+/** The file of Swagger UI's package that the page needs. */
+const SWAGGER_UI = fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'));
 /** Files of others under names of the page's. */
 const MORE = [
   ['minisearch.js', fileURLToPath(import.meta.resolve('minisearch'))],
@@ -27,6 +25,8 @@ export interface Page {
   readonly title: string;
   readonly description: string;
   readonly content: string;
+  /** What it needs in its head beside what all pages have. */
+  readonly head?: string;
 }
 
 /** For a year. The address of a file changes with its content. */
@@ -42,7 +42,7 @@ export class Assets {
   constructor() {
     const files = readdirSync(OWN).map((name) => join(OWN, name));
     const hash = createHash('sha256');
-    const named = [...files.toSorted(), ...SWAGGER_UI].map((path) => [basename(path), path] as const);
+    const named = [...files.toSorted(), SWAGGER_UI].map((path) => [basename(path), path] as const);
     for (const [name, path] of [...named, ...MORE]) {
       hash.update(readFileSync(path));
       this.contents.set(name, new StaticContent(extname(path), () => this.read(path)));
@@ -69,17 +69,22 @@ export class Assets {
    * A page of the site around its content.
    * @param root the way from its address to the root of the site, such as `../`
    */
-  inShell({ title, description, content }: Page, root: string): string {
-    const parts = { title: escape(title), description: escape(description), content };
+  inShell({ title, description, content, head = '' }: Page, root: string): string {
+    const parts = { title: escape(title), description: escape(description), content, head };
     return this.page('page.html', parts, root);
   }
 
   /** A page with its parts, each in the place of a comment that names it. */
-  page(name: string, parts: Readonly<Record<string, string>>, root: string): string {
+  private page(name: string, parts: Readonly<Record<string, string>>, root: string): string {
     return this.placed(
       own(name).replaceAll(/<!-- (\w+) -->/g, (place, part: string) => parts[part] ?? place),
       root,
     );
+  }
+
+  /** A part of a page, such as one that others are written around. */
+  part(name: string): string {
+    return own(name);
   }
 
   /** A file of a page, or a page. */

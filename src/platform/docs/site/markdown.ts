@@ -1,7 +1,7 @@
 import { Marked, type Tokens } from 'marked';
 
 /** The address that the samples have in the repository; a script of the page puts that of the service in its place. */
-const ORIGIN = 'http://localhost:3000';
+const ORIGIN = /http:\/\/localhost:\d+/g;
 
 /** Where an operation stands in the reference, by its method and path: `docs#/pets/createPet` of `POST /pets`. */
 export type OperationLinks = ReadonlyMap<string, string>;
@@ -17,12 +17,19 @@ export function htmlOf(markdown: string, operations: OperationLinks, guides: Rea
         return heading(depth, text, this.parser.parseInline(tokens));
       },
       code: ({ text, lang }: Tokens.Code) => sample(text, lang),
+      table({ header, rows }: Tokens.Table) {
+        const heads = header.map(({ tokens }) => `<th>${this.parser.parseInline(tokens)}</th>`);
+        const cell = ({ tokens }: Tokens.TableCell, i: number) =>
+          `<td data-head="${escape(header[i]!.text)}">${this.parser.parseInline(tokens)}</td>`;
+        const lines = rows.map((row) => `<tr>${row.map(cell).join('')}</tr>\n`);
+        return `<table><thead><tr>${heads.join('')}</tr></thead>\n<tbody>${lines.join('')}</tbody></table>\n`;
+      },
       codespan: ({ text }: Tokens.Codespan) => linked(text, operations),
       link({ href, tokens }: Tokens.Link) {
         const [, guide] = /^([\w-]+)\.md\b/.exec(href) ?? [];
         // That of a feature which this service does without.
         if (guide && !guides.has(guide)) return this.parser.parseInline(tokens);
-        const to = href.replace(/^([\w-]+)\.md\b/, '$1');
+        const to = href.replace(/^([\w-]+)\.md\b/, '$1').replace(/^\//, '~/');
         return `<a href="${escape(to)}">${this.parser.parseInline(tokens)}</a>`;
       },
     },
@@ -56,15 +63,18 @@ export function idOf(text: string): string {
 
 const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
 
+/** What is run, or begun with, rather than looked at. */
+const COPIED = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript', 'Python']);
+
 /** A block of code with its comments in another colour, and the part in it that is the address of the service. */
-function sample(text: string, info = ''): string {
+export function sample(text: string, info = ''): string {
   const [language = ''] = info.split(' ');
   const [, title] = /title="([^"]+)"/.exec(info) ?? [];
   const name = escape(title ?? NAMES[language] ?? 'Text');
   const lines = escape(text)
-    .replaceAll(ORIGIN, () => `<span class="origin">${ORIGIN}</span>`)
+    .replaceAll(ORIGIN, '<span class="origin">$&</span>')
     .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
-  const kind = ['sh', 'js', 'text'].includes(language) ? ' class="to-copy"' : '';
+  const kind = COPIED.has(language) ? ' class="to-copy"' : '';
   const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;
   return `<figure${kind}><figcaption>${name}</figcaption>${code}</figure>\n`;
 }
@@ -79,6 +89,6 @@ export function escape(text: string): string {
 }
 
 /** Lets a name go on in the next line after an underscore or a slash. */
-function breakable(text: string): string {
+export function breakable(text: string): string {
   return text.replaceAll(/(?<=\w[_/])(?=\w)/g, '<wbr>');
 }

@@ -7,14 +7,17 @@ import { StaticContent } from '../../server/index.js';
 import type { Operation, Schema } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
 import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
-import { escape } from './markdown.js';
+import { type NamedOperation, operationsOf } from './operations.js';
+import { referencePage } from './reference.js';
 import { SIGNED_IN, SignIn } from './sign-in.js';
 
-/** Serves the reference, which lists the operations before Swagger UI has come. */
+/** Serves the reference, which is made when it is first asked for. */
 export function serveDocs(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
   const assets = app.get(Assets);
   const signIn = config.OIDC_CLIENT_ID === undefined ? undefined : new SignIn(config);
-  const docs = () => assets.page('docs.html', { operations: listOf(document()) }, '');
+  const guides = new Set(readGuides().guides.map(({ name }) => name));
+  const start = (signIn ? assets.part('sign-in.html') : '') + assets.part('start.html');
+  const docs = () => assets.inShell(referencePage(document(), { start, guides }), '');
   servePage(app, config, '/docs', docs, () => signIn?.called());
   if (!signIn) return;
   servePage(app, config, '/docs/signed-in', () => assets.inShell(SIGNED_IN, '../'));
@@ -61,48 +64,6 @@ function servePage(
     if (request.path.endsWith('/')) return response.redirect(308, `../${request.path.split('/').at(-2)}`);
     await content.send(request, response.set(pageHeaders(config, await called?.())), 'no-store');
   });
-}
-
-/** Links to the operations under their tags, in the order of the reference, and to the errors. */
-function listOf(document: OpenAPIObject): string {
-  const byTag = Map.groupBy(operationsOf(document), ({ tag }) => tag);
-  const tags = (document.tags ?? []).map(
-    ({ name }) =>
-      `<li><strong>${escape(name)}</strong><ul>${byTag.get(name)?.map(operationLink).join('')}</ul></li>`,
-  );
-  return `<ul>${tags.join('\n')}\n<li><a href="docs#errors">Error codes</a></li></ul>`;
-}
-
-/** With the name of the page: Swagger UI takes links that begin with `#` for its own. */
-function operationLink({ name, summary, address, mark }: NamedOperation): string {
-  const badge = mark ? ` <small class="badge ${escape(mark)}">${escape(mark)}</small>` : '';
-  return `<li><a href="${escape(address)}" title="${escape(name)}">${escape(summary)}</a>${badge}</li>`;
-}
-
-/** An operation as the site names it. */
-interface NamedOperation {
-  /** `POST /pets`. */
-  readonly name: string;
-  readonly tag: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly description: string;
-  /** `deprecated`, or how unstable it is. */
-  readonly mark?: string;
-  /** Where it stands in the reference. */
-  readonly address: string;
-}
-
-/** Every operation of the document. */
-function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
-      const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
-      const name = `${method.toUpperCase()} ${path}`;
-      const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
-      return { name, tag, id, summary, description, mark, address: `docs#/${tag}/${id}` };
-    }),
-  );
 }
 
 /** Something that can be found. */

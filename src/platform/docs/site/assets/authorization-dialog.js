@@ -13,6 +13,10 @@ export function authorizationDialog({ React }) {
       const key = dialog.current.querySelector('#auth-bearer-value');
       (key ?? dialog.current.querySelector('input'))?.focus();
     }, []);
+    React.useEffect(() => {
+      // Swagger UI leaves a level out before it.
+      for (const heading of dialog.current.querySelectorAll('h6')) heading.ariaLevel = 5;
+    });
     const Auths = getComponent('auths');
     const CloseIcon = getComponent('CloseIcon');
     const close = () => dialog.current.close();

@@ -1,73 +1,87 @@
 import { remember, tab } from './tab.js';
+import { learn, visit } from './visit.js';
 
 /** The codes of the errors about credentials: the help above the operations says how to go on. */
 const REFUSALS = ['account_exists', 'invalid_credentials', 'invalid_api_key'];
 
-/** Takes over the credentials that the reader makes on this page, and drops those that the service refuses. */
-export function followCredentials() {
-  let account;
-  return {
-    sent({ method, url, body }) {
-      if (method === 'POST' && url.endsWith('/accounts')) account = read(body);
-    },
-    answered({ url, status, obj }, ui) {
-      const refusal = REFUSALS.find((code) => code === obj?.code) ?? '';
-      ui.visitActions.learn({ refusal, failure: '' });
-      if (refusal === 'invalid_credentials') ui.authActions.logout(['basicAuth']);
-      const hasRevokedItself = status === 204 && url.endsWith('/api-keys/current');
-      if (refusal === 'invalid_api_key' || hasRevokedItself) ui.authActions.logout(['bearerAuth']);
-      if (status !== 201) return;
-      if (url.endsWith('/accounts') && account) logIn(ui, account);
-      if (!url.endsWith('/api-keys')) return;
-      // One that may do less would otherwise take the place of the reader's, unasked.
-      if (tab.key) ui.visitActions.learn({ offered: obj.key, notice: 'made' });
-      else useKey(ui, obj.key, 'own');
-    },
-  };
+/** Swagger UI, once it has come. */
+let ui;
+let account = tab.account;
+learn({ hasKey: Boolean(tab.key), hasAccount: Boolean(account), source: tab.source ?? 'own' });
+
+/** Has Swagger UI send what the page has. */
+export function fillIn(system) {
+  ui = system;
+  if (account) authorize('basicAuth', { username: account.email, password: account.password });
+  if (tab.key) authorize('bearerAuth', tab.key);
 }
 
-/** Fills in what this tab remembers. */
-export function fillInCredentials(ui) {
-  if (tab.account) logIn(ui, tab.account);
-  if (tab.key) useKey(ui, tab.key, tab.source);
+export function useKey(key, source) {
+  remember({ key, source });
+  learn({ hasKey: true, source, notice: '', offered: undefined });
+  authorize('bearerAuth', key);
 }
 
 /** Fills in an account that the page has made, and remembers it. */
-export function useAccount(ui, account) {
-  logIn(ui, account);
-  remember({ account });
+export function useAccount(made) {
+  remember({ account: made });
+  logIn(made);
 }
 
-export function useKey(ui, key, source) {
-  ui.visitActions.learn({ source });
-  const schema = ui.specSelectors.specJson().getIn(['components', 'securitySchemes', 'bearerAuth']).toJS();
-  // By the action, as `rememberKey` does not see what goes through `preauthorizeApiKey`.
-  ui.authActions.authorize({ bearerAuth: { schema, value: key } });
+function logIn(given) {
+  account = given;
+  learn({ hasAccount: true });
+  authorize('basicAuth', { username: given.email, password: given.password });
 }
 
-function logIn(ui, { email, password }) {
-  ui.preauthorizeBasic('basicAuth', email, password);
+function authorize(scheme, value) {
+  const schema = ui?.specSelectors.specJson().getIn(['components', 'securitySchemes', scheme])?.toJS();
+  if (schema) ui.authActions.authorize({ [scheme]: { name: scheme, schema, value } });
 }
 
-/** Remembers the key in use, and forgets what the reader or a refusal has dropped. */
-export function rememberKey({ getSystem }) {
-  const authorize = (original) => (payload) => {
+/** Takes over the account that a request makes. */
+export function sent({ method, url, body }) {
+  if (method === 'POST' && url.endsWith('/accounts')) asked = read(body);
+}
+let asked;
+
+/** Takes over the credentials that the reader makes on this page, and drops those that the service refuses. */
+export function answered({ url, status, obj }) {
+  const refusal = REFUSALS.find((code) => code === obj?.code) ?? '';
+  learn({ refusal, failure: '' });
+  if (refusal === 'invalid_credentials') ui.authActions.logout(['basicAuth']);
+  const hasRevokedItself = status === 204 && url.endsWith('/api-keys/current');
+  if (refusal === 'invalid_api_key' || hasRevokedItself) ui.authActions.logout(['bearerAuth']);
+  if (status !== 201) return;
+  if (url.endsWith('/accounts') && asked) logIn(asked);
+  if (!url.endsWith('/api-keys')) return;
+  // One that may do less would otherwise take the place of the reader's, unasked.
+  if (tab.key) learn({ offered: obj.key, notice: 'made' });
+  else useKey(obj.key, 'own');
+}
+
+/** Remembers the key that the reader enters, and forgets what the reader or a refusal has dropped. */
+export function rememberKey() {
+  const enter = (original) => (payload) => {
     const key = payload.bearerAuth?.value;
-    if (key) {
-      remember({ key, source: getSystem().visitSelectors.source() });
-      getSystem().visitActions.learn({ notice: '', offered: undefined });
-    }
+    if (key && key !== tab.key) remember({ key, source: 'own' });
+    if (key) learn({ hasKey: true, source: tab.source, notice: '', offered: undefined });
+    if (payload.basicAuth) learn({ hasAccount: true });
     return original(payload);
   };
   const logout = (original) => (names) => {
     if (names.includes('bearerAuth')) {
       remember({ key: undefined, source: undefined });
-      getSystem().visitActions.learn({ source: 'own' });
+      learn({ hasKey: false, source: 'own' });
     }
-    if (names.includes('basicAuth')) remember({ account: undefined });
+    if (names.includes('basicAuth')) {
+      remember({ account: undefined });
+      account = undefined;
+      learn({ hasAccount: false });
+    }
     return original(names);
   };
-  return { statePlugins: { auth: { wrapActions: { authorize, logout } } } };
+  return { statePlugins: { auth: { wrapActions: { authorize: enter, logout } } } };
 }
 
 function read(body) {
@@ -76,4 +90,9 @@ function read(body) {
   } catch {
     return undefined;
   }
+}
+
+/** That which the reader has chosen, else the first of the document. */
+export function server() {
+  return new URL(visit().server ?? document.querySelector('.reference').dataset.server, location.href).href;
 }

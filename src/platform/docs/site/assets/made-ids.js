@@ -1,3 +1,5 @@
+import { learn, visit } from './visit.js';
+
 /** Of the path of an operation on one thing: the path at which such things are made, and the name of its id. */
 const ONE = /^(.*)\/\{(\w+)\}$/;
 
@@ -25,12 +27,12 @@ export function fillInMade({ url, status, obj }, ui) {
     for (const [method, operation] of item) enter(ui, [path, method], operation, name, id);
   }
   const asJson = (value) => (typeof obj.id === 'string' ? JSON.stringify(value) : String(value));
-  const before = asJson(ui.visitSelectors.made(name));
+  const before = asJson(visit().made[name]);
   for (const { pathMethod, example } of takersOf(paths, name)) {
     const untouched = [asJson(example), before];
     if (untouched.includes(bodyField(ui, pathMethod, name))) enterInBody(ui, pathMethod, name, asJson(id));
   }
-  ui.visitActions.keepId(name, id);
+  learn({ made: { ...visit().made, [name]: id } });
 }
 
 /** The name by which paths take the id of what is made at a path. */
@@ -76,9 +78,9 @@ function fieldNamed(name) {
 }
 
 function enter(ui, pathMethod, operation, name, id) {
-  const { specSelectors, specActions, visitSelectors } = ui;
+  const { specSelectors, specActions } = ui;
   const parameter = operation.get('parameters').find((one) => one.get('name') === name);
   const entered = specSelectors.parameterWithMetaByIdentity(pathMethod, parameter).get('value');
-  const untouched = [undefined, String(parameter.getIn(['schema', 'example'])), visitSelectors.made(name)];
+  const untouched = [undefined, String(parameter.getIn(['schema', 'example'])), visit().made[name]];
   if (untouched.includes(entered)) specActions.changeParamByIdentity(pathMethod, parameter, id, false);
 }

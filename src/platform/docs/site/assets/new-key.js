@@ -1,31 +1,32 @@
-import { useAccount, useKey } from './credentials.js';
+import { server, useAccount, useKey } from './credentials.js';
 import { tab } from './tab.js';
+import { learn } from './visit.js';
 
 /** Gives the reader a new account and a key of it, through the operations that are there for everybody. */
-export async function makeKey(ui) {
-  ui.visitActions.learn({ isMaking: true, failure: '' });
+export async function makeKey() {
+  learn({ isMaking: true, failure: '' });
   try {
-    const account = tab.account ?? (await signUp(ui));
-    const { key } = await post(ui, 'api-keys', { name: 'For the page with the documentation' }, account);
-    useAccount(ui, account);
-    useKey(ui, key, 'click');
-    ui.visitActions.learn({ refusal: '' });
+    const account = tab.account ?? (await signUp());
+    const { key } = await post('api-keys', { name: 'For the page with the documentation' }, account);
+    useAccount(account);
+    useKey(key, 'click');
+    learn({ refusal: '' });
   } catch ({ message }) {
-    ui.visitActions.learn({ failure: message });
+    learn({ failure: message });
   } finally {
-    ui.visitActions.learn({ isMaking: false });
+    learn({ isMaking: false });
   }
 }
 
 /** Nobody can own an address in `.invalid` (RFC 2606), and nobody else knows the password. */
-async function signUp(ui) {
+async function signUp() {
   const account = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
-  await post(ui, 'accounts', account);
+  await post('accounts', account);
   return account;
 }
 
 /** @throws Error with the message of the service */
-async function post(ui, path, body, account) {
+async function post(path, body, account) {
   const headers = { 'Content-Type': 'application/json' };
   if (account) headers.Authorization = `Basic ${btoa(`${account.email}:${account.password}`)}`;
   const request = {
@@ -35,7 +36,7 @@ async function post(ui, path, body, account) {
     credentials: 'omit',
     redirect: 'error',
   };
-  const response = await fetch(`${serverOf(ui)}/${path}`, request).catch(() => {
+  const response = await fetch(`${server()}/${path}`, request).catch(() => {
     throw new Error('There was no answer: is the service still running?');
   });
   const answer = await response.json().catch(() => {
@@ -43,12 +44,6 @@ async function post(ui, path, body, account) {
   });
   if (!response.ok) throw new Error(answer.message);
   return answer;
-}
-
-/** That which the reader has chosen, else the first of the document. */
-export function serverOf({ oas3Selectors, specSelectors }) {
-  const first = specSelectors.specJson().getIn(['servers', 0, 'url']);
-  return new URL(oas3Selectors.selectedServer() || first, location.href).href;
 }
 
 /** Characters that can stand in an email and in a password. */

@@ -1,33 +1,34 @@
-const TITLE = document.title;
+const REST = document.title.split(' · ').at(-1);
 
 /** Marks beside the operations the one that the reader is at, and names it in the title of the tab. */
-export function followPlace(root) {
+export function followPlace() {
+  const operations = [...document.querySelectorAll('.operation')];
+  const links = [...document.querySelectorAll(':is(.side, .menu) a')];
+  const title = document.title;
   let drawn;
-  const look = () => (drawn ??= requestAnimationFrame(mark));
   const mark = () => {
     drawn = undefined;
-    const panel = placeOf(root);
-    const [, tag, id] = /^operations-(.+)-(\w+)$/.exec(panel?.id) ?? [];
+    const here = placeOf(operations);
     let summary;
-    for (const link of document.querySelectorAll(':is(.side, .menu) a')) {
-      const isHere = id !== undefined && link.hash === `#/${tag}/${id}`;
+    for (const link of links) {
+      const isHere = here && link.hash === `#${here.id}`;
       if (isHere) summary = link.textContent;
       if (isHere) link.setAttribute('aria-current', 'location');
       else link.removeAttribute('aria-current');
     }
-    const title = summary ? `${summary} · ${TITLE}` : TITLE;
-    if (document.title !== title) document.title = title;
+    const named = summary ? `${summary} · ${REST}` : title;
+    if (document.title !== named) document.title = named;
   };
-  for (const event of ['scroll', 'hashchange', 'click', 'keyup']) addEventListener(event, look);
+  const look = () => (drawn ??= requestAnimationFrame(mark));
+  for (const event of ['scroll', 'hashchange', 'click']) addEventListener(event, look);
   look();
 }
 
-/** The operation that the address names, as long as it is in sight, else that which stands in the upper half. */
-function placeOf(root) {
-  const named = document.getElementById(`operations-${location.hash.slice(2).replace('/', '-')}`);
+/** The operation that the address names, as long as its beginning is in sight, else that which stands in the upper half. */
+function placeOf(operations) {
+  const named = operations.find(({ id }) => location.hash === `#${id}`);
   if (named && isAcross(named, 0, innerHeight)) return named;
-  const panels = [...root.querySelectorAll('.opblock.is-open')];
-  return panels.find((panel) => isAcross(panel, innerHeight / 4, innerHeight / 2));
+  return operations.find((one) => isAcross(one, innerHeight / 4, innerHeight / 2));
 }
 
 function isAcross(element, from, to) {

@@ -7,7 +7,6 @@ const MOST = 8;
 const form = document.querySelector('.search');
 const field = form.querySelector('input');
 const [status, list] = ['[role=status]', '#found'].map((one) => form.querySelector(one));
-form.hidden = false;
 
 /** Loaded when the reader first goes to the field. */
 let loading;

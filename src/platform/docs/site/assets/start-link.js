@@ -1,5 +1,6 @@
 import { useKey } from './credentials.js';
 import { tab } from './tab.js';
+import { learn } from './visit.js';
 
 /**
  * Takes what a link has for this page out of its address, `docs#start=…`, and exchanges the code of the start for the demo
@@ -7,21 +8,17 @@ import { tab } from './tab.js';
  * to nobody (RFC 9110, 7.1), so that neither a proxy nor a log has seen the code.
  *
  * A key in an address, `docs#key=…`, is not used: any site can lead here with a key of its own, and would own all that is
- * done with it. Returns nothing if there is neither.
+ * done with it.
  */
-export function takeLink() {
+export async function followLink() {
   const [, what, code] = /^#(start|key)=(.*)$/.exec(location.hash) ?? [];
-  if (!what) return undefined;
+  if (!what) return;
   history.replaceState(history.state, '', location.pathname + location.search);
-  return what === 'start' ? redeem(code) : Promise.resolve({ notice: 'foreign' });
-}
-
-/** Uses the key of a link, unless this tab has another one: then it only offers the key. */
-export async function followLink(ui, link) {
-  const { key, notice } = await link;
-  if (!key) ui.visitActions.learn({ notice });
-  else if (!tab.key) useKey(ui, key, 'link');
-  else if (key !== tab.key) ui.visitActions.learn({ offered: key, notice: 'offered' });
+  const { key, notice } = what === 'start' ? await redeem(code) : { notice: 'foreign' };
+  if (!key) learn({ notice });
+  // Unless this tab has another one.
+  else if (!tab.key) useKey(key, 'link');
+  else if (key !== tab.key) learn({ offered: key, notice: 'offered' });
 }
 
 async function redeem(code) {

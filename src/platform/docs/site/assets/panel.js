@@ -1,0 +1,203 @@
+import { makerOf } from './made-ids.js';
+import { learn, visit, watch } from './visit.js';
+
+/** What has no name in Swagger UI, and the one that it gets (WCAG 2.2, 4.1.2). */
+const NAMES = {
+  'select.examples-select-element': () => 'Example',
+  'select.content-type': () => 'Content type',
+  'textarea.body-param__text': () => 'Request body',
+  '.parameters :is(input, select, textarea)': (field) => field.closest('tr')?.dataset.paramName,
+};
+
+/** Of an operation, what is needed to try it out: its fields, a server, credentials, Execute and the answer. */
+export function panel({ React }) {
+  const h = React.createElement;
+
+  /** What a root shows follows from where it stands: outside of all operations, the dialog of the credentials. */
+  const App = ({ specSelectors, authSelectors, getComponent }) => {
+    const place = React.useRef(null);
+    const [about, setAbout] = React.useState();
+    React.useLayoutEffect(() => {
+      const operation = place.current.closest('.operation');
+      setAbout(operation ? { ...operation.dataset } : {});
+    }, []);
+    const Container = getComponent('OperationContainer', true);
+    const Dialog = getComponent('authorizationPopup', true);
+    const isIt = (one) => one.get('path') === about?.path && one.get('method') === about.method;
+    const found = specSelectors.operations().find(isIt);
+    const specPath = React.useMemo(() => found && listOf(found, about), [found]);
+    const isDialog = about && !about.path && authSelectors.shownDefinitions();
+    return h(
+      'div',
+      { ref: place },
+      found && h(Container, { ...about, op: found, specPath }),
+      isDialog && h(Dialog),
+    );
+  };
+
+  const Panel = ({ operation, response, onResetClick, onExecute, specPath, ...props }) => {
+    const { getComponent, specSelectors, authSelectors, authActions } = props;
+    const { path, method, op, executeInProgress } = operation.toObject();
+    const place = React.useRef(null);
+    React.useEffect(() => nameFields(place.current));
+    if (!op.size) return h('p', { className: 'limits', ref: place }, 'Opening…');
+    const [Parameters, LiveResponse] = ['parameters', 'liveResponse'].map((one) => getComponent(one, true));
+    const [Execute, Clear] = ['execute', 'clear'].map((one) => getComponent(one));
+    const isDocumented = op.hasIn(['responses', String(response?.get('status'))]);
+    const about = { ...props, path, method };
+    const errors = specSelectors.validationErrors([path, method]);
+    const isAuthorized = operation.get('isAuthorized');
+    return h(
+      'div',
+      { className: 'opblock', ref: place },
+      h(
+        'div',
+        { className: 'with-what' },
+        h(Server, { ...about, own: op.get('servers') }),
+        h(
+          'button',
+          {
+            type: 'button',
+            className: 'btn authorize',
+            onClick: () => authActions.showDefinitions(authSelectors.definitionsToAuthorize()),
+          },
+          'Authorize',
+        ),
+        op.get('security')?.size > 0 &&
+          h(
+            'span',
+            { className: 'credentials' },
+            `Credentials are ${isAuthorized ? 'filled in' : 'missing'}`,
+          ),
+      ),
+      h(Hints, { ...about, operation: op }),
+      h(Parameters, {
+        ...about,
+        parameters: op.get('parameters') ?? op.clear().toList(),
+        specPath: specPath.push('parameters'),
+        operation: op,
+        onChangeKey: [path, method],
+        onResetClick,
+        tryItOutEnabled: true,
+        allowTryItOut: true,
+        pathMethod: [path, method],
+      }),
+      errors.length > 0 &&
+        h(
+          'div',
+          { className: 'validation-errors', role: 'alert' },
+          'Please correct the following and try again.',
+          h('ul', null, ...errors.map((error) => h('li', null, error))),
+        ),
+      h(
+        'div',
+        { className: 'buttons' },
+        h(Execute, { ...about, operation: op, onExecute, disabled: executeInProgress }),
+        response && h(Clear, about),
+      ),
+      response &&
+        h(LiveResponse, {
+          ...about,
+          response: response.set('notDocumented', !isDocumented),
+          displayRequestDuration: true,
+        }),
+    );
+  };
+
+  /** Of servers at one address, one choice: Swagger UI knows a server by its address. */
+  const Server = ({ path, method, own, specSelectors, oas3Selectors, oas3Actions }) => {
+    const namespace = own && `${path}:${method}`;
+    const byAddress = (own ?? specSelectors.servers()).groupBy((one) => one.get('url'));
+    const chosen = oas3Selectors.selectedServer(namespace) || byAddress.keySeq().first();
+    const choose = (url) => {
+      oas3Actions.setSelectedServer(url, namespace);
+      if (!own) learn({ server: url });
+    };
+    React.useEffect(() => choose(chosen), [namespace]);
+    const options = [...byAddress].map(([url, same]) =>
+      h('option', { key: url, value: url }, `${url} - ${namesOf(same)}`),
+    );
+    const look = { value: chosen, onChange: ({ target }) => choose(target.value) };
+    return h('label', { className: 'server' }, 'Server ', h('select', look, options));
+  };
+
+  /** What the reader has to do first, until that is done. */
+  const Hints = ({ path, operation, specSelectors }) => {
+    const { hasAccount, made } = React.useSyncExternalStore(watch, visit);
+    const takesAccount = operation.get('security')?.some((scheme) => scheme.has('basicAuth'));
+    const { name, maker } = makerOf(specSelectors, path) ?? {};
+    return h(
+      React.Fragment,
+      null,
+      takesAccount &&
+        !hasAccount &&
+        h(
+          'p',
+          { className: 'hint' },
+          'Needs the email and password of an account: ',
+          h('a', { className: 'to-try', href: '#/accounts/createAccount' }, 'create one'),
+          ', and the page enters them.',
+        ),
+      maker &&
+        made[name] === undefined &&
+        h(
+          'p',
+          { className: 'hint' },
+          'The id is an example. Do this first, and the page enters one that is there: ',
+          h('a', { className: 'to-try', href: placeOf(maker) }, maker.get('summary')),
+          '.',
+        ),
+    );
+  };
+
+  const Reset = ({ hasUserEditedBody, onResetClick }) =>
+    hasUserEditedBody && h('button', { type: 'button', className: 'btn', onClick: onResetClick }, 'Reset');
+
+  // Its names for buttons are not what stands on them, which is what somebody says who works them by voice (2.5.3).
+  const Button =
+    (Original) =>
+    ({ 'aria-label': _name, ...props }) => {
+      const isRemoval = props.className?.includes('json-schema-form-item-remove');
+      return h(Original, props, isRemoval ? 'Remove' : props.children);
+    };
+
+  return {
+    components: {
+      App,
+      operation: Panel,
+      TryItOutButton: Reset,
+      // The page has the schema beside it.
+      modelExample: ({ example }) => example,
+      // The field of each id in a list, which Swagger UI looks for, and has only under the name of a text.
+      JsonSchema_integer_int64: (props) => h(props.getComponent('JsonSchema_string'), props),
+    },
+    wrapComponents: { Button },
+  };
+}
+
+/** Where an operation stands on the page. */
+export function placeOf(operation) {
+  return `#/${operation.getIn(['tags', 0])}/${operation.get('operationId')}`;
+}
+
+/** The way to an operation in the document, as Swagger UI has such. */
+function listOf(found, { path, method }) {
+  return found.get('operation').get('tags').clear().concat(['paths', path, method]);
+}
+
+function nameFields(root) {
+  for (const [selector, nameOf] of Object.entries(NAMES))
+    for (const field of root?.querySelectorAll(`:is(${selector}):not([aria-label])`) ?? []) {
+      const name = nameOf(field);
+      if (name) field.setAttribute('aria-label', name);
+    }
+  for (const block of root?.querySelectorAll('pre:not([tabindex])') ?? []) block.tabIndex = 0;
+}
+
+/** `Production (this server)` and `Staging (this server)` are `Production and Staging (this server)`. */
+function namesOf(same) {
+  const names = same.map((server) => server.get('description') ?? '').toArray();
+  const [, end] = / (\([^)]*\))$/.exec(names[0]) ?? [];
+  if (!end || !names.every((name) => name.endsWith(` ${end}`))) return names.join(' and ');
+  return `${names.map((name) => name.slice(0, -end.length - 1)).join(' and ')} ${end}`;
+}

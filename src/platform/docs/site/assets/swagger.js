@@ -1,0 +1,78 @@
+import { answers } from './answers.js';
+import { authorizationDialog } from './authorization-dialog.js';
+import { answered, fillIn, rememberKey, sent } from './credentials.js';
+import { invalid } from './invalid.js';
+import { followFields } from './live-samples.js';
+import { fillInMade } from './made-ids.js';
+import { panel } from './panel.js';
+import { references } from './references.js';
+
+/**
+ * Begins Swagger UI, which the page has for trying out alone: all roots are of one state, and show the panel of the
+ * operation that they stand in.
+ * @returns what shows a panel in an element, and what asks for credentials
+ */
+export function begin(document) {
+  const ui = SwaggerUIBundle({
+    domNode: null,
+    dom_id: null,
+    docExpansion: 'full',
+    displayRequestDuration: true,
+    tryItOutEnabled: true,
+    plugins: [references, rememberKey, noDiscovery, invalid, answers, authorizationDialog, panel],
+    requestInterceptor(request) {
+      sent(request);
+      // A 401 of the account operations would make the browser lay a log-in box of its own over the page. The header
+      // `Authorization` that the page sets is sent nevertheless.
+      return Object.assign(request, { credentials: 'omit' });
+    },
+    responseInterceptor(response) {
+      answered(response);
+      fillInMade(response, ui.getSystem());
+      dispatchEvent(new CustomEvent('answered', { detail: response.obj }));
+      return response;
+    },
+  });
+  const system = ui.getSystem();
+  // As it is: what is given as a text, or at the start, is read as YAML, which takes a phone a second.
+  system.specActions.updateLoadingStatus('success');
+  system.specActions.updateJsonSpec(tailored(document));
+  fillIn(system);
+  const dialog = globalThis.document.createElement('div');
+  dialog.className = 'swagger-ui';
+  globalThis.document.body.append(dialog);
+  ui.render(dialog);
+  const follow = followFields(system);
+  return {
+    system,
+    show(element) {
+      ui.render(element);
+      follow(element.closest('.operation'));
+    },
+  };
+}
+
+/**
+ * An example email that has an account already would be refused: each visit gets one of its own. Optional parameters come
+ * empty: an example would filter a list before its reader has asked for that. What the page says of each is not repeated.
+ */
+function tailored(document) {
+  const suffix = Math.random().toString(36).slice(2, 8);
+  const text = JSON.stringify(document).replaceAll('@example.com', () => `-${suffix}@example.com`);
+  const spec = JSON.parse(text);
+  const operations = Object.values(spec.paths).flatMap((item) => Object.values(item));
+  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters)) {
+    delete parameter.description;
+    if (!parameter.required) delete parameter.schema?.example;
+  }
+  return spec;
+}
+
+/** Swagger UI would ask an identity provider itself, which the policy of the page forbids, for forms that do no PKCE. */
+function noDiscovery({ fn: { fetch: fetchAnything } }) {
+  const fetchAllowed = (request) =>
+    String(request?.url ?? request).endsWith('/.well-known/openid-configuration')
+      ? Promise.resolve({ status: 200, text: 'null' })
+      : fetchAnything(request);
+  return { fn: { fetch: fetchAllowed } };
+}

@@ -1,0 +1,192 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { NOT_BLANK, PLAIN } from '../../api/index.js';
+import type { Schema } from '../openapi/schemas.js';
+import { escape } from './markdown.js';
+
+/** A schema with all that is said of one in words. */
+export interface FullSchema extends Omit<Schema, 'items' | 'properties' | 'anyOf' | 'allOf'> {
+  items?: FullSchema;
+  properties?: Record<string, FullSchema>;
+  additionalProperties?: boolean | FullSchema;
+  allOf?: FullSchema[];
+  anyOf?: FullSchema[];
+  oneOf?: FullSchema[];
+  required?: string[];
+  const?: unknown;
+  format?: string;
+  pattern?: string;
+  uniqueItems?: boolean;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  minProperties?: number;
+  'x-minimum'?: string;
+  'x-maximum'?: string;
+  'x-decimals'?: number;
+  'x-max-bytes'?: number;
+  'x-future'?: boolean;
+  'x-enumDescriptions'?: Record<string, string>;
+}
+
+/** Something that has a name: a parameter, a header, a property. */
+export interface Field {
+  readonly name: string;
+  readonly schema: FullSchema;
+  readonly description?: string;
+  readonly isRequired?: boolean;
+  readonly example?: unknown;
+  /** `path`, `query` or `header`, where a parameter is sent. */
+  readonly sentIn?: string;
+}
+
+/** What patterns that need no words of a description say. */
+const FORMS: Record<string, string> = {
+  [PLAIN]: '',
+  [NOT_BLANK]: 'not only white space',
+  '^[\\x21-\\x7e]+$': 'visible ASCII characters, no spaces',
+};
+
+/** Writes fields as HTML: type, meaning, limits in words, values with their meaning, and the fields within them. */
+export class FieldLists {
+  /** @param textOf writes Markdown as HTML */
+  constructor(
+    private readonly document: OpenAPIObject,
+    private readonly textOf: (markdown: string) => string,
+  ) {}
+
+  list(fields: readonly Field[], within: readonly string[] = []): string {
+    if (fields.length === 0) return '';
+    return `<ul class="fields">${fields.map((one) => this.item(one, within)).join('\n')}</ul>\n`;
+  }
+
+  /** The fields of what a schema describes: of an object, or of each item of a list. */
+  fieldsOf(given: FullSchema, within: readonly string[] = []): string {
+    const schema = this.resolved(given);
+    const here = given.$ref ? [...within, given.$ref] : within;
+    // A schema that refers to itself would never end.
+    if (given.$ref && within.includes(given.$ref)) return '';
+    if (schema.items) return this.fieldsOf(schema.items, here);
+    const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+      name,
+      schema: property,
+      isRequired: schema.required?.includes(name) ?? false,
+    }));
+    const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+    const rest = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : [];
+    return this.list(fields, here) + [...variants, ...rest].map((one) => this.fieldsOf(one, here)).join('');
+  }
+
+  /** `list of integers (int64)`, `text`. */
+  typeOf(given: FullSchema): string {
+    const schema = this.resolved(given);
+    const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
+    if (items) return `list of ${this.typeOf(items)}`;
+    const variants = anyOf ?? oneOf;
+    if (variants) return [...new Set(variants.map((one) => this.typeOf(one)))].join(' or ');
+    const name = given.$ref && schema.properties ? given.$ref.split('/').at(-1)! : undefined;
+    if (name) return name;
+    if (typeof additionalProperties === 'object') return `map of ${this.typeOf(additionalProperties)}`;
+    const types = [type ?? 'any'].flat().join(' or ');
+    return format ? `${types} (${format})` : types;
+  }
+
+  /** What a reference leads to, with what stands beside the reference. */
+  resolved(schema: FullSchema): FullSchema {
+    const { $ref, allOf, ...own } = schema;
+    const parts = (allOf ?? []).map((one) => this.resolved(one));
+    const merged = parts.reduce<FullSchema>((all, part) => merge(all, part), {});
+    if (!$ref) return allOf ? merge(merged, own) : own;
+    const found = $ref
+      .split('/')
+      .slice(1)
+      .reduce<unknown>(
+        (node, name) => (node as Record<string, unknown> | undefined)?.[name],
+        this.document,
+      ) as FullSchema | undefined;
+    return { ...this.resolved(found ?? {}), ...own };
+  }
+
+  private item(field: Field, within: readonly string[]): string {
+    const { name, sentIn, isRequired } = field;
+    const schema = this.resolved(field.schema);
+    const description = field.description ?? schema.description;
+    const of = schema.items ? this.resolved(schema.items) : schema;
+    const marks = [
+      `<code class="name">${escape(name)}</code>`,
+      `<span class="type">${escape(this.typeOf(field.schema))}</span>`,
+      ...(sentIn ? [`<span class="type">in ${sentIn}</span>`] : []),
+      ...(isRequired ? ['<b class="required">required</b>'] : []),
+    ];
+    const limits = this.limitsOf(schema, field.example);
+    return `<li><p>${marks.join(' ')}</p>
+${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${limits}</p>\n` : ''}${this.valuesOf(of)}${this.fieldsOf(field.schema, within)}</li>`;
+  }
+
+  /** Each value of an enumeration, with what it means. */
+  private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: FullSchema): string {
+    if (!values) return '';
+    const items = values.map((value) => {
+      const meaning = meanings[String(value)];
+      return `<li>${code(value)}${meaning ? ` ${this.textOf(meaning).replaceAll(/<\/?p>\n?/g, '')}` : ''}</li>`;
+    });
+    return `<ul class="values">${items.join('')}</ul>\n`;
+  }
+
+  private limitsOf(schema: FullSchema, example = schema.example): string {
+    const said = limitsIn(schema);
+    const { items } = schema;
+    const ofItems = items && this.resolved(items);
+    if (ofItems) {
+      const each = [ofItems.description?.replace(/\.$/, ''), ...limitsIn(ofItems)].filter(Boolean);
+      if (each.length > 0) said.push(`each: ${each.join(', ')}`);
+    }
+    const sentences = said.length > 0 ? [`${escape(capital(said.join('; ')))}.`] : [];
+    if (schema.default !== undefined) sentences.push(`Default ${code(schema.default)}.`);
+    if (example !== undefined) sentences.push(`Example ${code(example)}.`);
+    return sentences.join(' ');
+  }
+}
+
+/** What a schema asks of a value, in words. */
+function limitsIn(schema: FullSchema): string[] {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, pattern } = schema;
+  const form = pattern === undefined ? undefined : (FORMS[pattern] ?? '');
+  const bytes = schema['x-max-bytes'];
+  return [
+    between(minimum ?? schema['x-minimum'], maximum ?? schema['x-maximum'], ''),
+    between(minLength, maxLength, 'characters'),
+    between(minItems, maxItems, 'items'),
+    between(minProperties, undefined, minProperties === 1 ? 'field' : 'fields'),
+    schema['x-decimals'] === undefined ? '' : `at most ${schema['x-decimals']} decimals`,
+    bytes === undefined ? '' : `at most ${bytes.toLocaleString('en')} bytes`,
+    form,
+    schema.uniqueItems ? 'no two alike' : '',
+    schema['x-future'] ? 'in the future' : '',
+    'const' in schema ? `always ${JSON.stringify(schema.const)}` : '',
+  ].filter((one): one is string => Boolean(one));
+}
+
+function between(from: number | string | undefined, to: number | string | undefined, of: string): string {
+  const written = (limit: number | string) =>
+    typeof limit === 'number' ? limit.toLocaleString('en') : limit;
+  const unit = of && ` ${of}`;
+  if (from !== undefined && to !== undefined) return `${written(from)} to ${written(to)}${unit}`;
+  if (from !== undefined) return `at least ${written(from)}${unit}`;
+  return to === undefined ? '' : `at most ${written(to)}${unit}`;
+}
+
+function merge(one: FullSchema, other: FullSchema): FullSchema {
+  const required = [...(one.required ?? []), ...(other.required ?? [])];
+  return { ...one, ...other, properties: { ...one.properties, ...other.properties }, required };
+}
+
+function capital(text: string): string {
+  return text && text[0]!.toUpperCase() + text.slice(1);
+}
+
+function code(value: unknown): string {
+  return `<code>${escape(typeof value === 'string' ? value : JSON.stringify(value))}</code>`;
+}

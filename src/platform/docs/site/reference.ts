@@ -1,0 +1,289 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { HERE } from '../openapi/operations.js';
+import type { Page } from './assets.js';
+import { type Field, FieldLists, type FullSchema } from './field-lists.js';
+import { breakable, escape, htmlOf, sample } from './markdown.js';
+import { type NamedOperation, operationsOf, webhooksOf } from './operations.js';
+
+interface Media {
+  content?: Record<string, { schema?: FullSchema; example?: unknown; examples?: Record<string, unknown> }>;
+}
+
+interface Response extends Media {
+  description: string;
+  headers?: Record<string, { $ref?: string }>;
+  links?: Record<string, unknown>;
+}
+
+/** What stands on the page beside what the document says. */
+export interface Parts {
+  /** How to come by a key, and the key in use. */
+  readonly start: string;
+  readonly guides: ReadonlySet<string>;
+}
+
+/** The reference: all that the document says, to read without a script. In its addresses, `~/` is the root of the site. */
+export function referencePage(document: OpenAPIObject, parts: Parts): Page {
+  return new Reference(document, parts).page();
+}
+
+/** What the script asks for in turn, so that it comes with the script and not after it. */
+const MODULES = 'copy credentials new-key place samples start-link start tab try visit'.split(' ');
+/** What a panel needs comes last, when the browser has nothing else to do, unless its reader saves data. */
+const HEAD = `<link rel="stylesheet" href="~/assets/docs.css" />
+    <link rel="prefetch" as="script" href="~/assets/swagger-ui-bundle.js" />
+    <link rel="prefetch" as="script" href="~/assets/swagger.js" />
+    <script type="module" src="~/assets/docs.js"></script>
+${MODULES.map((name) => `    <link rel="modulepreload" href="~/assets/${name}.js" />`).join('\n')}`;
+
+const MEANING: Record<string, string> = {
+  beta: 'May still change in details',
+  experimental: 'May still change altogether',
+};
+
+const ACCESS: Record<string, string> = {
+  bearerAuth: 'an API key',
+  basicAuth: 'the email and password of an account',
+  openIdConnect: 'an access token of the identity provider',
+};
+
+class Reference {
+  private readonly operations: readonly NamedOperation[];
+  private readonly fields: FieldLists;
+
+  constructor(
+    private readonly document: OpenAPIObject,
+    private readonly parts: Parts,
+  ) {
+    this.operations = operationsOf(document);
+    this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
+  }
+
+  page(): Page {
+    const { info, tags = [] } = this.document;
+    const list = this.linksToAll();
+    const ofTag = (name: string) => this.operations.filter(({ tag }) => tag === name);
+    const sections = tags.map(({ name, description = '' }) =>
+      section(
+        name,
+        this.textOf(description),
+        ofTag(name)
+          .map((one) => this.article(one, true))
+          .join('\n'),
+      ),
+    );
+    const sent = webhooksOf(this.document).map((one) => this.article(one, false));
+    if (sent.length > 0)
+      sections.push(
+        section(
+          'webhooks',
+          '<p>What the service sends, to the address that it is told to.</p>',
+          sent.join(''),
+        ),
+      );
+    const content = `<div class="columns">
+<nav class="side" aria-label="Operations">${list}</nav>
+<main class="reference" id="content" data-server="${escape((this.document.servers?.[0]?.url ?? '').replace(HERE, ''))}">
+<details class="menu"><summary>All operations</summary>${list}</details>
+<h1>${escape(info.title)} <small>${escape(info.version)}</small></h1>
+${this.parts.start}<div class="about">${this.textOf(info.description ?? '')}${licenseOf(info)}</div>
+${sections.join('\n')}
+${this.errorCodes()}</main>
+</div>`;
+    return {
+      title: 'Reference',
+      description: 'Every operation, with its fields, answers and errors.',
+      content: content.replaceAll(HERE, '<span class="origin">http://localhost:3000</span>'),
+      head: HEAD,
+    };
+  }
+
+  private textOf(markdown: string): string {
+    const links = new Map(this.operations.map(({ name, address }) => [name, address]));
+    return htmlOf(markdown, links, this.parts.guides);
+  }
+
+  /** Links to the operations under their tags, in the order of the page, and to the errors. */
+  private linksToAll(): string {
+    const link = ({ name, summary, place, mark }: NamedOperation) =>
+      `<li><a href="#${escape(place)}" title="${escape(name)}">${escape(summary)}</a>${mark ? ` ${badge(mark, mark)}` : ''}</li>`;
+    const byTag = Map.groupBy(this.operations, ({ tag }) => tag);
+    const tags = (this.document.tags ?? []).map(
+      ({ name }) =>
+        `<li><strong>${escape(name)}</strong><ul>${byTag.get(name)?.map(link).join('')}</ul></li>`,
+    );
+    return `<ul>${tags.join('\n')}\n<li><a href="#errors">Error codes</a></li></ul>`;
+  }
+
+  /** @param isOurs whether clients can send it, rather than get it */
+  private article(one: NamedOperation, isOurs: boolean): string {
+    const { id, place, path, method, tag, summary, description, operation } = one;
+    const sunset = operation['x-deprecated-sunset'];
+    const stability = operation['x-stability'];
+    const marks = [
+      ...(stability ? [badge(stability, stability, MEANING[stability])] : []),
+      ...(sunset ? [badge('deprecated', `deprecated, until ${sunset}`)] : []),
+    ];
+    const route = `<b class="method ${method}">${method.toUpperCase()}</b>${isOurs ? ` <code${operation.deprecated ? ' class="struck"' : ''}>${breakable(escape(path))}</code>` : ''}`;
+    const about = isOurs
+      ? ` data-tag="${escape(tag)}" data-path="${escape(path)}" data-method="${method}" data-fields="${operation.parameters?.length ?? 0}"${operation.requestBody ? ' data-body="1"' : ''}`
+      : '';
+    return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}"${about}>
+<div class="head">
+<h3>${escape(summary)} <a class="anchor" href="#${escape(place)}" aria-label="Link to ${escape(summary)}">#</a></h3>
+<p class="route">${route} ${marks.join(' ')}</p>
+${this.textOf(description)}${isOurs ? accessTo(operation.security) : ''}
+</div>
+<div class="shown">
+${isOurs ? `<div class="trial"><button type="button" class="button primary try" aria-expanded="false">Try it out</button></div>` : ''}
+${samplesOf(one)}${this.exampleOf(operation.requestBody as Media | undefined, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
+<div class="said">
+${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
+</article>`;
+  }
+
+  private parametersOf({ operation }: NamedOperation): string {
+    const given = (operation.parameters ?? []) as {
+      name: string;
+      in: string;
+      required?: boolean;
+      description?: string;
+      schema?: FullSchema;
+    }[];
+    if (given.length === 0) return '';
+    const fields = given.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
+      ...{ name, sentIn, description, schema },
+      isRequired: required,
+    }));
+    return `<h4>Parameters</h4>\n${this.fields.list(fields)}`;
+  }
+
+  private bodyOf({ operation }: NamedOperation): string {
+    const body = operation.requestBody as (Media & { required?: boolean }) | undefined;
+    return Object.entries(body?.content ?? {})
+      .map(([type, { schema = {} }]) => {
+        const kind = type === 'application/json' ? 'JSON' : escape(type);
+        const { minProperties } = this.fields.resolved(schema);
+        const least = minProperties === 1 ? '<p class="limits">At least one of the fields.</p>' : '';
+        const optional = body!.required === false ? ', optional' : '';
+        return `<h4>Body <small>${kind}${optional}</small></h4>\n${least}${this.fields.fieldsOf(schema)}`;
+      })
+      .join('');
+  }
+
+  private answersOf({ operation }: NamedOperation): string {
+    const all = Object.entries(operation.responses as Record<string, Response>);
+    const isError = ([status, { content }]: [string, Response]) =>
+      status >= '400' && status < '600' && content !== undefined;
+    const answers = all.filter((one) => !isError(one)).map((one) => this.answer(...one));
+    const errors = all.filter(isError);
+    return `<h4>Answers</h4>\n${answers.join('\n')}${errors.length > 0 ? this.errorsOf(errors) : ''}`;
+  }
+
+  private answer(status: string, { description, headers, content, links }: Response): string {
+    const bodies = Object.values(content ?? {}).map(({ schema = {} }) => {
+      const isList = this.fields.resolved(schema).items !== undefined;
+      return `${isList ? '<p class="limits">A list; each item has:</p>' : ''}${this.fields.fieldsOf(schema)}`;
+    });
+    const next = this.operations.filter(({ id }) => links && id in links);
+    const ways = next.map(({ place, summary }) => `<a href="#${escape(place)}">${escape(summary)}</a>`);
+    const list = this.fields.list(this.headersOf(headers));
+    const heads = list && `<details><summary>Headers</summary>${list}</details>`;
+    return `<div class="answer"><div class="status"><b>${escape(status)}</b> ${this.textOf(description)}</div>
+${bodies.join('')}${heads}${ways.length > 0 ? `<p class="next">Next: ${ways.join(', ')}</p>` : ''}</div>`;
+  }
+
+  private headersOf(headers: Response['headers'] = {}): Field[] {
+    return Object.entries(headers).map(([name, header]) => {
+      const { schema, description, example } = this.fields.resolved(header) as Field;
+      return { name, schema, description, example };
+    });
+  }
+
+  private errorsOf(errors: [string, Response][]): string {
+    const items = errors.map(
+      ([status, { description }]) =>
+        `<li><b>${status}</b> <div>${this.textOf(linkedCodes(description))}</div></li>`,
+    );
+    const headers = new Map(
+      errors
+        .flatMap(([, one]) => this.headersOf(one.headers))
+        .map((one) => [one.name + one.description, one]),
+    );
+    const statuses = errors.map(([status]) => status).join(', ');
+    return `<details class="errors"><summary><h4>Errors</h4> ${statuses}</summary>
+<ul class="codes">${items.join('\n')}</ul>
+<p class="limits">Each is an <a href="#errors">Error</a>, with these headers where they apply:</p>
+${this.fields.list([...headers.values()])}</details>\n`;
+  }
+
+  private answerExample({ operation }: NamedOperation): string {
+    const found = Object.entries(operation.responses as Record<string, Response>).find(
+      ([status]) => status < '300',
+    );
+    return found ? this.exampleOf(found[1], `Answer ${found[0]}`) : '';
+  }
+
+  private exampleOf(media: Media | undefined, title?: string): string {
+    const { example } = media?.content?.['application/json'] ?? {};
+    if (example === undefined || title === undefined) return '';
+    return sample(JSON.stringify(example, null, 2), `json title="${title}"`);
+  }
+
+  /** Every code with the statuses that it comes with, as the document has them in a table. */
+  private errorCodes(): string {
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, FullSchema | undefined>;
+    if (!ErrorCode?.description) return '';
+    return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>
+<p>Every failure has the same shape:</p>
+${Error ? this.fields.fieldsOf({ ...Error, properties: { ...Error.properties, code: { type: 'string', description: Error.properties?.code?.description } } }) : ''}
+${this.textOf(linkedCodes(ErrorCode.description))}</section>\n`;
+  }
+}
+
+function section(name: string, about: string, operations: string): string {
+  return `<section class="tag"><h2 id="/${escape(name)}">${escape(name)}</h2>
+<div class="about">${about}</div>
+${operations}</section>`;
+}
+
+function badge(kind: string, text: string, title = ''): string {
+  const hint = title && ` title="${escape(title)}"`;
+  return `<small class="badge ${escape(kind)}"${hint}>${escape(text)}</small>`;
+}
+
+/** With the advice of the guide behind each code. */
+function linkedCodes(markdown: string): string {
+  return markdown.replaceAll(/`([a-z_]+)`(?=:| \|)/g, '[`$1`](/guides/errors#$1)');
+}
+
+function accessTo(security: readonly object[] | undefined): string {
+  const schemes = [...new Set((security ?? []).flatMap((one) => Object.keys(one)))];
+  const names = schemes.map((scheme) => ACCESS[scheme] ?? scheme);
+  if (names.length === 0) return '<p class="access">Public: needs no credentials.</p>';
+  return `<p class="access">Needs <a href="~/guides/authentication">${names.join(' or ')}</a>.</p>`;
+}
+
+function licenseOf({ license }: OpenAPIObject['info']): string {
+  if (!license) return '';
+  const name = escape(license.name);
+  return `<p>License: ${license.url ? `<a href="${escape(license.url)}">${name}</a>` : name}.</p>`;
+}
+
+/** In each language, of which the reader chooses one; without a script too. */
+function samplesOf({ id, operation }: NamedOperation): string {
+  const samples = ((operation as { 'x-codeSamples'?: unknown })['x-codeSamples'] ?? []) as {
+    label: string;
+    source: string;
+  }[];
+  if (samples.length === 0) return '';
+  const choices = samples.map(
+    ({ label }, i) =>
+      `<label><input type="radio" name="sample-${escape(id)}" value="${escape(label)}"${i === 0 ? ' checked' : ''} /><span>${escape(label)}</span></label>`,
+  );
+  const figures = samples.map(({ label, source }) => sample(source, `${label} title="${label}"`));
+  return `<section class="samples" aria-label="Code samples of ${escape(id)}">
+<fieldset><legend class="only-heard">Language</legend>${choices.join('')}</fieldset>
+<p class="needs" hidden></p>
+${figures.join('')}</section>\n`;
+}
