@@ -10,6 +10,7 @@ export {
   factsOf,
   isDeclared,
 } from './api-error.js';
+export * from './bodies.js';
 export * from './caller.js';
 export { ChangeSchema, ChangeType, gapWriter, JsonText, ValidationPipe } from './dto.js';
 export { field, type FieldOptions, fieldsIn } from './field.js';

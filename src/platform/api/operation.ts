@@ -11,10 +11,11 @@ import {
 } from '@nestjs/common';
 import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Clock, OperatorError } from '../process/index.js';
 import { ApiError, type ErrorCode, isDeclared } from './api-error.js';
+import { isRaw, requireTakes, type Takes } from './bodies.js';
 import { listSerializer, type Serializer, serializer } from './dto.js';
 import { isPermission, type Permission } from './permissions.js';
 
@@ -68,6 +69,8 @@ export interface OperationFacts {
   readonly bodyOptional: boolean;
   /** Whether accounts are made by it. */
   readonly signUp: boolean;
+  /** What it takes as its body; a small object as JSON when left out. */
+  readonly takes?: Takes;
   /** Its successes. */
   readonly successes: readonly Success[];
   /** Seconds that it has until the first byte of its answer; 2.9 when left out. */
@@ -121,7 +124,7 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
 }
 
 interface OperationOptions extends Partial<
-  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted'>
+  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted' | 'takes'>
 > {
   /** The operationId, which client generators use as the method name. */
   id: string;
@@ -151,6 +154,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
     throw new Error(
       `${facts.id} may take ${MOST_SECONDS} seconds, not ${seconds}: what takes longer is a job`,
     );
+  if (facts.takes) requireTakes(facts.id, facts.takes);
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   return applyDecorators(
@@ -159,6 +163,8 @@ export function Operation(options: OperationOptions): MethodDecorator {
     ...successes.map((one) =>
       ApiResponse(one.status === 204 ? { status: 204 } : { status: one.status, type, isArray }),
     ),
+    // Nobody's class describes bytes.
+    facts.takes?.types.every(isRaw) ? ApiBody({ schema: { type: 'string', format: 'binary' } }) : () => {},
     Declare({
       ...facts,
       errors,
@@ -322,7 +328,7 @@ export function defaultId(controller: string, method: string): string {
 
 /** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
 export interface DeclaredOperation extends OperationFacts {
-  readonly takes: readonly Type<object>[];
+  readonly parameters: readonly Type<object>[];
 }
 
 /** What the decorators of all controllers declare, by operationId. */
@@ -334,8 +340,9 @@ export function declaredOperations(modules: ModulesContainer): Map<string, Decla
     for (const method of scanner.getAllMethodNames(prototype)) {
       if (methodOf(prototype[method]) === undefined) continue;
       const facts = operationOf(prototype[method], metatype as Type);
-      const takes = (Reflect.getMetadata('design:paramtypes', prototype, method) ?? []) as Type<object>[];
-      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, takes });
+      const parameters = (Reflect.getMetadata('design:paramtypes', prototype, method) ??
+        []) as Type<object>[];
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, parameters });
     }
   }
   return declared;

@@ -49,10 +49,24 @@ export class Shares<Thing, Client = string> {
     return this.byClient.values();
   }
 
-  /** Whose line is the longest, and that line; of several, the one whose turn comes first. Undefined where there is none. */
-  longest(): [client: Client, line: ReadonlySet<Thing>] | undefined {
+  /** The line of a client, which is empty where there is none. */
+  lineOf(client: Client): ReadonlySet<Thing> {
+    return this.byClient.get(client) ?? new Set();
+  }
+
+  /**
+   * Whose line is the longest, and that line; of several, the one whose turn comes first. Undefined where there is none.
+   * @param lengthOf what counts as the length of a line; when left out, how many there are in the line
+   */
+  longest(
+    lengthOf: (line: ReadonlySet<Thing>) => number = ({ size }) => size,
+  ): [client: Client, line: ReadonlySet<Thing>] | undefined {
     let longest: [Client, Set<Thing>] | undefined;
-    for (const entry of this.byClient) if (entry[1].size > (longest?.[1].size ?? 0)) longest = entry;
+    let length = 0;
+    for (const entry of this.byClient) {
+      const own = lengthOf(entry[1]);
+      if (own > length) [longest, length] = [entry, own];
+    }
     return longest;
   }
 }

@@ -173,13 +173,31 @@ function requireReturned({ constructor }: object, name: string | symbol): void {
 
 /**
  * What makes two requests the same: their method, path and body, byte for byte. `/v1/messages` and `/messages` are one
- * path.
+ * path. Of a form, its parts are compared: each time it is written, another boundary stands between them.
  */
-function hashOf({ method, path, rawBody }: IdempotentRequest): Buffer {
+function hashOf({ method, path, rawBody, headers }: IdempotentRequest): Buffer {
   const exact = path.replace(/\/+$/, '');
   const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
   const head = Buffer.from(`${method} ${address}\n`);
-  return hash('sha256', rawBody ? Buffer.concat([head, rawBody]) : head, 'buffer');
+  if (!rawBody) return hash('sha256', head, 'buffer');
+  const [, boundary] = BOUNDARY.exec(headers['content-type'] ?? '') ?? [];
+  const parts = boundary === undefined ? [rawBody] : partsOf(rawBody, boundary);
+  return hash('sha256', Buffer.concat([head, ...parts]), 'buffer');
+}
+
+/** RFC 2046, 5.1.1. */
+const BOUNDARY = /^multipart\/[^;]+;.*?\bboundary="?([^";,\s]+)/i;
+
+/** What stands between the boundaries of a form, each part after its length. */
+function partsOf(body: Buffer, boundary: string): Buffer[] {
+  const delimiter = Buffer.from(`--${boundary}`);
+  const parts: Buffer[] = [];
+  for (let from = 0, to = 0; to >= 0; from = to + delimiter.length) {
+    to = body.indexOf(delimiter, from);
+    const part = body.subarray(from, to < 0 ? undefined : to);
+    parts.push(Buffer.from(`${part.length}\n`), part);
+  }
+  return parts;
 }
 
 /**

@@ -82,6 +82,7 @@ export class Admission {
    */
   refuse(connection: ClientConnection, failure: NodeJS.ErrnoException | typeof TOO_MANY_PENDING): void {
     const { socket } = connection;
+    if (failure.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.mayTakeLonger()) return;
     connection.finish(() =>
       this.tell(refuse(failure, socket, connection.firstAnswer, connection.wasAnsweredEarly)),
     );
@@ -217,6 +218,12 @@ class ClientConnection extends Connection {
   /** Whether what arrives belongs to a request that has its answer: another one would be read as that to the next. */
   get wasAnsweredEarly(): boolean {
     return this.early?.complete === false;
+  }
+
+  /** Whether the body that has not arrived in the usual time may take longer; it is marked as overdue then. */
+  mayTakeLonger(): boolean {
+    const [first] = this.underWay;
+    return first?.isTakingBody === true && (first.isOverdue = true);
   }
 
   /** The answer that is sent before all others. */

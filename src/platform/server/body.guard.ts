@@ -1,36 +1,50 @@
+import { promisify } from 'node:util';
+import {
+  brotliDecompress,
+  type BrotliOptions,
+  gunzip,
+  inflate,
+  type ZlibOptions,
+  zstdDecompress,
+  type ZstdOptions,
+} from 'node:zlib';
 import { type CanActivate, type ExecutionContext, Injectable, type RawBodyRequest } from '@nestjs/common';
-import express, { type Request, type Response } from 'express';
-import { ApiError, type ErrorCode, type RoutedRequest } from '../api/index.js';
-import { Holdings } from '../process/index.js';
+import type { Request, Response } from 'express';
+import {
+  ApiError,
+  FORM_TYPE,
+  JSON_TYPE,
+  refuseBody,
+  type RoutedRequest,
+  SMALL_JSON,
+  type Takes,
+  typeOf,
+} from '../api/index.js';
+import { arriving, room, type Settle, tooMany, Upload } from './arrivals.js';
 import { Exchange } from './exchange.js';
 import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
-// No two runs of white space can match next to each other: that would take time quadratic in their length.
-const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
-const LIMIT_BYTES = 102_400;
-/** Bodies that may be arriving at a time: with `LIMIT_BYTES` each, 100 MB. */
-const ARRIVING = 1_000;
-// Raw bytes: body-parser limits, inflates and times them, but its text decoder would repair invalid UTF-8.
-const readBytes = express.raw({ type: () => true, limit: LIMIT_BYTES });
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Ends the wait for a body, which has arrived unless there is a failure. */
-type Settle = (failure?: ApiError) => void;
 /** Milliseconds after which a body has come late. */
 const LATE_MS = 100;
-const arriving = new Holdings<Settle>(ARRIVING, (settle) => settle(tooMany()));
+
+type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+/** By `Content-Encoding`. */
+const DECOMPRESS: Readonly<Record<string, Decompress>> = {
+  gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
+  deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
+  br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
+  zstd: promisify<Buffer, ZstdOptions, Buffer>(zstdDecompress),
+};
 
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
 const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
 
-const CODES: Record<string, ErrorCode> = {
-  'entity.too.large': 'payload_too_large',
-  'encoding.unsupported': 'unsupported_encoding',
-};
-
 /**
- * Reads the JSON body of a request, after the guard that checks the key: without a key nothing is parsed. A guard and
+ * Reads the body of a request, after the guard that checks the key: without a key nothing is parsed. A guard and
  * not an interceptor, because with any global interceptor Nest wraps every call, reads too, in an Observable.
  */
 @Injectable()
@@ -55,63 +69,130 @@ function hasBody({ headers }: Request): boolean {
 }
 
 async function read(request: RawBodyRequest<RoutedRequest>, response: Response): Promise<true> {
-  if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
-  if (Number(request.headers['content-length']) > LIMIT_BYTES) throw new ApiError('payload_too_large');
-  // RFC 9110, 10.1.1: the body is asked for only now.
-  if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
-  await arrival(request, response);
-  request.rawBody = request.body as Buffer | undefined;
-  request.body = parse(request.rawBody);
+  const { headers } = request;
+  const { takes = SMALL_JSON } = request.operation;
+  const type = typeOf(takes, headers['content-type']);
+  if (type === undefined) throw refuseBody('invalid_content_type', takes);
+  if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
+  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  const isKnown = encoding === 'identity' || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
+  if (!isKnown) throw new ApiError('unsupported_encoding');
+  const sent = await new Arrival(request, response, takes, type).whole();
+  const bytes = encoding === 'identity' ? sent : await decompress(encoding, sent, takes);
+  request.rawBody = bytes;
+  if (type === JSON_TYPE) request.body = parse(bytes);
+  else if (type !== FORM_TYPE) request.body = bytes;
   return true;
 }
 
-/** Most bodies come with their headers. While one is on its way, there is nothing to do, but memory to hold. */
-function arrival(request: RoutedRequest, response: Response): Promise<void> {
-  const exchange = Exchange.of(response)!;
-  return new Promise((resolve, reject) => {
-    let isSettled = false;
-    const settle: Settle = (failure) => {
-      if (isSettled) return;
-      isSettled = true;
-      clearImmediate(later);
-      arriving.delete(exchange.client, settle);
-      request.hasWaited = performance.now() - from > LATE_MS;
-      const error = failure ?? (exchange.work() ? undefined : tooMany());
-      if (error) reject(error);
-      else resolve();
-    };
-    let from = Infinity;
-    const later = setImmediate(() => {
-      from = performance.now();
-      exchange.rest();
-      arriving.add(exchange.client, settle);
+/** The arrival of a body. Most come with their headers. While one is on its way, there is nothing to do, but memory to hold. */
+class Arrival {
+  private readonly chunks: Buffer[] = [];
+  private size = 0;
+  private isSettled = false;
+  private from = Infinity;
+  private later?: NodeJS.Immediate;
+  private upload?: Upload;
+  private resolve!: (bytes: Buffer) => void;
+  private reject!: (error: ApiError) => void;
+  private readonly exchange: Exchange;
+
+  constructor(
+    private readonly request: RoutedRequest,
+    private readonly response: Response,
+    private readonly takes: Takes,
+    private readonly type: string,
+  ) {
+    this.exchange = Exchange.of(response)!;
+  }
+
+  /** @throws ApiError for a body that is too large, or does not arrive */
+  whole(): Promise<Buffer> {
+    const { request, response, exchange, takes, settle } = this;
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+      this.later = setImmediate(() => {
+        this.from = performance.now();
+        exchange.rest();
+        arriving.add(exchange.client, settle);
+      });
+      request.on('close', this.closed);
+      if (takes === SMALL_JSON) return this.begin();
+      const announced = Number(request.headers['content-length'] ?? takes.maxBytes);
+      const isCompressed = request.headers['content-encoding'] !== undefined;
+      const bytes = isCompressed ? takes.maxBytes : announced;
+      const upload = new Upload(exchange, this.type, bytes, settle, this.begin);
+      this.upload = upload;
+      exchange.isTakingBody = true;
+      response.once('close', () => room.leave(upload));
+      room.enter(upload);
     });
-    if (request.headers['content-length'] === undefined) refuseAtLimit(request, settle);
-    readBytes(request, response, (failure?: unknown) => settle(failure ? toApiError(failure) : undefined));
-  });
+  }
+
+  private readonly begin = (): void => {
+    const { request, response } = this;
+    // RFC 9110, 10.1.1: the body is asked for only now.
+    if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
+    request.on('readable', this.take);
+    this.take();
+  };
+
+  /** Takes what has come. Once all has, nothing more is read: so the request has not ended, and can be read again. */
+  private readonly take = (): void => {
+    const { request, takes } = this;
+    const before = this.size;
+    for (let chunk = next(request); chunk; chunk = next(request)) {
+      this.size += chunk.length;
+      if (this.size > takes.maxBytes) return this.settle(refuseBody('payload_too_large', takes));
+      this.chunks.push(chunk);
+    }
+    if (this.size > before) this.upload?.progress(this.size - before);
+    if (request.complete) this.settle();
+  };
+
+  private readonly closed = (): void => this.settle(new ApiError('bad_request'));
+
+  private readonly settle: Settle = (failure) => {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    const { request, exchange, upload } = this;
+    clearImmediate(this.later);
+    arriving.delete(exchange.client, this.settle);
+    request.off('readable', this.take).off('close', this.closed);
+    exchange.isTakingBody = false;
+    request.hasWaited = performance.now() - this.from > LATE_MS;
+    const error = failure ?? (exchange.work() ? undefined : tooMany());
+    if (!error) {
+      if (upload) room.arrived(upload);
+      const bytes = this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.size);
+      // What cuts a form into its parts reads the request as if it were arriving. In a moment it would have ended.
+      if (this.type === FORM_TYPE) request.unshift(bytes);
+      return this.resolve(bytes);
+    }
+    this.chunks.length = 0;
+    if (upload) room.leave(upload);
+    // What the client still sends is read and dropped, until it has its answer; Node has timed it already, if it is overdue.
+    request.resume();
+    if (exchange.isOverdue) error.headers.Connection = 'close';
+    this.reject(error);
+  };
 }
 
-/** A client that sends on is not listened to. */
-function tooMany(): ApiError {
-  return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
+const next = (request: Request) => request.read() as Buffer | null;
+
+async function decompress(encoding: string, bytes: Buffer, takes: Takes): Promise<Buffer> {
+  try {
+    return await DECOMPRESS[encoding]!(bytes, { maxOutputLength: takes.maxBytes });
+  } catch (cause) {
+    const { code = '' } = cause as { code?: string };
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw refuseBody('payload_too_large', takes);
+    const message = UNZIP_FAILURE.test(code) ? 'The request body cannot be decompressed.' : undefined;
+    throw new ApiError('bad_request', message, { cause });
+  }
 }
 
-/** body-parser reports a body of unknown length as too large only when all of it has arrived, however much that is. */
-function refuseAtLimit(request: Request, settle: Settle): void {
-  let size = 0;
-  request.on('data', ({ length }: Buffer) => {
-    size += length;
-    if (size > LIMIT_BYTES) settle(new ApiError('payload_too_large'));
-  });
-}
-
-function toApiError(failure: unknown): ApiError {
-  const { type = '', code = '' } = failure as { type?: string; code?: string };
-  const message = UNZIP_FAILURE.test(code) ? 'The request body cannot be decompressed.' : undefined;
-  return new ApiError(CODES[type] ?? 'bad_request', message, { cause: failure });
-}
-
-function parse(bytes: Buffer | undefined): unknown {
+function parse(bytes: Buffer): unknown {
   try {
     return parseJson(utf8.decode(bytes));
   } catch (cause) {

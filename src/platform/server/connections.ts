@@ -148,12 +148,11 @@ export class Connections<Kind extends Connection> {
 
   /** Whoever leaves most unread loses those connections that hold most of it. */
   private makeRoom(bytes: number): void {
-    const sum = (connections: Kind[]) => connections.reduce((total, { unsent }) => total + unsent, 0);
-    const [most = []] = Array.from(this.held.lines(), (line) => [...line]).toSorted(
-      (a, b) => sum(b) - sum(a),
-    );
+    const sum = (connections: ReadonlySet<Kind>) =>
+      [...connections].reduce((total, { unsent }) => total + unsent, 0);
+    const [, most = []] = this.held.longest(sum) ?? [];
     let left = bytes;
-    for (const { socket, unsent } of most.toSorted((a, b) => b.unsent - a.unsent)) {
+    for (const { socket, unsent } of [...most].toSorted((a, b) => b.unsent - a.unsent)) {
       if (left <= 0 || unsent === 0) return;
       left -= unsent;
       cutOff(socket);

@@ -39,6 +39,10 @@ export class Exchange implements Asker {
   readonly from = performance.now();
   /** Whether it is not for Express. */
   isRefused = false;
+  /** Whether a body is on its way that may take longer than others: it is timed by `Room`, and not by Node. */
+  isTakingBody = false;
+  /** Whether Node has found that it takes longer, which Node says of a request once. */
+  isOverdue = false;
   /** Its answer, once a part of that was sent before the rest was there. */
   stream?: Stream;
   /** Whether the service has answered, or ended the answer, in the place of the handler: what that still sends goes nowhere. */

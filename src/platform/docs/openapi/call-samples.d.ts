@@ -7,6 +7,12 @@ export interface Sample {
   source: string;
 }
 
+interface Content {
+  type: string;
+  text?: string;
+  base64?: string;
+}
+
 /** A call, as samples show it. */
 export interface Call {
   /** In capitals. */
@@ -19,6 +25,12 @@ export interface Call {
   body?: unknown;
   /** A body that is sent as it stands, instead: one that no value of JavaScript is, such as a number of 20 digits. */
   text?: string;
+  /** A body of another type, instead: a text, or bytes. */
+  content?: Content;
+  /** The fields of a form, instead; those with a type are files. */
+  form?: readonly (Partial<Content> & { name: string })[];
+  /** What the answer has, beside its status: JSON when left out. */
+  answers?: 'text' | 'bytes' | 'nothing';
   /** The credentials; without them the samples read variables of the environment. */
   key?: string;
   email?: string;

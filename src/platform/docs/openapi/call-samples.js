@@ -11,18 +11,43 @@ export function samplesOf(call) {
 
 function curl(call) {
   const { method, url, access, headers = {}, key, email, password } = call;
-  const sent = call.text ?? (call.body === undefined ? undefined : literal(call.body));
   const parts = [method === 'GET' ? `curl ${inShell(url)}` : `curl -X ${method} ${inShell(url)}`];
   if (access === 'bearer')
     parts.push(key ? `-H ${inShell(`Authorization: Bearer ${key}`)}` : '-H "Authorization: Bearer $API_KEY"');
   if (access === 'basic')
     parts.push(email ? `-u ${inShell(`${email}:${password}`)}` : '-u "$EMAIL:$PASSWORD"');
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${inShell(`${name}: ${value}`)}`);
-  // Unlike `-d`, it does not take a text that begins with an @ for the name of a file.
-  const option = call.text === undefined ? '-d' : '--data-raw';
-  if (sent !== undefined) parts.push("-H 'Content-Type: application/json'", `${option} ${inShell(sent)}`);
-  return parts.join(' \\\n  ');
+  if (call.form) for (const field of call.form) parts.push(`-F ${fieldInShell(field)}`);
+  const type = typeOf(call);
+  if (type) parts.push(`-H 'Content-Type: ${type}'`, bodyInShell(call));
+  if (call.answers === 'bytes') parts.push('-o answer');
+  const { base64 } = call.content ?? {};
+  const from = base64 === undefined ? '' : `${bytesInShell(base64)} | `;
+  return from + parts.join(' \\\n  ');
 }
+
+/** The media type of a body that is no form. */
+const typeOf = ({ content, body, text }) =>
+  content?.type ?? (body === undefined && text === undefined ? undefined : 'application/json');
+
+function bodyInShell({ content, text, body }) {
+  if (content?.base64 !== undefined) return '--data-binary @-';
+  const raw = content?.text ?? text;
+  // Unlike `-d`, it does not take a text that begins with an @ for the name of a file.
+  return raw === undefined ? `-d ${inShell(literal(body))}` : `--data-raw ${inShell(raw)}`;
+}
+
+/** In Bash, which gives a file the output of a command. */
+function fieldInShell({ name, type, text, base64 }) {
+  if (!type) return inShell(`${name}=${text}`);
+  const ends = `;type=${type};filename=${fileName(name, type)}`;
+  return `${inShell(`${name}=@`)}<(${bytesInShell(base64)})${inShell(ends)}`;
+}
+
+const bytesInShell = (base64) => `echo ${inShell(base64)} | base64 -d`;
+
+/** What a file is called that is sent as a field. */
+const fileName = (name, type) => `${name}.${type.replace(/.*\//, '')}`;
 
 /** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
 function inShell(text) {
@@ -30,49 +55,87 @@ function inShell(text) {
 }
 
 /** With `requests`, which most Python programs use. */
-function python({ method, url, access, headers = {}, body, text, key, email, password }) {
+function python(call) {
+  const { method, url, access, headers = {}, body, text, content, form, key, email, password } = call;
   const all = Object.entries(headers).map(([name, value]) => `${quote(name)}: ${quote(value)}`);
   const account = email
     ? `${quote(email)}, ${quote(password)}`
     : 'os.environ["EMAIL"], os.environ["PASSWORD"]';
+  if (content) all.unshift(`"Content-Type": ${quote(content.type)}`);
   if (access === 'bearer')
     all.unshift(`"Authorization": ${key ? quote(`Bearer ${key}`) : 'f"Bearer {os.environ[\'API_KEY\']}"'}`);
+  const bytes = (one) =>
+    one.base64 === undefined ? `${quote(one.text)}.encode()` : `base64.b64decode(${quote(one.base64)})`;
+  const field = (one) => {
+    const value = one.type
+      ? `${quote(fileName(one.name, one.type))}, ${bytes(one)}, ${quote(one.type)}`
+      : `None, ${quote(one.text)}`;
+    return `(${quote(one.name)}, (${value}))`;
+  };
   const parts = [
     quote(url),
     ...(access === 'basic' ? [`auth=(${account})`] : []),
     ...(all.length > 0 ? [`headers={${all.join(', ')}}`] : []),
     ...(text === undefined ? [] : [`data=${quote(text)}.encode()`]),
+    ...(content === undefined ? [] : [`data=${bytes(content)}`]),
+    ...(form === undefined ? [] : [`files=[${form.map(field).join(', ')}]`]),
     ...(body === undefined ? [] : [`json=${literal(body, IN_PYTHON)}`]),
   ];
+  const uses = (word) => parts.some((part) => part.includes(word));
+  const standard = [
+    ...(uses('base64.b64decode(') ? ['import base64'] : []),
+    ...(uses('os.environ[') ? ['import os'] : []),
+  ];
+  const seen = { text: ', response.text', bytes: ', len(response.content)', nothing: '' }[answersOf(call)];
   return [
-    ...(parts.some((part) => part.includes('os.environ[')) ? ['import os', ''] : []),
+    ...standard,
+    ...(standard.length > 0 ? [''] : []),
     'import requests',
     '',
     `response = requests.${method.toLowerCase()}(`,
     ...parts.map((part) => `    ${part},`),
     ')',
-    method === 'DELETE' ? 'print(response.status_code)' : 'print(response.status_code, response.json())',
+    `print(response.status_code${seen ?? ', response.json()'})`,
   ].join('\n');
 }
 
-function typescript({ method, url, access, headers = {}, body, text, key, email, password }) {
+const answersOf = ({ method, answers }) => (method === 'DELETE' ? 'nothing' : answers);
+
+function typescript(call) {
+  const { method, url, access, headers = {}, body, text, content, form, key, email, password } = call;
   const all = Object.entries(headers).map(([name, value]) => `${quote(name)}: ${quote(value)}`);
-  const sent = text === undefined ? `JSON.stringify(${literal(body)})` : quote(text);
-  const hasBody = text !== undefined || body !== undefined;
-  if (hasBody) all.unshift("'Content-Type': 'application/json'");
+  const bytes = (one) =>
+    one.base64 === undefined ? quote(one.text) : `Buffer.from(${quote(one.base64)}, 'base64')`;
+  const type = typeOf(call);
+  if (type) all.unshift(`'Content-Type': '${type}'`);
   const account = email ? quote(`${email}:${password}`) : '`${process.env.EMAIL}:${process.env.PASSWORD}`';
   if (access === 'bearer')
     all.unshift(`Authorization: ${key ? quote(`Bearer ${key}`) : '`Bearer ${process.env.API_KEY}`'}`);
   if (access === 'basic')
     all.unshift(`Authorization: \`Basic \${Buffer.from(${account}).toString('base64')}\``);
+  const sent =
+    (form && 'form') ||
+    (content && bytes(content)) ||
+    (text === undefined ? body !== undefined && `JSON.stringify(${literal(body)})` : quote(text));
   const options = [
     ...(method === 'GET' ? [] : [`method: '${method}'`]),
     ...(all.length > 0 ? [`headers: { ${all.join(', ')} }`] : []),
-    ...(hasBody ? [`body: ${sent}`] : []),
+    ...(sent ? [`body: ${sent}`] : []),
   ];
-  const result = method === 'DELETE' ? 'response.status' : 'response.status, await response.json()';
+  const field = (one) => {
+    if (!one.type) return `form.append(${quote(one.name)}, ${quote(one.text)});\n`;
+    const file = `new Blob([${bytes(one)}], { type: ${quote(one.type)} })`;
+    return `form.append(${quote(one.name)}, ${file}, ${quote(fileName(one.name, one.type))});\n`;
+  };
+  const fields = form ? `const form = new FormData();\n${form.map(field).join('')}` : '';
+  const seen = {
+    text: ', await response.text()',
+    bytes: ', (await response.bytes()).length',
+    nothing: '',
+  }[answersOf(call)];
   const given = options.length > 0 ? `, {\n${options.map((option) => `  ${option},\n`).join('')}}` : '';
-  return `const response = await fetch('${url.replaceAll("'", '%27')}'${given});\nconsole.log(${result});`;
+  const asked = `const response = await fetch('${url.replaceAll("'", '%27')}'${given});`;
+  return `${fields}${asked}\nconsole.log(response.status${seen ?? ', await response.json()'});`;
 }
 
 /** A text as a literal of Python and TypeScript. */

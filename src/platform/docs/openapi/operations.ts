@@ -9,9 +9,10 @@ import {
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
+import { finishBody, giveExample, type Media, sentIn } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { exampleFor, exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
+import { exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
 
 /** Stands in the document for the scheme, host and port by which a client has asked for it. */
 export const HERE = 'http://here.invalid';
@@ -21,11 +22,6 @@ export interface Placed {
   path: string;
   method: string;
   operation: Operation;
-}
-
-interface Media {
-  schema: Schema;
-  example?: unknown;
 }
 
 interface Parameter {
@@ -71,9 +67,8 @@ export function finishOperation(
   operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
   (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
-  for (const type of facts.takes) nameDefaults(document, operation, type);
-  giveExample(document, operation.requestBody);
-  if (facts.bodyOptional) Object.assign(operation.requestBody!, { required: false });
+  for (const type of facts.parameters) nameDefaults(document, operation, type);
+  finishBody(document, operation, facts);
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
@@ -124,11 +119,6 @@ function finishSuccess(
   Object.assign(response, { description: means, headers: headerReferences(headers) });
 }
 
-function giveExample(document: OpenAPIObject, owner: unknown): void {
-  const media = (owner as { content?: Record<string, Media> } | undefined)?.content?.['application/json'];
-  if (media) media.example = exampleFor(document, media.schema);
-}
-
 /** The headers of a deprecated operation come with every answer that gets past the guard. */
 function finishDeprecated(operation: Operation, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
@@ -148,8 +138,6 @@ export function codeSamples(
   config: Config,
 ): Sample[] {
   const { path, method, operation } = placed;
-  const content = (operation.requestBody as { content?: Record<string, { example?: unknown }> } | undefined)
-    ?.content;
   const parameters = (operation.parameters ?? []) as {
     name: string;
     in: string;
@@ -172,7 +160,7 @@ export function codeSamples(
       path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!) +
       (query && `?${query}`),
     access,
-    body: content?.['application/json']?.example,
+    ...sentIn(operation.requestBody),
   });
 }
 

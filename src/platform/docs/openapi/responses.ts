@@ -4,9 +4,15 @@ import {
   type Access,
   allErrors,
   ApiError,
+  BODY_REFUSALS,
   type ErrorCode,
   factsOf,
+  isRaw,
+  JSON_TYPE,
   type OperationFacts,
+  refuseBody,
+  SMALL_JSON,
+  type Takes,
 } from '../../api/index.js';
 import type { Operation } from './schemas.js';
 
@@ -119,12 +125,7 @@ const BY_ACCESS: Record<Access, ErrorCode[]> = {
 };
 /** Where there is an identity provider. */
 const OF_TOKENS = ['invalid_token', 'sign_up_closed', 'permission_denied'] as ErrorCode[];
-const WITH_BODY: ErrorCode[] = [
-  'invalid_json',
-  'invalid_content_type',
-  'payload_too_large',
-  'unsupported_encoding',
-];
+const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'unsupported_encoding'];
 
 /** The error responses of an operation: its own, and those that follow from its properties. */
 export function errorResponses(
@@ -134,8 +135,11 @@ export function errorResponses(
 ): Operation['responses'] {
   const parameters = (operation.parameters ?? []) as { name: string }[];
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
+  const { takes = SMALL_JSON } = facts;
+  if (operation.requestBody && takes.types.includes(JSON_TYPE)) codes.push('invalid_json');
   if (operation.requestBody) codes.push(...WITH_BODY);
-  if (operation.requestBody || parameters.length > 0) codes.push('validation_failed');
+  const isChecked = operation.requestBody && !takes.types.every(isRaw);
+  if (isChecked || parameters.length > 0) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...OF_TOKENS);
@@ -152,6 +156,7 @@ export function errorResponses(
       response(
         status,
         found.map(([code]) => code),
+        facts.takes,
       ),
     ]),
   );
@@ -208,7 +213,8 @@ function errorTable(examples: ReadonlySet<string>): string {
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-function response(status: number, codes: ErrorCode[]) {
+/** @param takes what the operation takes, where that is not the usual: errors name that then */
+function response(status: number, codes: ErrorCode[], takes?: Takes) {
   const names = [...new Set(codes)].map((code) =>
     factsOf(code).status === status ? code : `${code}_${status}`,
   );
@@ -217,15 +223,27 @@ function response(status: number, codes: ErrorCode[]) {
   if (status === 429 || status === 503) headers.push('Retry-After');
   if (status === 429) headers.push('RateLimit', 'RateLimit-Policy');
   return {
-    description: codes.map((code) => `\`${code}\`: ${factsOf(code).meaning}`).join('\n\n'),
+    description: codes.map((code) => `\`${code}\`: ${meaningOf(code, takes)}`).join('\n\n'),
     headers: headerReferences(headers),
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }])),
+        examples: Object.fromEntries(names.map((name) => [name, exampleNamed(name, takes)])),
       },
     },
   };
+}
+
+function meaningOf(code: ErrorCode, takes?: Takes): string {
+  return takes && isOfBody(code) ? BODY_REFUSALS[code](takes) : factsOf(code).meaning;
+}
+
+const isOfBody = (name: string): name is keyof typeof BODY_REFUSALS => Object.hasOwn(BODY_REFUSALS, name);
+
+/** An example, which most operations share. */
+function exampleNamed(name: string, takes?: Takes): object {
+  if (takes && isOfBody(name)) return { summary: name, value: refuseBody(name, takes).toJSON() };
+  return { $ref: `#/components/examples/${name}` };
 }
 
 /** The Error that an example shows; `category_not_found_400` is a code with a status other than its usual one. */

@@ -21,6 +21,9 @@ export interface Schema {
   example?: unknown;
   default?: unknown;
   enum?: unknown[];
+  required?: string[];
+  format?: string;
+  maxLength?: number;
 }
 
 /** Writes the properties of all schemas as OpenAPI 3.1 has them. */
@@ -93,12 +96,17 @@ export function namePage(
 /** A value of the schema of a parameter: its example, or the first of an enumeration. */
 export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values }: Schema): unknown {
   if (example !== undefined || !$ref) return example ?? values?.[0];
-  return exampleIn(document, document.components!.schemas![nameOf($ref)] as Schema);
+  return exampleIn(document, schemaOf(document, { $ref }));
+}
+
+/** A schema itself, where it is a reference to one. */
+export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
+  return schema.$ref ? (document.components!.schemas![nameOf(schema.$ref)] as Schema) : schema;
 }
 
 /** An example of a schema, assembled from those of its properties. */
 export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
-  if (schema.$ref) return exampleFor(document, document.components!.schemas![nameOf(schema.$ref)] as Schema);
+  if (schema.$ref) return exampleFor(document, schemaOf(document, schema));
   if (schema.items) return [exampleFor(document, schema.items)];
   const shown = Object.entries(schema.properties ?? {}).filter(
     ([, property]) => property.example !== undefined,

@@ -1,0 +1,85 @@
+import { ApiError } from './api-error.js';
+
+/** What stands in an example where JSON cannot: a text, or bytes. */
+export type Content = string | Uint8Array;
+
+/** A file of a form. */
+export interface FormFile {
+  readonly description: string;
+  /** Its media type, and what is in it, in examples. */
+  readonly type: string;
+  readonly example: Content;
+  /** Whether there may be several under this name. */
+  readonly several?: boolean;
+}
+
+/** What an operation takes as its body, where that is more than a small object as JSON. */
+export interface Takes {
+  /**
+   * Its media types, such as `image/png`, `image/*`, `application/json` or `multipart/form-data`. The method gets JSON as
+   * its class has it, a form by the interceptors of Nest, and any other as a `Buffer`, by `@Body()`.
+   */
+  readonly types: readonly string[];
+  /** Bytes that a body may have, also when it has been decompressed: up to 32 MiB. */
+  readonly maxBytes: number;
+  /** A body of the first type that is neither JSON nor a form, for the document and its samples. */
+  readonly example?: Content;
+  /** The files of a form, by the names of their fields. */
+  readonly files?: Readonly<Record<string, FormFile>>;
+}
+
+export const JSON_TYPE = 'application/json';
+export const FORM_TYPE = 'multipart/form-data';
+
+/** What operations take that say nothing else. */
+export const SMALL_JSON: Takes = { types: [JSON_TYPE], maxBytes: 102_400 };
+
+/** What is larger is no request, but a file that is sent elsewhere. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** RFC 9110, 8.3.1, in small letters, or a range of them (12.5.1). */
+const MEDIA_TYPE = /^[a-z]+\/(?:\*|[a-z\d][a-z\d!#$&^_.+-]*)$/;
+
+export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== FORM_TYPE;
+
+/** @throws Error that names the operation, for what cannot be taken or documented */
+export function requireTakes(id: string, { types, maxBytes, example, files }: Takes): void {
+  const wrong = types.filter((type) => !MEDIA_TYPE.test(type));
+  if (types.length === 0 || wrong.length > 0)
+    throw new Error(`${id} takes no media type: ${wrong.join(', ')}`);
+  if (!(Number.isInteger(maxBytes) && maxBytes > 0 && maxBytes <= MOST_BYTES))
+    throw new Error(`${id} may take a body of 1 to ${MOST_BYTES} bytes, not ${maxBytes}`);
+  if (types.some(isRaw) && example === undefined) throw new Error(`${id} has no example of what it takes`);
+  if (types.includes(FORM_TYPE) && !files) throw new Error(`${id} does not name the files of its form`);
+}
+
+// No two runs of white space can match next to each other: that would take time quadratic in their length.
+const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
+
+/** Which of the types of an operation a body is of, by its `Content-Type`; undefined for none. */
+export function typeOf({ types }: Takes, contentType = ''): string | undefined {
+  const given = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  if (given === JSON_TYPE && !JSON_UTF8.test(contentType)) return undefined;
+  return types.find((type) => type === given || (type.endsWith('/*') && given.startsWith(type.slice(0, -1))));
+}
+
+/** Refusals of bodies, whose messages name what the operation takes. */
+export const BODY_REFUSALS = {
+  invalid_content_type: ({ types }: Takes) =>
+    `The request needs the header Content-Type: ${types.join(' or ')}.`,
+  payload_too_large: ({ maxBytes }: Takes) => `The request body is larger than ${sizeText(maxBytes)}.`,
+};
+
+export function refuseBody(code: keyof typeof BODY_REFUSALS, takes: Takes): ApiError {
+  return new ApiError(code, BODY_REFUSALS[code](takes));
+}
+
+const UNITS = ['bytes', 'kB', 'MB'];
+
+/** A number of bytes for people: `100 kB`. It counts in steps of 1,024 where the number does, else of 1,000. */
+export function sizeText(bytes: number): string {
+  const step = bytes % 1_024 === 0 ? 1_024 : 1_000;
+  let [value, unit] = [bytes, 0];
+  while (value >= step && unit < UNITS.length - 1) [value, unit] = [value / step, unit + 1];
+  return `${Number(value.toPrecision(3))} ${UNITS[unit]}`;
+}

@@ -1,0 +1,121 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import {
+  type Content,
+  FORM_TYPE,
+  type FormFile,
+  isRaw,
+  JSON_TYPE,
+  type OperationFacts,
+  sizeText,
+  type Takes,
+} from '../../api/index.js';
+import type { Call } from './call-samples.js';
+import { exampleFor, type Operation, type Schema, schemaOf } from './schemas.js';
+
+/** A body of one media type. */
+export interface Media {
+  schema: Schema;
+  example?: unknown;
+  examples?: Record<string, { externalValue: string }>;
+  encoding?: Record<string, { contentType: string }>;
+}
+
+/** A body, or an answer. */
+export interface Owner {
+  description?: string;
+  content?: Record<string, Media>;
+}
+
+/** Says what an operation takes, with an example: of each type where JSON can hold one, else of one. */
+export function finishBody(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
+  const { takes, bodyOptional } = facts;
+  if (takes) {
+    const { description, content } = (operation.requestBody ?? {}) as Owner;
+    const ofClass = content?.[JSON_TYPE]?.schema ?? { type: 'object' };
+    operation.requestBody = {
+      description: `${description ?? ''} At most ${sizeText(takes.maxBytes)}.`.trim(),
+      required: true,
+      content: Object.fromEntries(takes.types.map((type) => [type, mediaOf(type, takes, ofClass, document)])),
+      'x-max-bytes': takes.maxBytes,
+    } as Operation['requestBody'];
+  }
+  giveExample(document, operation.requestBody);
+  if (bodyOptional) Object.assign(operation.requestBody!, { required: false });
+}
+
+/** Gives JSON its example, which its schema has. */
+export function giveExample(document: OpenAPIObject, owner: unknown): void {
+  const media = (owner as Owner | undefined)?.content?.[JSON_TYPE];
+  if (media) media.example = exampleFor(document, media.schema);
+}
+
+function mediaOf(type: string, takes: Takes, ofClass: Schema, document: OpenAPIObject): Media {
+  if (type === JSON_TYPE) return { schema: ofClass };
+  if (type === FORM_TYPE) return formOf(ofClass, takes.files!, document);
+  const isFirst = type === takes.types.find(isRaw);
+  return {
+    schema: { ...BINARY, maxLength: takes.maxBytes },
+    ...(isFirst ? shown(type, takes.example!) : {}),
+  };
+}
+
+const BINARY = { type: 'string', format: 'binary' };
+
+/** A form: the fields of its class, which are texts, and its files. */
+function formOf(ofClass: Schema, files: Readonly<Record<string, FormFile>>, document: OpenAPIObject): Media {
+  const { properties = {}, required = [] } = schemaOf(document, ofClass);
+  const all = Object.entries(files);
+  const ofFiles = all.map(([name, { description, several }]) => [
+    name,
+    several ? { type: 'array', items: BINARY, description } : { ...BINARY, description },
+  ]);
+  const examples = all.map(([name, { type, example, several }]) => {
+    const address = dataAddress(type, example);
+    return [name, several ? [address] : address];
+  });
+  return {
+    schema: {
+      type: 'object',
+      required: [...required, ...Object.keys(files)],
+      properties: { ...properties, ...(Object.fromEntries(ofFiles) as Record<string, Schema>) },
+    },
+    encoding: Object.fromEntries(all.map(([name, { type }]) => [name, { contentType: type }])),
+    example: { ...(exampleFor(document, ofClass) as object), ...Object.fromEntries(examples) },
+  };
+}
+
+/** An example of what is no JSON: a text as it is, and bytes at an address that has them in it (RFC 2397). */
+export function shown(type: string, content: Content): Pick<Media, 'example' | 'examples'> {
+  if (typeof content === 'string') return { example: content };
+  return { examples: { bytes: { externalValue: dataAddress(type, content) } } };
+}
+
+function dataAddress(type: string, content: Content): string {
+  return `data:${type.replace('*', () => 'example')};base64,${Buffer.from(content).toString('base64')}`;
+}
+
+/** What a sample sends as the example of a body: of the first type that has one. */
+export function sentIn(owner: unknown): Pick<Call, 'body' | 'content' | 'form'> {
+  const all = Object.entries((owner as Owner | undefined)?.content ?? {});
+  const [type, media] = all.find(([, one]) => one.example !== undefined || one.examples) ?? [];
+  if (!media) return {};
+  if (type === JSON_TYPE) return { body: media.example };
+  if (type === FORM_TYPE) return { form: fieldsOf(media.example as Record<string, unknown>) };
+  const { example, examples } = media;
+  if (typeof example === 'string') return { content: { type: type!, text: example } };
+  return { content: contentAt(examples!.bytes!.externalValue) };
+}
+
+function contentAt(address: string): { type: string; base64: string } {
+  const [, type, base64] = /^data:([^;]+);base64,(.*)$/.exec(address)!;
+  return { type: type!, base64: base64! };
+}
+
+function fieldsOf(example: Record<string, unknown>): NonNullable<Call['form']> {
+  return Object.entries(example).flatMap(([name, value]) =>
+    [value].flat().map((one) => {
+      const text = String(one);
+      return text.startsWith('data:') ? { name, ...contentAt(text) } : { name, text };
+    }),
+  );
+}

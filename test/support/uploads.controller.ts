@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
+import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
+import { ApiSchema } from '@nestjs/swagger';
+import { Idempotent, IntegerParam, ListField, Operation, Tag, TextField } from '../../src/platform/index.js';
+
+/** A picture of one transparent point. */
+export const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+/** What has arrived. */
+class Received {
+  @TextField({ description: 'What it is.', example: 'Buffer', max: 100 })
+  kind!: string;
+
+  @TextField({ description: 'Its bytes, or what else there is of it.', example: '70', max: 1_000 })
+  size!: string;
+}
+
+@ApiSchema({ name: 'NewNames' })
+class NewNames {
+  @ListField({
+    description: 'Names.',
+    of: TextField({ description: 'One.', example: 'Luna', max: 10_000 }),
+    max: 1_000,
+  })
+  names!: string[];
+}
+
+@ApiSchema({ name: 'NewPhoto' })
+class NewPhoto {
+  @TextField({ description: 'What it shows.', example: 'Luna', max: 100 })
+  caption!: string;
+
+  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100 })
+  age = 0;
+}
+
+/** What multer makes of a file, as far as it is used here. */
+interface File {
+  originalname: string;
+  mimetype: string;
+  buffer: Buffer;
+}
+
+/** What a team may take that is not a small JSON body. */
+@Tag('uploads', 'What is sent to be kept.', 'pets')
+@Controller('uploads')
+export class UploadsController {
+  /** How many bodies have come to a method. */
+  static calls = 0;
+
+  @Put('picture')
+  @Operation({
+    id: 'putPicture',
+    summary: 'Keep a picture',
+    description: 'In the place of the one before.',
+    takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000, example: PIXEL },
+    returns: Received,
+  })
+  @Idempotent()
+  async picture(@Body() picture: Buffer): Promise<Received> {
+    UploadsController.calls++;
+    await sleep(50);
+    return { kind: picture.constructor.name, size: String(picture.length) };
+  }
+
+  @Post('lines')
+  @Operation({
+    id: 'addLines',
+    summary: 'Add lines',
+    description: 'As CSV or any other text, or as JSON.',
+    takes: { types: ['text/*', 'application/json'], maxBytes: 200_000, example: 'id,name\n1,Luna\n' },
+    returns: Received,
+  })
+  lines(@Body() body: Buffer | object): Received {
+    const isText = body instanceof Buffer;
+    return { kind: isText ? 'text' : 'json', size: isText ? String(body) : JSON.stringify(body) };
+  }
+
+  @Post('names')
+  @Operation({
+    id: 'addNames',
+    summary: 'Add many names',
+    description: 'All at once.',
+    takes: { types: ['application/json'], maxBytes: 1_048_576 },
+    returns: Received,
+  })
+  names(@Body() { names }: NewNames): Received {
+    return { kind: 'names', size: String(names.length) };
+  }
+
+  @Post('photos')
+  @Operation({
+    id: 'addPhoto',
+    summary: 'Add a photo',
+    description: 'With what it shows.',
+    takes: {
+      types: ['multipart/form-data'],
+      maxBytes: 5_000_000,
+      files: { photo: { description: 'The photo.', type: 'image/png', example: PIXEL } },
+    },
+    returns: Received,
+  })
+  @UseInterceptors(FileInterceptor('photo'))
+  @Idempotent()
+  photo(@UploadedFile() photo: File | undefined, @Body() { caption, age }: NewPhoto): Received {
+    UploadsController.calls++;
+    return {
+      kind: `${caption} ${age}`,
+      size: `${photo?.originalname} ${photo?.mimetype} ${photo?.buffer.length}`,
+    };
+  }
+
+  @Post('albums')
+  @Operation({
+    id: 'addAlbum',
+    summary: 'Add an album',
+    description: 'All of its photos at once.',
+    takes: {
+      types: ['multipart/form-data'],
+      maxBytes: 1_000_000,
+      files: { photos: { description: 'The photos.', type: 'image/png', example: PIXEL, several: true } },
+    },
+    returns: Received,
+  })
+  @UseInterceptors(FilesInterceptor('photos', 3, { limits: { fileSize: 100_000, parts: 5 } }))
+  album(@UploadedFiles() photos: File[]): Received {
+    return { kind: 'album', size: photos.map(({ buffer }) => buffer.length).join(' ') };
+  }
+}
