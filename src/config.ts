@@ -53,6 +53,8 @@ export class Config {
   @AsInteger() @Min(1) @Max(64) @IsInt() WORKERS = 1;
   /** Connections per process, to the primary and to each replica. */
   @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
+  /** Results that a process streams from the database at a time, each on a connection of its own. */
+  @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_STREAMS = 4;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';
   /** Address of production; also the base of `Link` and `Location`, which otherwise follow the request. */

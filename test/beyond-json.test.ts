@@ -6,6 +6,7 @@ import '../src/features.js';
 import { call, createKey, expectError } from '../src/testing/client.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 import { type Extended, startExtended } from './support/extended.js';
+import { times } from './support/customer.js';
 import { eventually } from './support/npm.js';
 import { RecordingsController } from './support/recordings.controller.js';
 
@@ -43,10 +44,13 @@ async function lineOf(requestId: string): Promise<Record<string, unknown>> {
 }
 
 /** What a client sees of an answer that is read as slowly as `read` says. */
-function open(path: string, requestId: string): Promise<IncomingMessage> {
+function open(path: string, requestId: string, localAddress?: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { ...auth(), 'X-Request-Id': requestId };
-    httpGet(`${extended.url}/v1/recordings/${path}`, { headers, agent: false }, resolve).on('error', reject);
+    httpGet(`${extended.url}/v1/recordings/${path}`, { headers, agent: false, localAddress }, resolve).on(
+      'error',
+      reject,
+    );
   });
 }
 
@@ -130,6 +134,83 @@ describe('A stream', () => {
     response.destroy();
     await eventually(async () => /^http_server_active_streams 0$/m.test(await metrics()));
     expect(await metrics()).toMatch(/^http_server_streams_total\{end="aborted"\} [1-9]/m);
+  });
+});
+
+/** The connections of streams that the server has. */
+async function streaming(): Promise<number> {
+  const [row] = await query<{ count: number }>(
+    service.databaseUrl,
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+       WHERE application_name = 'petstore-streams' AND datname = current_database() AND state = 'active'`,
+  );
+  return row!.count;
+}
+
+describe('Rows from the database', () => {
+  test('are sent however many they are, to the last', async () => {
+    const response = await ask('rows?rows=600000&bytes=20');
+    const lines = (await response.text()).split('\n');
+    expect([response.status, lines.length, lines.at(-2)]).toEqual([200, 600_002, `600000,${'x'.repeat(20)}`]);
+    expect(await (await ask('rows?rows=0')).text()).toBe('id,text\n');
+    await eventually(async () => (await streaming()) === 0);
+  });
+
+  test('are fetched as they are read, for longer than any deadline, and no more when the client has left', async () => {
+    const response = await open('rows?rows=100000000', 'left-rows');
+    await once(response, 'readable');
+    await sleep(3_500);
+    expect(await streaming()).toBe(1);
+    let read = 0;
+    for await (const chunk of response) if ((read += (chunk as Buffer).length) > 10_000_000) break;
+    expect(read).toBeGreaterThan(10_000_000);
+    await eventually(async () => (await streaming()) === 0);
+    expect(await lineOf('left-rows')).toMatchObject({ status: 200, aborted: true });
+  });
+
+  test('that are large are fetched few at a time', async () => {
+    const before = process.memoryUsage.rss();
+    const response = await open('rows?rows=2000&bytes=5000000', 'large-rows');
+    await once(response, 'readable');
+    await sleep(1_000);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(300_000_000);
+    response.destroy();
+    await eventually(async () => (await streaming()) === 0);
+  });
+
+  test('whose first comes late are answered 503 in time, and the database does not work on', async () => {
+    const begun = performance.now();
+    expect((await ask('rows?firstMs=20000')).status).toBe(503);
+    expect(performance.now() - begun).toBeLessThan(3_500);
+    await eventually(async () => (await streaming()) === 0, 3_000);
+  });
+
+  test('are refused 503 where all connections for them are taken, and no one client has them all', async () => {
+    const taken = await Promise.all([1, 2, 3].map((i) => open('rows?rows=100000000', `taken-${i}`)));
+    expect((await ask('rows')).status).toBe(503);
+    const other = await open('rows?rows=100000000', 'other', '127.0.0.2');
+    expect(other.statusCode).toBe(200);
+    expect((await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key })).status).toBe(200);
+    for (const response of [...taken, other]) response.destroy();
+    await eventually(async () => (await streaming()) === 0);
+    expect((await ask('rows')).status).toBe(200);
+  });
+
+  test('are an error like any other where the query is wrong, and the connection is free again', async () => {
+    const statuses = await times(5, async () => (await ask('wrong-rows')).status);
+    expect(statuses).toEqual(Array(5).fill(500));
+    expect((await ask('rows')).status).toBe(200);
+  });
+
+  test('end with the connection where that is lost, never complete', async () => {
+    const response = await ask('rows?rows=100000000', { headers: { 'X-Request-Id': 'lost-rows' } });
+    await query(
+      service.databaseUrl,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore-streams'
+         AND datname = current_database()`,
+    );
+    await expect(response.text()).rejects.toThrow();
+    expect(await lineOf('lost-rows')).toMatchObject({ aborted: true, code: 'service_unavailable' });
   });
 });
 

@@ -45,6 +45,8 @@ export {
   violation,
 } from './data/index.js';
 
+export { RowStreams } from './database/index.js';
+
 // The routes
 export { Idempotent } from './safeguards/index.js';
 export {

@@ -16,7 +16,15 @@ import {
 } from '@nestjs/common';
 import type { Response } from 'express';
 import { map, type Observable } from 'rxjs';
-import { Events, IntegerParam, Operation, Tag, TextField, Transactions } from '../../src/platform/index.js';
+import {
+  Events,
+  IntegerParam,
+  Operation,
+  RowStreams,
+  Tag,
+  TextField,
+  Transactions,
+} from '../../src/platform/index.js';
 
 class Lines {
   @IntegerParam({ min: 1, max: 100_000_000, description: 'How many lines there are.', example: 3 })
@@ -37,6 +45,17 @@ class Lines {
   firstMs = 0;
 }
 
+class Rows {
+  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many rows there are.', example: 3 })
+  rows = 3;
+
+  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3 })
+  bytes = 3;
+
+  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  firstMs = 0;
+}
+
 class Said {
   @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
   text!: string;
@@ -52,6 +71,7 @@ export class RecordingsController {
   constructor(
     private readonly events: Events,
     private readonly transactions: Transactions,
+    private readonly rows: RowStreams,
   ) {}
 
   @Get('report')
@@ -89,6 +109,26 @@ export class RecordingsController {
     return linesOf(query);
   }
 
+  @Get('rows')
+  @Operation({ id: 'exportRows', summary: 'Export rows', description: 'As CSV, from the database.' })
+  async exported(@Query() query: Rows): Promise<StreamableFile> {
+    const { rows: count, bytes, firstMs } = query;
+    const rows = await this.rows.stream<{ id: string; text: string }>({
+      sql: `SELECT generate_series(1, $1::bigint) AS id, repeat('x', $2) AS text FROM pg_sleep($3::float / 1000)`,
+      parameters: [count, bytes, firstMs],
+    });
+    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
+  }
+
+  @Get('wrong-rows')
+  @Operation({ id: 'exportNothing', summary: 'Export what is not there', description: 'Never.' })
+  async wrong(): Promise<StreamableFile> {
+    const rows = await this.rows.stream<{ id: string; text: string }>({
+      sql: 'SELECT id FROM nothing',
+    });
+    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
+  }
+
   @Get('missing')
   @Operation({ id: 'missingFile', summary: 'A file that is not there', description: 'Never.' })
   missing(): StreamableFile {
@@ -115,6 +155,11 @@ export class RecordingsController {
       .of<{ id: string; text: string }>('said', missed)
       .pipe(map(({ id, text }) => ({ id, data: text })));
   }
+}
+
+async function* csvOf(rows: AsyncIterable<{ id: string; text: string }>): AsyncGenerator<string> {
+  yield 'id,text\n';
+  for await (const { id, text } of rows) yield `${id},${text}\n`;
 }
 
 const LINE = `${'x'.repeat(1_023)}\n`;

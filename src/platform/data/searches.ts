@@ -8,15 +8,9 @@ import {
   type SelectQueryBuilder,
 } from 'typeorm';
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-import { Connections } from '../database/index.js';
+import { Connections, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
 import type { Place } from './rows.js';
-
-/** A query in SQL, with its parameters `$1` and so on. */
-export interface Sql {
-  readonly sql: string;
-  readonly parameters?: readonly unknown[];
-}
 
 /** In what order the rows of a query are: of the columns that it gives these names, then of its `id`. */
 export interface Ordered {

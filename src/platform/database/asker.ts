@@ -13,6 +13,8 @@ export interface Asker {
   readonly part?: 'transaction' | 'within';
   /** Whether the work has a time of its own, longer than that of others, and so connections of its own. */
   readonly hasOwnTime?: boolean;
+  /** Calls `end` once the answer is complete or its client has gone; at once, if it is so already. */
+  whenOver(end: () => void): void;
   /** Has the log say that the time was over before the work was done. */
   ranOut(): void;
 }
@@ -23,8 +25,8 @@ export interface Asker {
  */
 export const asker = new AsyncLocalStorage<Asker | undefined>();
 
-/** Runs `work` for the same asker, in the part of a transaction. */
-export function asPartOf<T>(part: NonNullable<Asker['part']>, work: () => T): T {
+/** Runs `work` for the same asker, in the part of a transaction, or of none. */
+export function asPartOf<T>(part: Asker['part'], work: () => T): T {
   const outer = asker.getStore();
   const inner: Asker = {
     client: outer?.client ?? '',
@@ -35,6 +37,7 @@ export function asPartOf<T>(part: NonNullable<Asker['part']>, work: () => T): T 
     get hasOwnTime() {
       return outer?.hasOwnTime;
     },
+    whenOver: (end) => outer?.whenOver(end),
     ranOut: () => outer?.ranOut(),
   };
   return asker.run(inner, work);

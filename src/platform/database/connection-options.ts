@@ -69,13 +69,15 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 /** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
-/** Connections of a process beside its pool: those of its jobs, that on which it hears of events, and those of slow operations. */
-export const BESIDE_POOL = JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS;
+/** Connections of a process beside its pool: for its jobs, to hear of events, for slow operations, and for streams of rows. */
+export function besidePool({ DATABASE_STREAMS }: Config): number {
+  return JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS + DATABASE_STREAMS;
+}
 
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
 /** How many connections the database of a service must allow. */
-export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE }: Config): number {
-  return WORKERS * (DATABASE_POOL_SIZE + BESIDE_POOL) + RESERVE;
+export function connectionsOf(config: Config): number {
+  return config.WORKERS * (config.DATABASE_POOL_SIZE + besidePool(config)) + RESERVE;
 }

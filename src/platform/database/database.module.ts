@@ -7,6 +7,7 @@ import { Metrics, MetricsModule } from '../telemetry/index.js';
 import { asker } from './asker.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { loadMigrations } from './migrate.js';
+import { RowStreams } from './row-streams.js';
 import { requireSettings, warnOfMissingTimeouts } from './session-settings.js';
 
 /** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
@@ -100,8 +101,9 @@ class DatabaseMetrics {
     { provide: Connections, inject: [DataSource], useFactory: connect },
     DatabaseMetrics,
     SchemaCheck,
+    RowStreams,
   ],
-  exports: [Connections, SchemaCheck],
+  exports: [Connections, SchemaCheck, RowStreams],
 })
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}

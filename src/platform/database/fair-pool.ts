@@ -190,6 +190,8 @@ function patienceOf(whose: Asker | undefined): number | undefined {
 function takeAway(connection: PoolClient, whose: Asker | undefined): NodeJS.Timeout | undefined {
   if (!whose || whose.left === Infinity || !(connection instanceof HostClient)) return undefined;
   const close = () => {
+    // An answer has begun that is sent as it is made.
+    if (whose.left === Infinity) return;
     whose.ranOut();
     connection.terminate('the request has taken too long');
   };

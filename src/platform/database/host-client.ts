@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
@@ -225,6 +226,10 @@ export class HostClient extends Client {
     const { hosts, unreadable } = this;
     const reach = () => (unreadable ? Promise.reject(unreadable) : hosts ? this.reach(hosts) : this.open());
     return callback ? callbackify(reach)(callback) : reach();
+  }
+
+  get socket(): Socket {
+    return this.connection.stream as Socket;
   }
 
   /** Closes the connection: a statement that is under way fails, and the server undoes its transaction. */

@@ -4,7 +4,7 @@ export {
   commandOptions,
   JOB_CONNECTIONS,
   poolOptions,
-  BESIDE_POOL,
+  besidePool,
   sessionOptions,
 } from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
@@ -15,4 +15,5 @@ export { codeOf, explain, isUnavailable } from './unavailable.js';
 export { HostClient } from './host-client.js';
 export { bringMigrations, loadMigrations, migrate, UNFINISHED_COPY } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
+export { RowStreams, type Sql } from './row-streams.js';
 export { TIMEOUTS } from './session-settings.js';

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { Config } from '../../config.js';
 import { networkOf } from '../api/index.js';
-import { BESIDE_POOL } from '../database/index.js';
+import { besidePool } from '../database/index.js';
 import { Holdings } from '../process/index.js';
 import { guard, guardEvents } from './guarded-events.js';
 
@@ -57,7 +57,7 @@ export function connectionBounds(config: Config): { clients: number; listening: 
 /** Connections to the database, and those over which messages are delivered. */
 function ownConnections(config: Config): number {
   const replicas = config.DATABASE_REPLICA_URLS?.split(',').length ?? 0;
-  const toDatabase = config.DATABASE_POOL_SIZE * (1 + replicas) + BESIDE_POOL;
+  const toDatabase = config.DATABASE_POOL_SIZE * (1 + replicas) + besidePool(config);
   const delivers = config.MESSAGES_WEBHOOK_URL !== undefined && config.ROLE !== 'api';
   return toDatabase + (delivers ? config.MESSAGES_CONCURRENCY : 0);
 }
