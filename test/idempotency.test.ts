@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, call, createAccount, createKey, expectError } from '../src/testing/client.js';
@@ -66,12 +67,13 @@ describe('Idempotency-Key', () => {
         for (const [path, body, table] of [
           ['/v1/pets', { name, categoryId: 2, status }, 'pets'],
           ['/v1/categories', { name: `${randomUUID()} ${name}` }, 'categories'],
+          ['/v1/messages', { message: name }, 'messages'],
         ] as const) {
           const retryKey = randomUUID();
           const first = await post(path, body, retryKey);
           const again = await post(path, body, retryKey);
-          expect([first.status, first.body.name]).toEqual([201, body.name]);
-          expect([again.status, again.text]).toEqual([201, first.text]);
+          expect(first.body).toMatchObject(JSON.parse(JSON.stringify(body)));
+          expect([again.status, again.text]).toEqual([first.status, first.text]);
           expect(again.headers.get('location')).toBe(first.headers.get('location'));
           const [stored] = await query(
             service.databaseUrl,
@@ -81,7 +83,13 @@ describe('Idempotency-Key', () => {
             [retryKey, first.body.id],
           );
           const location = first.headers.get('location');
-          expect(stored).toEqual({ body: first.text, location, head: location, status: '201', isOne: true });
+          expect(stored).toEqual({
+            body: first.text,
+            location,
+            head: location,
+            status: String(first.status),
+            isOne: true,
+          });
         }
       }),
       { numRuns: 30 },
@@ -147,6 +155,64 @@ describe('Idempotency-Key', () => {
       Array.from({ length: 60 }, (_, i) => post(paths[i % 3]!, { message: 'Hello' }, 'many')),
     );
     for (const { status, text } of all) expect([status, text]).toEqual([202, first.text]);
+  });
+
+  test('stores an order and its change with their records by one statement each, and nothing where one is left out', async () => {
+    const petId = await newPet();
+    const counts = () => Promise.all(['orders', 'audit_log', 'idempotency_keys'].map(count));
+    const patch = (id: number, idempotencyKey: string, headers = {}) =>
+      call(service, 'PATCH', `/v1/store/orders/${id}`, {
+        key,
+        body: { status: 'approved' },
+        headers: { 'Idempotency-Key': idempotencyKey, ...headers },
+      });
+    const before = await counts();
+    await query(
+      service.databaseUrl,
+      `CREATE FUNCTION left_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER left_out BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION left_out()`,
+    );
+    try {
+      expectError(await post('/v1/store/orders', { petId }, 'recorded'), 500, 'internal_error');
+      expect(await counts()).toEqual(before);
+    } finally {
+      await query(service.databaseUrl, 'DROP FUNCTION left_out CASCADE');
+    }
+    const placed = await post('/v1/store/orders', { petId }, 'recorded');
+    const { id } = placed.body;
+    const approved = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    // Of the state that the client knew, which is no more.
+    const again = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    expect([placed.status, approved.status, again.status]).toEqual([201, 200, 200]);
+    expect([again.text, again.headers.get('etag')]).toEqual([approved.text, approved.headers.get('etag')]);
+    expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 2]);
+    const [record] = await query(
+      service.databaseUrl,
+      `SELECT action, details::text FROM audit_log WHERE subject_id = $1 AND action = 'order.placed'`,
+      [String(id)],
+    );
+    expect(record).toEqual({ action: 'order.placed', details: `{"petId": ${petId}}` });
+  });
+
+  test('a change that another one overtakes is decided by what that has left', async () => {
+    const petId = await newPet();
+    const { id } = (await post('/v1/store/orders', { petId }, randomUUID())).body;
+    const other = new Client({ connectionString: service.databaseUrl });
+    await other.connect();
+    try {
+      await other.query('BEGIN');
+      await other.query(`UPDATE orders SET status = 'cancelled' WHERE id = $1`, [id]);
+      const late = call(service, 'PATCH', `/v1/store/orders/${id}`, {
+        key,
+        body: { status: 'approved' },
+        headers: { 'Idempotency-Key': randomUUID() },
+      });
+      await waitForLock();
+      await other.query('COMMIT');
+      expectError(await late, 409, 'invalid_transition');
+    } finally {
+      await other.end();
+    }
   });
 
   test('answers 409 while the first request is running, on another instance too, to any number', async () => {

@@ -681,7 +681,7 @@ test('Rows that are put by transactions that share a COMMIT are each added once'
 test('A row is put under all of its key, or not at all', async () => {
   const rows = new FastRepository(kinds.Composite, database.manager);
   await expect(rows.putRow({ left: '1' }, { label: 'half' }, 'pet_not_found')).rejects.toThrow(
-    'No key to put a row under: right',
+    'No key of the row: right',
   );
 });
 

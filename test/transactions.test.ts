@@ -10,6 +10,10 @@ import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import { Operation, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { isUnavailable } from '../src/platform/database/unavailable.js';
+import { ApiError } from '../src/platform/api/api-error.js';
+import { By, type Caller } from '../src/platform/api/caller.js';
+import { AuditLog, Idempotent } from '../src/platform/safeguards/index.js';
+import { PetDto } from '../src/pets/pet.dto.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { TIMEOUTS } from '../src/platform/database/session-settings.js';
@@ -52,6 +56,7 @@ class VisitsController {
   constructor(
     private readonly transactions: Transactions,
     private readonly database: DataSource,
+    private readonly audit: AuditLog,
   ) {
     this.pets = new FastRepository(Pet, database.manager);
     const options = { ...database.options, entities: [Document] };
@@ -78,6 +83,34 @@ class VisitsController {
       await own.query('INSERT INTO visits (pet_id) VALUES ($1)', [petId]);
       await this.database.getRepository(Pet).findOneByOrFail({ id: petId });
       return { petId };
+    });
+  }
+
+  /** Says that it writes one row, and asks for more. */
+  @Post('asking-more')
+  @Idempotent({ writesRow: true })
+  @Operation({ id: 'addAskingMore', summary: 'Add', returns: PetDto })
+  async askingMore(@Body() { petId }: VisitDto): Promise<PetDto> {
+    const { name } = await this.pets.getRow({ id: petId }, 'pet_not_found');
+    return this.pets.addRow({ name: `${name} II`, categoryId: '1' });
+  }
+
+  /** Uses the id of a row before there is one. */
+  @Post('using-drafts')
+  @Idempotent({ writesRow: true })
+  @Operation({ id: 'addUsingDrafts', summary: 'Add', returns: PetDto })
+  usingDrafts(@Body() { petId }: VisitDto, @By() by: Caller): Promise<PetDto> {
+    return this.pets.addRow({ name: 'Rex', categoryId: '1' }, ({ id }) =>
+      this.audit.add({ by, action: 'pet.added', subjectId: `${id}`, details: { beside: petId } }),
+    );
+  }
+
+  /** What belongs to the row fails. */
+  @Post('failing-along')
+  @Operation({ id: 'addFailingAlong', summary: 'Add', returns: PetDto })
+  failingAlong(@Body() { petId }: VisitDto): Promise<PetDto> {
+    return this.pets.addRow({ name: `beside ${petId}`, categoryId: '1' }, () => {
+      throw new ApiError('pet_not_available');
     });
   }
 
@@ -254,6 +287,46 @@ async function writeAll(customer: Customer, marker: string) {
     await call(service, 'POST', '/v1/messages', { key: customer.key, body: message, headers: header() }),
   ];
 }
+
+test('A method that says of itself that it writes one row, and does more, is done and answered all the same', async () => {
+  const petId = await addPet();
+  const ask = (path: string, retryKey: string) =>
+    fetch(`${extended.url}/v1${path}`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': retryKey,
+      },
+      body: JSON.stringify({ petId }),
+    });
+  for (const path of ['/asking-more', '/using-drafts']) {
+    const retryKey = randomUUID();
+    const [first, again] = [await ask(path, retryKey), await ask(path, retryKey)];
+    const text = await first.text();
+    expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([
+      200,
+      200,
+      'true',
+    ]);
+    expect(await again.text()).toBe(text);
+    const { id, name } = JSON.parse(text) as { id: number; name: string };
+    expect(name).toBe(path === '/asking-more' ? 'Rex II' : 'Rex');
+    const records = await query(service.databaseUrl, `SELECT FROM audit_log WHERE subject_id = $1`, [
+      String(id),
+    ]);
+    expect(records).toHaveLength(path === '/asking-more' ? 0 : 1);
+  }
+  expect(warn.mock.calls).toContainEqual([expect.stringMatching(/`writesRow`.*addAskingMore/)]);
+});
+
+test('A row is not there if what belongs to it fails', async () => {
+  const petId = await addPet();
+  expect(await statuses(1, '/failing-along', { petId })).toEqual({ 409: 1 });
+  expect(await query(service.databaseUrl, 'SELECT FROM pets WHERE name = $1', [`beside ${petId}`])).toEqual(
+    [],
+  );
+});
 
 describe('A transaction that cannot begin', () => {
   let proxy: Proxy;

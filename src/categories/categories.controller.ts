@@ -30,7 +30,7 @@ export class CategoriesController {
   }
 
   @Post()
-  @Idempotent({ addsRow: true })
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',

@@ -21,7 +21,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Post()
-  @Idempotent({ grouped: true })
+  @Idempotent({ writesRow: true })
   @Sends(DELIVERY)
   @Operation({
     id: 'submitMessage',

@@ -20,14 +20,8 @@ export class MessagesService {
   /** Stores a message for delivery, with its job; it is durable when the promise resolves. */
   submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
     const id = randomUUIDv7();
-    const work = async () => {
-      const row = this.messages.addRow({ id, accountId, message, status: MessageStatus.Queued });
-      const job = this.jobs.addAll(QUEUE, [{ id }]);
-      // Neither comes after the end of the transaction, also if the other fails.
-      await Promise.allSettled([row, job]);
-      const [stored] = await Promise.all([row, job]);
-      return stored;
-    };
+    const row = { id, accountId, message, status: MessageStatus.Queued };
+    const work = () => this.messages.addRow(row, () => this.jobs.addAll(QUEUE, [{ id }]));
     return this.transactions.group('messages', work, message.length);
   }
 

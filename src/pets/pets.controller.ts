@@ -20,7 +20,7 @@ export class PetsController {
   }
 
   @Post()
-  @Idempotent({ addsRow: true })
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',

@@ -37,16 +37,20 @@ export class PetsService {
    */
   async reserve(id: string): Promise<void> {
     const available = { id, status: PetStatus.Available };
-    const [pet] = await this.pets.updateRows(available, { status: PetStatus.Pending });
-    if (pet) return;
+    if (await this.pets.setRow(available, { status: PetStatus.Pending })) return;
     const exists = await this.pets.findRow({ id });
     throw exists
       ? new ApiError('pet_not_available')
       : new ApiError('pet_not_found', undefined, { status: 400 });
   }
 
-  /** Gives reserved animals their next status. */
-  async settle(ids: readonly string[], status: PetStatus): Promise<void> {
-    await this.pets.updateRows({ id: ids.length === 1 ? ids[0]! : ids }, { status });
+  /** Gives a reserved animal its next status. */
+  async settle(id: string, status: PetStatus): Promise<void> {
+    await this.pets.setRow({ id }, { status });
+  }
+
+  /** The same for several. */
+  async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
+    await this.pets.updateRows({ id: ids }, { status });
   }
 }

@@ -35,7 +35,9 @@ export {
 
 // The work
 export {
+  Assigned,
   between,
+  type Draft,
   Events,
   FastRepository,
   InjectFastRepository,

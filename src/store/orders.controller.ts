@@ -42,7 +42,7 @@ export class OrdersController {
   }
 
   @Post()
-  @Idempotent({ grouped: true })
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',
@@ -69,7 +69,7 @@ export class OrdersController {
   }
 
   @Patch(':orderId')
-  @Idempotent({ grouped: true })
+  @Idempotent({ writesRow: true })
   @NeedsBy('status', {
     [OrderStatus.Cancelled]: 'orders:write',
     [OrderStatus.Approved]: 'orders:manage',

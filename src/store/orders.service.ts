@@ -5,6 +5,7 @@ import {
   AuditLog,
   type Caller,
   type Change,
+  type Draft,
   FastRepository,
   InjectFastRepository,
   type Page,
@@ -61,12 +62,14 @@ export class OrdersService {
     const { accountId } = by;
     return this.transactions.group('orders that are placed', async () => {
       await this.pets.reserve(petId);
-      const order = await this.orders
-        .addRow({ accountId, petId, status: OrderStatus.Placed })
-        // Only an animal whose status was set past its open order gets there.
-        .catch(PET_TAKEN);
-      await this.audit.add(changeOf(by, order, OrderStatus.Placed));
-      return order;
+      return (
+        this.orders
+          .addRow({ accountId, petId, status: OrderStatus.Placed }, ({ id }) =>
+            this.audit.add(changeOf(by, { id, petId }, OrderStatus.Placed)),
+          )
+          // Only an animal whose status was set past its open order gets there.
+          .catch(PET_TAKEN)
+      );
     });
   }
 
@@ -88,7 +91,7 @@ export class OrdersService {
           );
         }
         const petStatus = PET_STATUS[status];
-        if (petStatus) await this.pets.settle([order.petId], petStatus);
+        if (petStatus) await this.pets.settle(order.petId, petStatus);
         await this.audit.add(changeOf(by, order, status, order.status));
         order.status = status;
       }),
@@ -103,14 +106,19 @@ export class OrdersService {
     // Others may have changed some meanwhile.
     const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
     const petIds = cancelled.map(({ petId }) => petId);
-    await this.pets.settle(petIds, PetStatus.Available);
+    await this.pets.settleAll(petIds, PetStatus.Available);
     await this.audit.add(...cancelled.map((order) => changeOf(by, order, OrderStatus.Cancelled, status)));
     return items.length;
   }
 }
 
 /** What the audit log has of an order that gets to a status, from another unless it is new. */
-function changeOf(by: Caller, { id, petId }: Order, to: OrderStatus, from?: OrderStatus): Change {
+function changeOf(
+  by: Caller,
+  { id, petId }: Pick<Draft<Order>, 'id'> & Pick<Order, 'petId'>,
+  to: OrderStatus,
+  from?: OrderStatus,
+): Change {
   // Assigned by the service, so exact.
   return { by, action: `order.${to}`, subjectId: id, details: { petId: Number(petId), from } };
 }

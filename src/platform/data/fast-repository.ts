@@ -11,8 +11,9 @@ import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/i
 import { OperatorError } from '../process/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
-import type { Asked, Filter, Rows, Values, Where, Which } from './rows.js';
 import type { Sql } from '../database/index.js';
+import { type Draft, type OneStatement, Unfit } from './one-statement.js';
+import type { Asked, Filter, Rows, RowsInOne, Values, Where, Which } from './rows.js';
 import { type Ordered, Search } from './searches.js';
 import { Shape } from './shape.js';
 import { Transactions } from './transactions.js';
@@ -50,13 +51,22 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return row;
   }
 
-  /** Inserts a row; returns it as it is stored. @throws QueryFailedError that `violation` can turn into an ApiError */
-  async addRow(values: Values<Entity>): Promise<Entity> {
-    const { transactions } = this;
-    const carryOut = this.manager.queryRunner ? undefined : transactions.takeSole();
-    if (carryOut) return this.rows.addAsPart(values, carryOut) as Promise<Entity>;
-    const { current } = this;
-    return transactions.written(() => this.rows.add(current, values)) as Promise<Entity>;
+  /**
+   * Inserts a row; returns it as it is stored.
+   * @param also adds what belongs to it in the same transaction, such as its audit record, and waits for that. What the
+   *   table assigns, such as the id, may be an `Assigned` there, which another row or a record can be given
+   * @throws QueryFailedError that `violation` can turn into an ApiError
+   */
+  async addRow(values: Values<Entity>, also?: (row: Draft<Entity>) => unknown): Promise<Entity> {
+    const { transactions, one } = this;
+    if (one) return this.inOne.add(one, values, also as (row: ObjectLiteral) => unknown) as Promise<Entity>;
+    const add = async () => {
+      const { current } = this;
+      const row = (await transactions.written(() => this.rows.add(current, values))) as Entity;
+      await also?.(row);
+      return row;
+    };
+    return also ? this.whole(add) : add();
   }
 
   /** Inserts rows by one statement; returns them in the same order. */
@@ -66,7 +76,11 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /** Inserts rows that nobody reads, at the end of the open transaction: together with its COMMIT, if one statement does it. */
-  async addRowsAtCommit(...values: Values<Entity>[]): Promise<void> {
+  async addRowsAtCommit(...rows: Values<Draft<Entity>>[]): Promise<void> {
+    // Outside of the statement that gathers them, nothing is a draft's.
+    const values = rows as Values<Entity>[];
+    const { one } = this;
+    if (one) return values.forEach((row) => one.add(this.inOne.unread(row)));
     const kind = this.rows.unread(values);
     const add = (all: Values<Entity>[]) => this.rows.addUnread(this.current, all);
     if (kind) await this.transactions.atCommit(kind, values, add);
@@ -82,6 +96,16 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return transactions.written(update, ({ length }) => length === 0) as Promise<Entity[]>;
   }
 
+  /** Sets properties of the row with these values, the key among them; false if there is none. */
+  async setRow(where: Where<Entity>, values: Values<Entity>): Promise<boolean> {
+    this.requireKey(where);
+    const { one } = this;
+    if (!one) return (await this.updateRows(where as Which<Entity>, values)).length > 0;
+    // If there is none, nothing of the statement is done, and all of the work done again in a transaction.
+    one.require(this.inOne.set(where, values));
+    return true;
+  }
+
   /**
    * Adds a row under a key that the caller gives, or sets the values of the one that is there, and tells which: of several
    * at once, one adds it. It is one statement, but for entities that TypeORM serves.
@@ -89,9 +113,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    * @throws ApiError with the code `missing` where the row that is there is another one
    */
   async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
-    requireValues(where);
-    const absent = this.metadata.primaryColumns.find(({ propertyName }) => !(propertyName in where));
-    if (absent) throw new TypeError(`No key to put a row under: ${absent.propertyName}`);
+    this.requireKey(where);
     const { current, transactions } = this;
     await transactions.reach(this.nameOf(where), true);
     const put = await transactions.written(
@@ -109,18 +131,17 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
     requireValues(where);
-    const { transactions } = this;
+    const { transactions, one } = this;
+    if (one) return this.inOne.change(one, where, work as (row: ObjectLiteral) => unknown) as Promise<Entity>;
     const change = (transaction: EntityManager) =>
       this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown);
-    const row = this.manager.queryRunner
-      ? await transactions.in(this.manager, change)
-      : await transactions.runCounted(async (transaction) => {
-          await transactions.reach(this.nameOf(where), true);
-          return transactions.written(
-            () => change(transaction),
-            (found) => found === null,
-          );
-        });
+    const row = await this.whole(async (transaction) => {
+      await transactions.reach(this.nameOf(where), true);
+      return transactions.written(
+        () => change(transaction),
+        (found) => found === null,
+      );
+    });
     if (!row) throw new ApiError(missing);
     return row as Entity;
   }
@@ -175,6 +196,30 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   private get transactions(): Transactions {
     return Transactions.of(this.manager.dataSource);
+  }
+
+  /** The statement that gathers what is written. */
+  private get one(): OneStatement | undefined {
+    return this.manager.queryRunner ? undefined : this.transactions.gathering;
+  }
+
+  private get inOne(): RowsInOne {
+    const { inOne } = this.rows;
+    if (!inOne) throw new Unfit(`${this.metadata.name} is served by TypeORM's own statements`);
+    return inOne;
+  }
+
+  /** Runs work in a transaction: the repository's, the open one, or a new one. */
+  private whole<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
+    const { transactions, manager } = this;
+    return manager.queryRunner ? transactions.in(manager, work) : transactions.runCounted(work);
+  }
+
+  /** @throws TypeError where a value to look for is missing, or one of the primary key is not given */
+  private requireKey(where: ObjectLiteral): void {
+    requireValues(where);
+    const absent = this.metadata.primaryColumns.find(({ propertyName }) => !(propertyName in where));
+    if (absent) throw new TypeError(`No key of the row: ${absent.propertyName}`);
   }
 
   private get current(): EntityManager {

@@ -1,13 +1,21 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import type { Put, Slice } from '../api/index.js';
 import { Batcher, bytesOf, made, type Statement } from '../database/index.js';
 import { PreparedInserts } from './inserts.js';
 import { compareKeys, isExactKey, type Listing } from './listing.js';
 import { PreparedPages } from './pages.js';
-import { type CarryOut, RowInsert, Unfit } from './row-insert.js';
+import { edit, PreparedParts } from './prepared-parts.js';
 import type { Place, Rows } from './rows.js';
-import { namesOf, type Row, type Shape, type ShapeColumn, Statements, valuesOf } from './shape.js';
+import {
+  convert,
+  namesOf,
+  type Row,
+  type Shape,
+  type ShapeColumn,
+  Statements,
+  valuesOf,
+  written,
+} from './shape.js';
 import { insertUnread, lockMany, selectAmong, selectOne, update, updateMany, upsertOne } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { TypeOrmRows } from './typeorm-rows.js';
@@ -17,6 +25,7 @@ import type { TypeOrmRows } from './typeorm-rows.js';
  * caller gets an entity of its own.
  */
 export class PreparedRows implements Rows {
+  readonly inOne: PreparedParts;
   private readonly statements: Statements;
   /** Rows looked up by their key outside of transactions; undefined where another text could be of the same row. */
   private readonly reads?: Batcher<string, Row | null>;
@@ -32,6 +41,7 @@ export class PreparedRows implements Rows {
     if (isMatched(shape)) this.reads = this.newReads();
     this.inserts = new PreparedInserts(shape, this.statements);
     this.pages = new PreparedPages(shape, this.statements);
+    this.inOne = new PreparedParts(shape, this.statements);
   }
 
   async find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null> {
@@ -44,17 +54,9 @@ export class PreparedRows implements Rows {
 
   async add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral> {
     const all = this.shape.withInitial(values);
-    const given = this.given(all);
+    const given = this.shape.given(all);
     if (!given) return this.plain.add(manager, values);
     return this.shape.hydrate(await this.inserts.one(manager, given, written(given, all)));
-  }
-
-  async addAsPart(values: ObjectLiteral, carryOut: CarryOut): Promise<ObjectLiteral> {
-    const { shape, statements } = this;
-    const all = shape.withInitial(values);
-    const given = this.given(all);
-    if (!given?.length) throw new Unfit('It has no values of columns alone');
-    return shape.hydrate(await carryOut(new RowInsert(shape, statements, given, all, written(given, all))));
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {
@@ -85,7 +87,7 @@ export class PreparedRows implements Rows {
     values: ObjectLiteral,
   ): Promise<ObjectLiteral[]> {
     const { shape, statements } = this;
-    const set = this.given(values);
+    const set = this.shape.given(values);
     const by = this.sought(which);
     if (!set?.length) return this.plain.update(manager, which, values);
     const alone = this.gathered(
@@ -119,7 +121,7 @@ export class PreparedRows implements Rows {
   ): Promise<Put<ObjectLiteral> | null> {
     const { shape, statements } = this;
     const all = shape.withInitial({ ...values, ...where });
-    const given = this.given(all);
+    const given = this.shape.given(all);
     if (!given) return this.plain.put(manager, where, values);
     const held = this.sought(where).filter((column) => !shape.keys.includes(column));
     const name = `put ${namesOf(given)} held by ${namesOf(held)}`;
@@ -135,21 +137,8 @@ export class PreparedRows implements Rows {
   ): Promise<ObjectLiteral | null> {
     const found = await this.selectOne(manager, where, true);
     if (!found) return null;
-    const [before, row] = [this.shape.hydrate(found), this.shape.hydrate(found)];
-    const { columns } = this.shape;
-    // Before `work`: an instance may be the same for both.
-    const writtenBefore = columns.map((column) => convert(column, before[column.property]));
-    await work(row);
-    const changed: ShapeColumn[] = [];
-    for (const [i, column] of columns.entries()) {
-      const { property } = column;
-      // Undefined is no value to set: the row has what is stored.
-      if (row[property] === undefined) {
-        if (before[property] !== undefined) row[property] = before[property];
-      } else if (isChanged(column, row[property], before[property], writtenBefore[i])) changed.push(column);
-    }
+    const { row, changed, key } = await edit(this.shape, found, work);
     if (changed.length === 0) return row;
-    const key = Object.fromEntries(this.shape.keys.map(({ property }) => [property, before[property]]));
     const values = Object.fromEntries(changed.map(({ property }) => [property, row[property]]));
     return Object.assign(row, (await this.update(manager, key, values))[0]);
   }
@@ -249,18 +238,11 @@ export class PreparedRows implements Rows {
   /** What one statement inserts: rows with values for the same columns; undefined if they are none. */
   private alike(values: readonly ObjectLiteral[]): { given: ShapeColumn[]; rows: Row[] } | undefined {
     const all = values.map((one) => this.shape.withInitial(one));
-    const [given, ...others] = all.map((one) => this.given(one));
+    const [given, ...others] = all.map((one) => this.shape.given(one));
     const areAlike = others.every((other) => namesOf(other ?? []) === namesOf(given ?? []));
     // SQL has no type for a list of lists.
     if (!given?.length || !areAlike || given.some(({ isArray }) => isArray)) return undefined;
     return { given, rows: all.map((one) => written(given, one)) };
-  }
-
-  /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */
-  private given(values: ObjectLiteral): ShapeColumn[] | undefined {
-    const { columns, entity } = this.shape;
-    if (entity.relations.some(({ propertyPath }) => values[propertyPath] !== undefined)) return undefined;
-    return columns.filter(({ property }) => values[property] !== undefined);
   }
 
   private sought(where: ObjectLiteral): ShapeColumn[] {
@@ -273,19 +255,6 @@ function valueOf({ property, isArray }: ShapeColumn, which: ObjectLiteral): unkn
   const value: unknown = which[property];
   return !isArray && Array.isArray(value) && value.length === 1 ? value[0] : value;
 }
-
-/** Two objects are compared as they are written: an instance may hide what it holds, or be changed in its place. */
-function isChanged(column: ShapeColumn, now: unknown, before: unknown, writtenBefore: unknown): boolean {
-  if (typeof now !== 'object' || now === null) return !Object.is(now, before);
-  return !isDeepStrictEqual(convert(column, now), writtenBefore);
-}
-
-function convert({ write }: ShapeColumn, value: unknown): unknown {
-  return write ? write(value) : value;
-}
-
-const written = (columns: readonly ShapeColumn[], values: ObjectLiteral): Row =>
-  columns.map((column) => convert(column, values[column.property]));
 
 /** Whether a row's key has the very text that the row was looked up by. */
 function isMatched({ keys: [key, ...more], selected }: Shape): boolean {

@@ -1,7 +1,7 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 import type { Direction, PageQuery, Position, Put, Slice } from '../api/index.js';
 import type { Listing, Range } from './listing.js';
-import type { CarryOut } from './row-insert.js';
+import type { OneStatement, Part } from './one-statement.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 
@@ -62,8 +62,6 @@ export interface Place {
 export interface Rows {
   find(manager: EntityManager, where: ObjectLiteral): Promise<ObjectLiteral | null>;
   add(manager: EntityManager, values: ObjectLiteral): Promise<ObjectLiteral>;
-  /** Adds a row outside of transactions, by a part of a larger statement. @throws Unfit if this cannot be done */
-  addAsPart(values: ObjectLiteral, carryOut: CarryOut): Promise<ObjectLiteral>;
   addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]>;
   /** What rows that nobody reads have in common with others that one statement inserts with them; undefined if none does. */
   unread(values: readonly ObjectLiteral[]): object | undefined;
@@ -82,7 +80,29 @@ export interface Rows {
     where: ObjectLiteral,
     work: (row: ObjectLiteral) => unknown,
   ): Promise<ObjectLiteral | null>;
+  /** What is done as a part of one statement; undefined if nothing is. */
+  readonly inOne?: RowsInOne;
   page(manager: EntityManager, list: Listing, place: Place): Promise<Slice>;
   /** An entity of a row of a slice, not shared with anybody. */
   read(row: unknown): ObjectLiteral;
+}
+
+/** What `FastRepository` does by one statement with other rows. All throw Unfit if this cannot be done. */
+export interface RowsInOne {
+  /** Adds the row that the statement is about, and what `also` adds for it. */
+  add(
+    statement: OneStatement,
+    values: ObjectLiteral,
+    also?: (draft: ObjectLiteral) => unknown,
+  ): Promise<ObjectLiteral>;
+  /** Changes the row that the statement is about, unless it is another than `work` has seen. */
+  change(
+    statement: OneStatement,
+    where: ObjectLiteral,
+    work: (row: ObjectLiteral) => unknown,
+  ): Promise<ObjectLiteral>;
+  /** Adds a row that nobody reads. */
+  unread(values: ObjectLiteral): Part;
+  /** Sets a row by its key. */
+  set(where: ObjectLiteral, values: ObjectLiteral): Part;
 }

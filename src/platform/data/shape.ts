@@ -97,6 +97,13 @@ export class Shape {
     return this.byProperty.has(property);
   }
 
+  /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */
+  given(values: ObjectLiteral): ShapeColumn[] | undefined {
+    if (this.entity.relations.some(({ propertyPath }) => values[propertyPath] !== undefined))
+      return undefined;
+    return this.columns.filter(({ property }) => values[property] !== undefined);
+  }
+
   /** Values of a new row with those that the class gives its properties, as TypeORM's `create` has them. */
   withInitial(values: ObjectLiteral): ObjectLiteral {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
@@ -138,6 +145,16 @@ export function namesOf(columns: readonly ShapeColumn[]): string {
   return columns.map(({ property }) => property).join();
 }
 
+/** A value as it is sent. */
+export function convert({ write }: ShapeColumn, value: unknown): unknown {
+  return write ? write(value) : value;
+}
+
+/** The values of some columns as they are sent. */
+export function written(columns: readonly ShapeColumn[], values: ObjectLiteral): Row {
+  return columns.map((column) => convert(column, values[column.property]));
+}
+
 /** The list of each column's values in some rows. */
 export function valuesOf(columns: readonly ShapeColumn[], rows: readonly Row[]): unknown[][] {
   return columns.map((_column, i) => rows.map((row) => row[i]));
@@ -176,6 +193,13 @@ export class Statements {
     if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
     if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
+  }
+
+  /** Runs a statement behind another one, in a transaction of both. @throws QueryFailedError */
+  runBehind(first: Statement, firstValues: unknown[], statement: Statement, values: unknown[]) {
+    return this.connections.runBehind(first, firstValues, statement, values).catch((error: Error) => {
+      throw new QueryFailedError(statement.text, values, error);
+    });
   }
 
   /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */

@@ -3,6 +3,11 @@ import { quoted, type Shape, type ShapeColumn, tableOf } from './shape.js';
 
 /** The SQL of prepared statements. Values stand in it in the order in which a function names them. */
 
+/** One row with the values of some columns, and its version last. */
+export function selectVersion(shape: Shape, by: readonly ShapeColumn[]): string {
+  return `${select(shape, by.map(equals), ['xmin::text'])} LIMIT 1`;
+}
+
 /** One row with the values of some columns; `lock` keeps others from changing it until the transaction ends. */
 export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolean): string {
   return `${select(shape, by.map(equals))} LIMIT 1${lock ? ' FOR UPDATE' : ''}`;
@@ -19,10 +24,41 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
   return `INSERT INTO ${shape.table} ${given.length > 0 ? values : 'DEFAULT VALUES'} RETURNING ${names(shape.selected)}`;
 }
 
-/** Inserts a row for each row of another query. */
-export function insertFrom(shape: Shape, given: readonly ShapeColumn[], query: string): string {
-  const values = given.map(({ type, isArray }, i) => `$${i + 1}::${type}${isArray ? '[]' : ''}`);
-  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${values.join(', ')} FROM ${query} RETURNING ${names(shape.selected)}`;
+/**
+ * Inserts a row for each row of another query.
+ * @param values SQL of the values, in the order of the columns `given`; their types are those of the columns
+ * @param isRead whether the row is returned
+ */
+export function insertFrom(
+  shape: Shape,
+  given: readonly ShapeColumn[],
+  values: readonly string[],
+  query: string,
+  isRead: boolean,
+): string {
+  const cast = given.map(({ type, isArray }, i) => `${values[i]}::${type}${isArray ? '[]' : ''}`);
+  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${cast.join(', ')} FROM ${query} RETURNING ${isRead ? names(shape.selected) : 'NULL'}`;
+}
+
+/**
+ * Sets columns of the row with the values of others for each row of another query, and returns the row.
+ * @param first the number of the first parameter
+ * @param version a further parameter: the row is left as it is if another version of it was read
+ */
+export function updateFrom(
+  shape: Shape,
+  set: readonly ShapeColumn[],
+  by: readonly ShapeColumn[],
+  query: string,
+  first: number,
+  version: boolean,
+): string {
+  const place = first + set.length;
+  const conditions = by.map(({ sql }, i) => `one.${sql} = $${place + i}`);
+  if (shape.living) conditions.push(`one.${shape.living}`);
+  if (version) conditions.push(`one.xmin = $${place + by.length}::xid`);
+  const changes = changesOf(shape, set, (i) => `$${first + i}`);
+  return `UPDATE ${shape.table} AS one SET ${changes} FROM ${query} WHERE ${conditions.join(' AND ')} RETURNING ${namesIn('one', shape.selected)}`;
 }
 
 /**
@@ -98,14 +134,12 @@ export function update(
   by: readonly ShapeColumn[],
   among: ReadonlySet<ShapeColumn>,
 ): string {
-  const changes = set.map(equals);
-  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
   const conditions = by.map((column, i) => {
     const place = set.length + i + 1;
     return `${column.sql} = ${among.has(column) ? `ANY(${unseenList(place, column)})` : `$${place}`}`;
   });
   if (shape.living) conditions.push(shape.living);
-  return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
+  return `UPDATE ${shape.table} SET ${changesOf(shape, set, (i) => `$${i + 1}`)} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 
 /**
@@ -120,10 +154,16 @@ export function lockMany(shape: Shape, by: readonly ShapeColumn[]): string {
 
 /** Updates many rows, each by the key and perhaps others, with values of its own; returns their places, and the rows. */
 export function updateMany(shape: Shape, set: readonly ShapeColumn[], by: readonly ShapeColumn[]): string {
-  const changes = set.map(({ sql }, i) => `${sql} = list.v${i + 1}`);
-  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  const changes = changesOf(shape, set, (i) => `list.v${i + 1}`);
   const { lists, items } = listsOf([...set, ...by]);
-  return `UPDATE ${shape.table} AS one SET ${changes.join(', ')} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) WHERE ${matches(shape, by, set.length + 1)} RETURNING list.n, ${namesIn('one', shape.selected)}`;
+  return `UPDATE ${shape.table} AS one SET ${changes} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) WHERE ${matches(shape, by, set.length + 1)} RETURNING list.n, ${namesIn('one', shape.selected)}`;
+}
+
+/** What an UPDATE sets: columns to values, and when the row was changed. */
+function changesOf(shape: Shape, set: readonly ShapeColumn[], value: (i: number) => string): string {
+  const changes = set.map(({ sql }, i) => `${sql} = ${value(i)}`);
+  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  return changes.join(', ');
 }
 
 /** That a row has the values that it is looked up by, which stand in the lists from a place on. */

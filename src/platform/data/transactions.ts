@@ -14,7 +14,7 @@ import {
   type Outcome,
 } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import type { CarryOut } from './row-insert.js';
+import { AsksMore, type OneStatement } from './one-statement.js';
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
 interface Ending<T> {
@@ -154,7 +154,7 @@ const alone = new ThrottledWarning(
 
 const ENDED = 'The transaction has ended before all of its work was done';
 
-const MORE = 'Work that is said to add one row alone asks for more of the database';
+const MORE = 'Work that is said to write one row asks for more of the database';
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -165,7 +165,7 @@ const known = new WeakMap<DataSource, Transactions>();
 export class Transactions {
   private readonly open = new AsyncLocalStorage<Part>();
   private readonly groups = new Map<string, Batcher<Member, unknown>>();
-  private readonly soles = new AsyncLocalStorage<{ carryOut?: CarryOut }>();
+  private readonly statements = new AsyncLocalStorage<OneStatement>();
 
   private constructor(private readonly database: DataSource) {}
 
@@ -226,6 +226,7 @@ export class Transactions {
    * @param byItself does the same where nobody else has come; in a transaction of its own when left out
    */
   async group<T>(kind: string, work: () => Promise<T>, bytes = 0, byItself?: () => Promise<T>): Promise<T> {
+    if (this.gathering) return work();
     const { current } = this;
     if (current) return asPart(current, work);
     let group = this.groups.get(kind);
@@ -254,19 +255,18 @@ export class Transactions {
   }
 
   /**
-   * Runs work whose one statement is an `addRow`, in no transaction: `carryOut` makes the INSERT a part of a statement of
-   * its own. Whatever else the work asks for is an Error.
+   * Runs work whose writes are gathered into one statement, in no transaction.
+   * @throws Unfit where it asks for more than that can do, and nothing was done
    */
-  withSole<T>(carryOut: CarryOut, work: () => Promise<T>): Promise<T> {
-    return this.soles.run({ carryOut }, work);
+  inOne<T>(statement: OneStatement, work: () => Promise<T>): Promise<T> {
+    return this.statements.run(statement, work);
   }
 
-  /** What carries out the one `addRow` of the current work, which is then done. */
-  takeSole(): CarryOut | undefined {
-    const sole = this.soles.getStore();
-    const carryOut = sole?.carryOut;
-    if (sole) sole.carryOut = undefined;
-    return carryOut;
+  /** The statement that gathers the writes of the current work. @throws Error where it has been sent */
+  get gathering(): OneStatement | undefined {
+    const statement = this.statements.getStore();
+    if (statement?.isSent) throw new Error(MORE);
+    return statement;
   }
 
   /**
@@ -366,7 +366,7 @@ export class Transactions {
    * @throws Error where it has ended: what is asked of it then would be done outside of it, or never
    */
   private get current(): Part | undefined {
-    if (this.soles.getStore()) throw new Error(MORE);
+    if (this.gathering) throw new AsksMore(MORE);
     const part = this.open.getStore();
     if (part?.session.isOver || part?.isOver) throw new Error(ENDED);
     return part;

@@ -16,7 +16,6 @@ import {
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import type { Position, Put, Slice } from '../api/index.js';
 import { type Listing, sortText } from './listing.js';
-import { Unfit } from './row-insert.js';
 import type { Place, Rows } from './rows.js';
 import { CONVERTED, UNCHANGED, withoutUndefined } from './shape.js';
 
@@ -38,10 +37,6 @@ export class TypeOrmRows implements Rows {
       await transaction.insert(target, item);
       return transaction.findOneByOrFail(target, this.entity.getEntityIdMap(item)!);
     });
-  }
-
-  async addAsPart(): Promise<never> {
-    throw new Unfit(`${this.entity.name} is served by TypeORM's own statements`);
   }
 
   async addAll(manager: EntityManager, values: readonly ObjectLiteral[]): Promise<ObjectLiteral[]> {

@@ -12,6 +12,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BatchCounts } from './batcher.js';
+import type { DeadlineClient } from './deadline-client.js';
 import { EXACT, readerOf } from './exact-json.js';
 import type { FairPool } from './fair-pool.js';
 import { Hosts } from './host-client.js';
@@ -236,6 +237,38 @@ export class Connections {
     return connection instanceof Pool
       ? this.runOnAny(connection, statement, values)
       : this.prepared.run(connection, statement, values);
+  }
+
+  /**
+   * The rows of a statement, run on the primary behind another one in a transaction of both, which one packet begins and ends:
+   * what the first one takes, such as a lock of its own, is there before the other one waits for anything. Should the transaction
+   * not begin, both are run outside of it: the other one has to find out, and change nothing.
+   */
+  async runBehind(
+    first: Statement,
+    firstValues: readonly unknown[],
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<unknown[][]> {
+    const client = (await this.primary.connect()) as DeadlineClient & PoolClient;
+    try {
+      const begun = client.begin(true);
+      const taken = this.prepared.run(client, first, firstValues);
+      const done = this.prepared.run(client, statement, values);
+      const committed = client.query('COMMIT');
+      // Until all of them have their answers, the connection is nobody else's.
+      await Promise.allSettled([begun, taken, done, committed]);
+      // In this order: behind a failure, PostgreSQL refuses the others for that.
+      await begun;
+      await taken;
+      const rows = await done;
+      await committed;
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(isAnswer(error) ? undefined : (error as Error));
+      throw error;
+    }
   }
 
   /** Closes those to replicas; TypeORM closes its own. */

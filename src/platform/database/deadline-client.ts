@@ -50,20 +50,23 @@ export class DeadlineClient extends HostClient {
    * Begins a transaction, without a round trip of its own: the look-ups that are asked for first go out with it. Whatever may
    * change something waits until the server has begun: where that fails, the connection is closed, and nothing is done
    * outside of a transaction.
+   * @param isSafe whether what is asked for next changes nothing outside of a transaction, and need not wait
    */
-  begin(): Promise<void> {
+  begin(isSafe = false): Promise<void> {
     return new Promise((resolve, reject) => {
       const began = (error: Error | null) => {
         // Called before anything that waits could be sent.
-        if (error) this.terminate(`a transaction could not begin: ${error.message}`);
+        const reason = `a transaction could not begin: ${error?.message}`;
+        if (error) this.terminate(reason);
         const waiting = this.beginning ?? [];
         this.beginning = undefined;
         for (const send of waiting) send();
-        if (error) reject(error);
+        // What is behind it may have been answered already.
+        if (error) reject(new Error(`Connection terminated: ${reason}`, { cause: error }));
         else resolve();
       };
       this.query('START TRANSACTION', began);
-      this.beginning = [];
+      if (!isSafe) this.beginning = [];
     });
   }
 

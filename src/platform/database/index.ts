@@ -11,7 +11,7 @@ export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { DeadlineClient } from './deadline-client.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
-export { codeOf, explain, isUnavailable } from './unavailable.js';
+export { codeOf, explain, isLostStatement, isUnavailable } from './unavailable.js';
 export { HostClient } from './host-client.js';
 export { bringMigrations, loadMigrations, migrate, UNFINISHED_COPY } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';

@@ -4,7 +4,7 @@ import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/cor
 import type { PoolClient } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Transactions } from '../data/index.js';
+import { AsksMore, type Part, Transactions, Unfit } from '../data/index.js';
 import { Connections, made } from '../database/index.js';
 import { Metrics } from '../telemetry/index.js';
 import { QUEUE_OPTIONS } from './boss.js';
@@ -88,6 +88,8 @@ export class Jobs implements OnApplicationBootstrap {
       data: payload && { payload: checked(name, payload) },
       startAfter,
     }));
+    const one = this.transactions.gathering;
+    if (one) return one.add(await this.partOf(name, rows));
     await this.transactions.runCounted(async (transaction) => {
       const calls = this.transactions.gathered<NewRow[], void>(transaction, queue, (all) =>
         this.insert(transaction, name, all.flat()).then(() => made(all.map(() => undefined))),
@@ -139,6 +141,27 @@ export class Jobs implements OnApplicationBootstrap {
     const ids = await this.boss.insert(queue, rows, { db: this.dbOf(transaction), returnId: true });
     if (ids?.length !== rows.length)
       throw new Error('pg-boss has skipped a job, which has an id of an earlier one');
+  }
+
+  /** What pg-boss would insert, as a part of a statement. @throws Unfit where it asks the database more than that */
+  private async partOf(queue: string, rows: NewRow[]): Promise<Part> {
+    let asked: { text: string; values?: unknown[] } | undefined;
+    const executeSql = async (text: string, values?: unknown[]) => {
+      asked = { text, values };
+      return { rows };
+    };
+    await this.boss.insert(queue, rows, { db: { executeSql }, returnId: true }).catch((error: unknown) => {
+      throw error instanceof AsksMore ? new Unfit('pg-boss does not know the queue yet') : error;
+    });
+    const { text, values = [] } = asked!;
+    if (!text.trimStart().startsWith('INSERT ') || values.length !== 1)
+      throw new Unfit('pg-boss adds a job by more than one INSERT with one parameter');
+    return {
+      name: this.nameOf(text),
+      parameters: values,
+      rows: rows.length,
+      text: (gate, first) => text.replaceAll('$1', () => `(SELECT $${first}::text FROM ${gate})`),
+    };
   }
 
   /** A transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */

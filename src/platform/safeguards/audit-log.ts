@@ -2,7 +2,7 @@ import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import { Config } from '../../config.js';
 import type { Anyone } from '../api/index.js';
-import { DataModule, FastRepository, InjectFastRepository, Sweeps } from '../data/index.js';
+import { type Assigned, DataModule, FastRepository, InjectFastRepository, Sweeps } from '../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
@@ -11,7 +11,7 @@ export interface Change {
   /** What was done, such as `order.approved`. */
   action: string;
   /** The id of what it was done to, if that is not the account. */
-  subjectId?: string;
+  subjectId?: string | Assigned;
   /** Facts about it; no secret and no personal text. */
   details?: object;
 }

@@ -57,9 +57,12 @@ export interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
   body: string;
 }
 
+/** An answer that was found. */
+export type StoredRow = Omit<IdempotencyKey, 'accountId' | 'key'>;
+
 /** What a write has found of its key. */
 export interface Claim {
   /** Whether it may write under it. */
   isMine: boolean;
-  stored?: IdempotencyKey;
+  stored?: StoredRow;
 }

@@ -1,20 +1,29 @@
-import { Global, Injectable, Module, type OnApplicationBootstrap, StreamableFile } from '@nestjs/common';
+import {
+  Global,
+  Injectable,
+  Logger,
+  Module,
+  type OnApplicationBootstrap,
+  StreamableFile,
+} from '@nestjs/common';
 import type { Response } from 'express';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import type { PoolClient } from 'pg';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { ApiError, JsonText, type OperationFacts } from '../api/index.js';
 import {
+  AsksMore,
   DataModule,
   FastRepository,
   InjectFastRepository,
   Sweeps,
   Transactions,
-  Unfit,
   violation,
 } from '../data/index.js';
-import { codeOf, Connections, made } from '../database/index.js';
+import { Batcher, bytesOf, codeOf, Connections, isLostStatement, made } from '../database/index.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 import { AccountClosing } from './account-closing.js';
 import {
   type AnswerHead,
@@ -22,6 +31,7 @@ import {
   IdempotencyKey,
   type KeyedRequest,
   type StoredAnswer,
+  type StoredRow,
 } from './idempotency-key.entity.js';
 import { type Prospect, SoleWrite } from './sole-write.js';
 
@@ -49,16 +59,36 @@ const CLAIM = {
     WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
 };
 
+/** What is stored under each of some keys, with its place. */
+const FIND = {
+  name: 'idempotency_find',
+  text: `SELECT n, found.request_hash, found.location, found.body, found.head, found.created_at
+  FROM unnest((SELECT $1::bigint[])::bigint[], (SELECT $2::text[])::text[]) WITH ORDINALITY AS asked(account_id, key, n)
+  JOIN LATERAL (SELECT * FROM idempotency_keys AS stored
+    WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
+};
+
+/** So many keys that were answered last are looked up before anything else: a replay then costs what a read costs. */
+const REMEMBERED = 10_000;
+
 /** SQLSTATE of a statement that was undone, since it has waited for a lock, or taken, longer than it may. */
 const GIVEN_UP = new Set(['55P03', '57014']);
+
+const more = new ThrottledWarning(
+  new Logger('Idempotency'),
+  'Operations that are said to write one row (`writesRow`) ask for more, and so are done twice when they are alone',
+);
 
 const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap {
-  /** The writes of this process, whose retries are turned away without the database; locks are for those to others. */
+  /** The writes of this process, whose retries are turned away; locks are for those to others. */
   private readonly running = new Map<string, KeyedRequest>();
+  /** Keys under which an answer is probably stored. */
+  private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
+  private readonly finds: Batcher<KeyedRequest, StoredRow | undefined>;
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -67,13 +97,15 @@ export class IdempotencyService implements OnApplicationBootstrap {
     closing: AccountClosing,
   ) {
     closing.erases(IdempotencyKey);
+    const make = async (requests: KeyedRequest[]) => made(await this.findAll(requests));
+    this.finds = new Batcher({ make, bytesOf }, Connections.of(keys.manager.dataSource).reads);
   }
 
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
    * fails stores nothing, so it can be tried again.
    * @param group the kind of writes that the transaction may be shared with, as `Transactions.group` says; none when left out
-   * @param sole what is known of the answer of a write that adds one row alone
+   * @param sole what is known of the answer of a work that writes one row, and what belongs to it
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async once(
@@ -82,18 +114,26 @@ export class IdempotencyService implements OnApplicationBootstrap {
     group?: string,
     sole?: Prospect,
   ): Promise<GivenAnswer> {
-    this.requireFirst(request);
     const { transactions } = this;
+    const name = nameOf(request);
+    if (this.answered.has(name) || this.running.has(name)) {
+      // The one that is running may be a retry too.
+      const again = replayOf(request, await this.finds.add(request));
+      if (again) return again;
+      this.requireFirst(request);
+    }
     const work = () => this.claimAndWrite(request, write);
     const alone = sole && (() => this.writeSole(request, write, sole));
     try {
-      return await (group
+      const given = await (group
         ? transactions.group(group, work, request.bytes, alone)
         : transactions.runCounted(work));
+      this.answered.set(name, true);
+      return given;
     } catch (error) {
       return KEY_IN_USE(error);
     } finally {
-      if (this.running.get(nameOf(request)) === request) this.running.delete(nameOf(request));
+      if (this.running.get(name) === request) this.running.delete(name);
     }
   }
 
@@ -102,7 +142,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
   }
 
-  /** The same in one statement, for a write that adds one row alone, if that can be. */
+  /** The same in one statement, for work that writes one row, and what belongs to it, if that can be. */
   private async writeSole(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
@@ -112,16 +152,18 @@ export class IdempotencyService implements OnApplicationBootstrap {
     this.running.set(nameOf(request), request);
     const sole = new SoleWrite(request, prospect);
     try {
-      await this.transactions.withSole(sole.carryOut, write);
+      await this.transactions.inOne(sole.statement, write);
     } catch (error) {
-      // What waits for a lock of others has all the time of its request in a transaction, where the key is taken first.
-      const isUndone = error instanceof Unfit || GIVEN_UP.has(codeOf(error) ?? '');
-      if (!sole.isLeft && !isUndone) throw error;
+      if (error instanceof AsksMore) more.add(prospect.id);
+      // Whatever the work objects to, an answer that is stored comes first. What waits for a lock of others has all the time
+      // of its request in a transaction, where the key is taken first.
+      const isUndone = sole.isUnfit || isLostStatement(error) || GIVEN_UP.has(codeOf(error) ?? '');
+      if (sole.statement.isSent && !isUndone) throw error;
     }
     const { kept: answer, createdAt, claim } = sole;
     if (answer) return { answer, createdAt, isReplayed: false };
     if (claim && !claim.stored && !claim.isMine) throw new ApiError('idempotency_key_in_use');
-    const again = claim && replayOf(request, claim);
+    const again = replayOf(request, claim?.stored);
     return again ?? this.transactions.runCounted(() => this.claimAndWrite(request, write));
   }
 
@@ -130,10 +172,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
     write: () => Promise<StoredAnswer>,
   ): Promise<GivenAnswer> {
     const { accountId, key, requestHash } = request;
-    this.requireFirst(request);
-    const claim = await this.claim(request);
-    const { stored, isMine } = claim;
-    const again = replayOf(request, claim);
+    const { stored, isMine } = await this.claim(request);
+    const again = replayOf(request, stored);
     if (again) return again;
     // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection. Of those in
     // one transaction, each has its lock.
@@ -172,16 +212,23 @@ export class IdempotencyService implements OnApplicationBootstrap {
 
   private async claimAll({ queryRunner }: EntityManager, requests: KeyedRequest[]): Promise<Claim[]> {
     const client = (await queryRunner!.connect()) as PoolClient;
-    const lists = [requests.map(({ accountId }) => accountId), requests.map(({ key }) => key)];
-    const rows = await Connections.of(this.keys.manager.dataSource).run(client, CLAIM, [...lists, expiry()]);
     const claims: Claim[] = [];
-    for (const [n, isMine, requestHash, location, body, head, createdAt] of rows) {
-      const stored = createdAt
-        ? ({ requestHash, location, body, head, createdAt } as IdempotencyKey)
-        : undefined;
-      claims[Number(n) - 1] = { isMine: isMine === true, stored };
-    }
+    const values = [...listsOf(requests), expiry()];
+    for (const [n, isMine, ...stored] of await this.connections.run(client, CLAIM, values))
+      claims[Number(n) - 1] = { isMine: isMine === true, stored: storedRow(stored) };
     return claims;
+  }
+
+  private async findAll(requests: KeyedRequest[]): Promise<(StoredRow | undefined)[]> {
+    const found = requests.map((): StoredRow | undefined => undefined);
+    const { connections } = this;
+    for (const [n, ...stored] of await connections.run(connections.primary, FIND, listsOf(requests)))
+      found[Number(n) - 1] = storedRow(stored);
+    return found;
+  }
+
+  private get connections(): Connections {
+    return Connections.of(this.keys.manager.dataSource);
   }
 
   onApplicationBootstrap(): void {
@@ -189,11 +236,20 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 }
 
+function listsOf(requests: readonly KeyedRequest[]): string[][] {
+  return [requests.map(({ accountId }) => accountId), requests.map(({ key }) => key)];
+}
+
+/** What the columns of an answer hold; undefined if there is none. */
+export function storedRow([requestHash, location, body, head, createdAt]: unknown[]): StoredRow | undefined {
+  return createdAt ? ({ requestHash, location, body, head, createdAt } as StoredRow) : undefined;
+}
+
 /**
  * The answer that is stored, and has not expired.
  * @throws ApiError `idempotency_key_reused` where it is that of another request
  */
-function replayOf({ requestHash }: KeyedRequest, { stored }: Claim): GivenAnswer | undefined {
+function replayOf({ requestHash }: KeyedRequest, stored?: StoredRow): GivenAnswer | undefined {
   if (!stored || stored.createdAt <= expiry()) return undefined;
   if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
   return { answer: answerIn(stored), createdAt: stored.createdAt, isReplayed: true };
@@ -228,7 +284,7 @@ function columnsOf({ status, headers, body }: StoredAnswer, createdAt: Date) {
 }
 
 /** The answer that a row holds. */
-function answerIn({ head, location, body, createdAt }: IdempotencyKey): StoredAnswer {
+function answerIn({ head, location, body, createdAt }: StoredRow): StoredAnswer {
   const isItsOwn = head?.createdAt === createdAt.toISOString();
   if (isItsOwn) return { status: head.status, headers: head.headers, body };
   return { headers: location === null ? {} : { location }, body };

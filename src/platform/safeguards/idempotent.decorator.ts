@@ -46,10 +46,12 @@ export interface IdempotentOptions {
    */
   grouped?: boolean;
   /**
-   * Whether all that the method asks of the database is one `addRow`, whose row it returns: without others of the same
-   * moment, key, row and answer are then written by one statement, in one round trip. It includes `grouped`.
+   * Whether all that the method asks of the database is one `addRow` or `changeRow`, whose row it returns, what is added for
+   * that row (`addRowsAtCommit`, the audit log, jobs), and rows that are set before (`setRow`): without others of the same
+   * moment, key, rows and answer are then written by one statement. It includes `grouped`. A method that asks for more is
+   * called again in a transaction, and the log says so.
    */
-  addsRow?: boolean;
+  writesRow?: boolean;
 }
 
 const Options = Reflector.createDecorator<IdempotentOptions>();
@@ -81,7 +83,7 @@ class IdempotencyGuard implements CanActivate {
   /** What is sent is decided when interceptors are done: `response` may have changed, and is stored as it is then. */
   private async run(
     keyed: KeyedRequest,
-    { addsRow, grouped = addsRow }: IdempotentOptions,
+    { writesRow, grouped = writesRow }: IdempotentOptions,
     method: Method,
     request: IdempotentRequest,
     response: Response,
@@ -106,7 +108,7 @@ class IdempotencyGuard implements CanActivate {
       keyed,
       write,
       grouped ? operation.id : undefined,
-      addsRow ? prospectOf(request) : undefined,
+      writesRow ? prospectOf(request) : undefined,
     );
     request.settle = async (body) => {
       if (isReplayed) return restore(answer, response);
@@ -119,12 +121,12 @@ class IdempotencyGuard implements CanActivate {
   }
 }
 
-/** What is known of the answer to a request that adds a row; undefined if that does not suffice to write it in SQL. */
+/** What is known of the answer to a request that writes a row; undefined if that does not suffice to write it in SQL. */
 function prospectOf(request: IdempotentRequest): Prospect | undefined {
-  const { returns, successes } = request.operation;
+  const { id, returns, successes } = request.operation;
   const [{ status, located } = { status: 200 }] = successes;
   if (!returns || (request.rawBody?.length ?? 0) > LONG) return undefined;
-  return { returns, status, base: located ? `${addressOf(request)}/` : null };
+  return { id, returns, status, base: located ? `${addressOf(request)}/` : null };
 }
 
 /** Takes from an answer what a call of the method has set whose transaction was undone. */

@@ -1,0 +1,175 @@
+import type { ObjectLiteral } from 'typeorm';
+import type { Statement } from '../database/index.js';
+import type { Row, Shape, ShapeColumn, Statements } from './shape.js';
+
+/** That something cannot be written by one statement. Nothing was done. */
+export class Unfit extends Error {}
+
+/** That it asks for what no statement can do together with its writes. */
+export class AsksMore extends Unfit {}
+
+/** A value that the table assigns to a row while it is written. It can be handed on to another row, and nothing else. */
+export class Assigned {
+  /** @param sql the name of the column */
+  constructor(readonly sql: string) {}
+
+  [Symbol.toPrimitive](): never {
+    throw new Unfit('The value is known when the row has been written');
+  }
+
+  toJSON(): never {
+    return this[Symbol.toPrimitive]();
+  }
+}
+
+/** A row that is being written: what is not known before the table has assigned it can be handed on. */
+export type Draft<Entity> = { readonly [Key in keyof Entity]: Entity[Key] | Assigned };
+
+/** What one statement does beside the row that it is about: SQL, and what its parameters are. */
+export interface Part {
+  /** Tells its SQL from all others. */
+  readonly name: string;
+  readonly parameters: Row;
+  /** How many rows it writes. */
+  readonly rows: number;
+  /** SQL that does it where the query `gate` has a row, and nothing where not, and returns its rows. @param first the number of its first parameter */
+  text(gate: string, first: number): string;
+}
+
+/** The row that a statement is about. */
+export interface RowPart extends Part {
+  readonly shape: Shape;
+  readonly statements: Statements;
+  /** What is known of the row before it is written, by property. */
+  readonly values: ObjectLiteral;
+  /** The columns that the table assigns. */
+  readonly assigned: readonly ShapeColumn[];
+}
+
+/** Types whose values are written in JSON as in SQL. */
+const WHOLE = new Set(['bigint', 'integer', 'smallint']);
+const TIMES = new Set(['timestamptz', 'timestamp with time zone']);
+
+/**
+ * All that a piece of work writes, by one statement: rows that it sets first, each of which must be there; then one row,
+ * whose values it gets; and rows that nobody reads. It is gathered while the work runs, up to the row, and then sent.
+ */
+export class OneStatement {
+  private readonly first: Part[] = [];
+  private readonly last: Part[] = [];
+  private row?: RowPart;
+
+  /** @param carryOut sends it, and resolves to the row. @throws Unfit if it has done nothing */
+  constructor(private readonly carryOut: (statement: OneStatement) => Promise<Row>) {}
+
+  /** Whether it has been sent. */
+  get isSent(): boolean {
+    return this.row !== undefined;
+  }
+
+  /** Sets a row before the one that it is about is written. If there is none, nothing of the statement is done. */
+  require(part: Part): void {
+    this.first.push(part);
+  }
+
+  /** Adds rows that nobody reads. */
+  add(part: Part): void {
+    this.last.push(part);
+  }
+
+  /** Writes the row that it is about, and all that it has gathered, with what `also` adds for the row. */
+  async write(row: RowPart, also?: (draft: ObjectLiteral) => unknown): Promise<Row> {
+    const assigned = row.assigned.map(({ property, sql }) => [property, new Assigned(sql)]);
+    await also?.({ ...row.values, ...Object.fromEntries(assigned) });
+    this.row = row;
+    return this.carryOut(this);
+  }
+
+  /** What is known of the row. */
+  get values(): ObjectLiteral {
+    return this.row!.values;
+  }
+
+  /** Tells statements of the same table apart. */
+  get name(): string {
+    return this.parts.map(({ name }) => name).join('; ');
+  }
+
+  /** The values of the parameters: `$1` and so on. */
+  get parameters(): Row {
+    return this.parts.flatMap(({ parameters }) => parameters);
+  }
+
+  /** The queries of a `WITH`, of which `made` is the row. @param gate the query on which all depends */
+  queries(gate: string): string {
+    let [before, first] = [gate, 1];
+    const queries = this.parts.map((part) => {
+      const isLast = this.last.includes(part);
+      const name = part === this.row ? 'made' : `part${first}`;
+      const query = `${name} AS (${part.text(isLast ? 'made' : before, first)})`;
+      if (!isLast) before = name;
+      first += part.parameters.length;
+      return query;
+    });
+    return queries.join(', ');
+  }
+
+  /** SQL that fails if one of the parts has written less than it should: a trigger or a rule has left it out. */
+  get check(): string {
+    let first = this.parameters.length + 1 - this.last.reduce((sum, part) => sum + part.parameters.length, 0);
+    const checks = this.last.map(({ rows, parameters }) => {
+      const check = `(SELECT count(*) FROM part${first}) = ${rows}`;
+      first += parameters.length;
+      return check;
+    });
+    return `1 / (${['true', ...checks].join(' AND ')})::integer`;
+  }
+
+  /** How a column of the row is written in SQL. @throws Unfit for a property that is none */
+  column(property: string): string {
+    const { shape } = this.row!;
+    if (!shape.has(property)) throw new Unfit(`${property} is no column`);
+    return shape.column(property).sql;
+  }
+
+  /** Which of some properties the table assigns. @throws Unfit for one that is no column */
+  assigned(properties: readonly string[]): string[] {
+    const columns = new Set(this.row!.assigned.map(({ sql }) => sql));
+    return properties.filter((property) => columns.has(this.column(property)));
+  }
+
+  /** SQL of the JSON of a value that the table assigns. @throws Unfit for a type of column whose JSON is not known */
+  json(property: string): string {
+    const { shape } = this.row!;
+    const { sql, type, isArray } = shape.column(property);
+    const { isNullable, precision } = shape.entity.findColumnWithPropertyName(property)!;
+    if (!isArray && !isNullable) {
+      if (WHOLE.has(type)) return `${sql}::text`;
+      if (type === 'uuid') return `'"' || ${sql} || '"'`;
+      if (TIMES.has(type) && precision === 3)
+        return `'"' || to_char(${sql} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'`;
+    }
+    throw new Unfit(`${property} has a JSON of its own`);
+  }
+
+  /**
+   * Runs SQL around the queries, behind another statement, in a transaction of both.
+   * @param name tells it from the table's others
+   * @throws QueryFailedError
+   */
+  async run(
+    first: Statement,
+    firstValues: Row,
+    name: string,
+    text: string,
+    parameters: Row,
+  ): Promise<Row | undefined> {
+    const { statements } = this.row!;
+    const statement = statements.once(name, () => text);
+    return (await statements.runBehind(first, firstValues, statement, parameters))[0];
+  }
+
+  private get parts(): Part[] {
+    return [...this.first, this.row!, ...this.last];
+  }
+}

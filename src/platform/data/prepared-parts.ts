@@ -1,0 +1,143 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ObjectLiteral } from 'typeorm';
+import { Assigned, type OneStatement, type Part, type RowPart, Unfit } from './one-statement.js';
+import type { RowsInOne } from './rows.js';
+import {
+  convert,
+  namesOf,
+  type Row,
+  type Shape,
+  type ShapeColumn,
+  type Statements,
+  written,
+} from './shape.js';
+import { insertFrom, selectVersion, updateFrom } from './sql.js';
+
+/** The writes of a table as parts of one statement. */
+export class PreparedParts implements RowsInOne {
+  constructor(
+    private readonly shape: Shape,
+    private readonly statements: Statements,
+  ) {}
+
+  async add(
+    statement: OneStatement,
+    values: ObjectLiteral,
+    also?: (draft: ObjectLiteral) => unknown,
+  ): Promise<ObjectLiteral> {
+    const { shape } = this;
+    const all = shape.withInitial(values);
+    const given = this.given(all);
+    const assigned = shape.selected.filter((column) => !given.includes(column));
+    const part = this.rowPart(all, assigned, {
+      name: `add ${namesOf(given)}`,
+      parameters: written(given, all),
+      text: (gate, first) => insertFrom(shape, given, numbered(given, first), gate, true),
+    });
+    return shape.hydrate(await statement.write(part, also));
+  }
+
+  async change(
+    statement: OneStatement,
+    where: ObjectLiteral,
+    work: (row: ObjectLiteral) => unknown,
+  ): Promise<ObjectLiteral> {
+    const { shape, statements } = this;
+    const by = Object.keys(where).map((name) => shape.column(name));
+    const look = statements.once(`find version by ${namesOf(by)}`, () => selectVersion(shape, by));
+    const { manager } = shape.entity.dataSource;
+    const [found] = await statements.run(manager, look, written(by, where));
+    if (!found) throw new Unfit('There is no such row');
+    const { row, changed, key } = await edit(shape, found, work);
+    if (changed.length === 0) throw new Unfit('Nothing is changed');
+    const { updated, keys } = shape;
+    const part = this.rowPart(row, updated && !changed.includes(updated) ? [updated] : [], {
+      name: `change ${namesOf(changed)}`,
+      parameters: [...written(changed, row), ...written(keys, key), found.at(-1)],
+      text: (gate, first) => updateFrom(shape, changed, keys, gate, first, true),
+    });
+    return Object.assign(row, shape.hydrate(await statement.write(part)));
+  }
+
+  unread(values: ObjectLiteral): Part {
+    const { shape } = this;
+    const all = shape.withInitial(values);
+    const given = this.given(all);
+    const own = given.filter(({ property }) => !(all[property] instanceof Assigned));
+    const handed = new Map(
+      given.flatMap(({ property, sql }) => {
+        const value: unknown = all[property];
+        return value instanceof Assigned ? [[sql, value.sql] as const] : [];
+      }),
+    );
+    return {
+      name: `unread ${shape.table} ${namesOf(own)} ${[...handed].join()}`,
+      parameters: written(own, all),
+      rows: 1,
+      text: (gate, first) => {
+        const numbers = numbered(own, first).values();
+        const sql = given.map((column) =>
+          handed.has(column.sql) ? `${gate}.${handed.get(column.sql)}` : numbers.next().value!,
+        );
+        return insertFrom(shape, given, sql, gate, false);
+      },
+    };
+  }
+
+  set(where: ObjectLiteral, values: ObjectLiteral): Part {
+    const { shape } = this;
+    const by = Object.keys(where).map((name) => shape.column(name));
+    const set = this.given(values);
+    return {
+      name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
+      parameters: [...written(set, values), ...written(by, where)],
+      rows: 1,
+      text: (gate, first) => updateFrom(shape, set, by, gate, first, false),
+    };
+  }
+
+  private rowPart(
+    values: ObjectLiteral,
+    assigned: readonly ShapeColumn[],
+    part: Pick<Part, 'name' | 'parameters' | 'text'>,
+  ): RowPart {
+    const { shape, statements } = this;
+    return { shape, statements, values, assigned, rows: 1, ...part };
+  }
+
+  private given(values: ObjectLiteral): readonly ShapeColumn[] {
+    const given = this.shape.given(values);
+    if (!given?.length) throw new Unfit('It has no values of columns alone');
+    return given;
+  }
+}
+
+/** The parameters for some columns. */
+function numbered(columns: readonly ShapeColumn[], first: number): string[] {
+  return columns.map((_column, i) => `$${first + i}`);
+}
+
+/** Has `work` set properties of a row that was read; returns the entity, the columns that differ then, and the key that it had. */
+export async function edit(shape: Shape, found: Row, work: (row: ObjectLiteral) => unknown) {
+  const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
+  const { columns } = shape;
+  // Before `work`: an instance may be the same for both.
+  const writtenBefore = columns.map((column) => convert(column, before[column.property]));
+  await work(row);
+  const changed: ShapeColumn[] = [];
+  for (const [i, column] of columns.entries()) {
+    const { property } = column;
+    // Undefined is no value to set: the row has what is stored.
+    if (row[property] === undefined) {
+      if (before[property] !== undefined) row[property] = before[property];
+    } else if (isChanged(column, row[property], before[property], writtenBefore[i])) changed.push(column);
+  }
+  const key = Object.fromEntries(shape.keys.map(({ property }) => [property, before[property] as unknown]));
+  return { row, changed, key };
+}
+
+/** Two objects are compared as they are written: an instance may hide what it holds, or be changed in its place. */
+function isChanged(column: ShapeColumn, now: unknown, before: unknown, writtenBefore: unknown): boolean {
+  if (typeof now !== 'object' || now === null) return !Object.is(now, before);
+  return !isDeepStrictEqual(convert(column, now), writtenBefore);
+}
