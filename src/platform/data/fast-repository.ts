@@ -100,7 +100,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   async setRow(where: Where<Entity>, values: Values<Entity>): Promise<boolean> {
     this.requireKey(where);
     const { one } = this;
-    if (!one) return (await this.updateRows(where as Which<Entity>, values)).length > 0;
+    if (!one) return (await this.updateRows(where, values)).length > 0;
     // If there is none, nothing of the statement is done, and all of the work done again in a transaction.
     one.require(this.inOne.set(where, values));
     return true;
