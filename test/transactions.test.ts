@@ -101,7 +101,7 @@ class VisitsController {
   @Operation({ id: 'addUsingDrafts', summary: 'Add', returns: PetDto })
   usingDrafts(@Body() { petId }: VisitDto, @By() by: Caller): Promise<PetDto> {
     return this.pets.addRow({ name: 'Rex', categoryId: '1' }, ({ id }) =>
-      this.audit.add({ by, action: 'pet.added', subjectId: `${id as string}`, details: { beside: petId } }),
+      this.audit.add({ by, action: 'pet.added', subjectId: String(id), details: { beside: petId } }),
     );
   }
 

@@ -17,6 +17,10 @@ export class Assigned {
     throw new Unfit('The value is known when the row has been written');
   }
 
+  toString(): never {
+    return this[Symbol.toPrimitive]();
+  }
+
   toJSON(): never {
     return this[Symbol.toPrimitive]();
   }
