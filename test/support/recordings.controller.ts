@@ -158,8 +158,14 @@ export class RecordingsController {
 }
 
 async function* csvOf(rows: AsyncIterable<{ id: string; text: string }>): AsyncGenerator<string> {
-  yield 'id,text\n';
-  for await (const { id, text } of rows) yield `${id},${text}\n`;
+  let part = 'id,text\n';
+  for await (const { id, text } of rows) {
+    part += `${id},${text}\n`;
+    if (part.length < 65_536) continue;
+    yield part;
+    part = '';
+  }
+  yield part;
 }
 
 const LINE = `${'x'.repeat(1_023)}\n`;

@@ -28,7 +28,8 @@ const FETCHED_BYTES = 256 * 1_024;
 const ROWS = { first: 16, most: 1_024 };
 
 /**
- * A transaction, which a pooler leaves on one connection. However long the reader takes, it ends with its connection, at which the server looks every second while it works (not on Windows, where it cannot).
+ * A transaction, which a pooler leaves on one connection. However long the reader takes, it ends with its connection, at which
+ * the server looks every second while it works (not on Windows, where it cannot).
  */
 const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0;
   SELECT set_config('client_connection_check_interval', '1000', true) FROM pg_settings
