@@ -36,6 +36,9 @@ const HEAD = `<link rel="stylesheet" href="~/assets/docs.css" />
     <script type="module" src="~/assets/docs.js"></script>
 ${MODULES.map((name) => `    <link rel="modulepreload" href="~/assets/${name}.js" />`).join('\n')}`;
 
+/** A text for whoever has the operation of a place. */
+const NEEDS = /<span data-needs="([^"]*)"\s*>(.*?)<\/span\s*>/gs;
+
 const MEANING: Record<string, string> = {
   beta: 'May still change in details',
   experimental: 'May still change altogether',
@@ -57,6 +60,14 @@ class Reference {
   ) {
     this.operations = operationsOf(document);
     this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
+  }
+
+  /** What says how to come by a key, without what tells of operations that the service does not have. */
+  private start(): string {
+    const places = new Set(this.operations.map(({ place }) => place));
+    return this.parts.start.replaceAll(NEEDS, (_all, place: string, text: string) =>
+      places.has(place) ? text : '',
+    );
   }
 
   page(): Page {
@@ -86,7 +97,7 @@ class Reference {
 <main class="reference" id="content" data-server="${escape((this.document.servers?.[0]?.url ?? '').replace(HERE, ''))}">
 <details class="menu"><summary>All operations</summary>${list}</details>
 <h1>${escape(info.title)} <small>${escape(info.version)}</small></h1>
-${this.parts.start}<div class="about">${this.textOf(info.description ?? '')}${licenseOf(info)}</div>
+${this.start()}<div class="about">${this.textOf(info.description ?? '')}${licenseOf(info)}</div>
 ${sections.join('\n')}
 ${this.errorCodes()}</main>
 </div>`;
