@@ -64,6 +64,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       const { current } = this;
       const row = (await transactions.written(() => this.rows.add(current, values))) as Entity;
       await also?.(row);
+      transactions.rowWritten();
       return row;
     };
     return also ? this.whole(add) : add();
@@ -143,6 +144,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       );
     });
     if (!row) throw new ApiError(missing);
+    transactions.rowWritten();
     return row as Entity;
   }
 

@@ -62,6 +62,7 @@ export class OneStatement {
   private readonly first: Part[] = [];
   private readonly last: Part[] = [];
   private row?: RowPart;
+  private isWriting = false;
 
   /** @param carryOut sends it, and resolves to the row. @throws Unfit if it has done nothing */
   constructor(private readonly carryOut: (statement: OneStatement) => Promise<Row>) {}
@@ -81,8 +82,13 @@ export class OneStatement {
     this.last.push(part);
   }
 
-  /** Writes the row that it is about, and all that it has gathered, with what `also` adds for the row. */
+  /**
+   * Writes the row that it is about, and all that it has gathered, with what `also` adds for the row.
+   * @throws AsksMore for a second row
+   */
   async write(row: RowPart, also?: (draft: ObjectLiteral) => unknown): Promise<Row> {
+    if (this.isWriting) throw new AsksMore('It writes a second row');
+    this.isWriting = true;
     const assigned = row.assigned.map(({ property, sql }) => [property, new Assigned(sql)]);
     await also?.({ ...row.values, ...Object.fromEntries(assigned) });
     this.row = row;
@@ -94,7 +100,7 @@ export class OneStatement {
     return this.row!.values;
   }
 
-  /** Tells statements of the same table apart. */
+  /** Tells its SQL from that of all others. */
   get name(): string {
     return this.parts.map(({ name }) => name).join('; ');
   }
@@ -107,11 +113,11 @@ export class OneStatement {
   /** The queries of a `WITH`, of which `made` is the row. @param gate the query on which all depends */
   queries(gate: string): string {
     let [before, first] = [gate, 1];
-    const queries = this.parts.map((part) => {
-      const isLast = this.last.includes(part);
-      const name = part === this.row ? 'made' : `part${first}`;
-      const query = `${name} AS (${part.text(isLast ? 'made' : before, first)})`;
-      if (!isLast) before = name;
+    const queries = this.parts.map((part, i) => {
+      const name = part === this.row ? 'made' : `part${i}`;
+      const query = `${name} AS (${part.text(before, first)})`;
+      // All that comes behind the row depends on that alone.
+      if (before !== 'made') before = name;
       first += part.parameters.length;
       return query;
     });
@@ -120,12 +126,8 @@ export class OneStatement {
 
   /** SQL that fails if one of the parts has written less than it should: a trigger or a rule has left it out. */
   get check(): string {
-    let first = this.parameters.length + 1 - this.last.reduce((sum, part) => sum + part.parameters.length, 0);
-    const checks = this.last.map(({ rows, parameters }) => {
-      const check = `(SELECT count(*) FROM part${first}) = ${rows}`;
-      first += parameters.length;
-      return check;
-    });
+    const from = this.first.length + 1;
+    const checks = this.last.map(({ rows }, i) => `(SELECT count(*) FROM part${from + i}) = ${rows}`);
     return `1 / (${['true', ...checks].join(' AND ')})::integer`;
   }
 

@@ -30,7 +30,7 @@ export class PreparedParts implements RowsInOne {
     const given = this.given(all);
     const assigned = shape.selected.filter((column) => !given.includes(column));
     const part = this.rowPart(all, assigned, {
-      name: `add ${namesOf(given)}`,
+      name: `add ${shape.table} ${namesOf(given)}`,
       parameters: written(given, all),
       text: (gate, first) => insertFrom(shape, given, numbered(given, first), gate, true),
     });
@@ -52,7 +52,7 @@ export class PreparedParts implements RowsInOne {
     if (changed.length === 0) throw new Unfit('Nothing is changed');
     const { updated, keys } = shape;
     const part = this.rowPart(row, updated && !changed.includes(updated) ? [updated] : [], {
-      name: `change ${namesOf(changed)}`,
+      name: `change ${shape.table} ${namesOf(changed)}`,
       parameters: [...written(changed, row), ...written(keys, key), found.at(-1)],
       text: (gate, first) => updateFrom(shape, changed, keys, gate, first, true),
     });

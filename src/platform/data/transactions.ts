@@ -131,6 +131,9 @@ interface Part {
   isOver: boolean;
   /** Where several share the transaction: whether it has rows, and what tells the others that it has ended. */
   hasRows: boolean;
+  /** Whether it has written a row by itself (`addRow`, `changeRow`), and asked for something after that. */
+  hasRow: boolean;
+  asksOn: boolean;
   ended: PromiseWithResolvers<void>;
   /** Whether all of the transaction has to be undone. */
   failure?: { error: unknown };
@@ -154,7 +157,8 @@ const alone = new ThrottledWarning(
 
 const ENDED = 'The transaction has ended before all of its work was done';
 
-const MORE = 'Work that is said to write one row asks for more of the database';
+const MORE =
+  'Work that is said to write one row (`writesRow`) asks for more of the database: what belongs to the row is the second argument of `addRow`';
 
 const known = new WeakMap<DataSource, Transactions>();
 
@@ -289,6 +293,17 @@ export class Transactions {
     else last.set(into, { values: [...values], insert: insert as Insert });
   }
 
+  /** Takes note that the open transaction has written a row, which work of one statement does last. */
+  rowWritten(): void {
+    const part = this.open.getStore();
+    if (part) part.hasRow = true;
+  }
+
+  /** Whether the open transaction has been asked for something behind its row: no one statement could do that. */
+  get hasAskedOn(): boolean {
+    return this.open.getStore()?.asksOn ?? false;
+  }
+
   /** Counts a write of the open transaction, unless it has certainly written nothing. */
   async written<T>(write: () => Promise<T>, isNothing: (result: T) => boolean = () => false): Promise<T> {
     const part = this.current;
@@ -369,6 +384,7 @@ export class Transactions {
     if (this.gathering) throw new AsksMore(MORE);
     const part = this.open.getStore();
     if (part?.session.isOver || part?.isOver) throw new Error(ENDED);
+    if (part?.hasRow) part.asksOn = true;
     return part;
   }
 
@@ -448,7 +464,8 @@ async function asPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
 }
 
 function partOf(session: Session): Part {
-  return { session, writes: 0, isOver: false, hasRows: false, ended: Promise.withResolvers() };
+  const [isOver, hasRows, hasRow, asksOn] = [false, false, false, false];
+  return { session, writes: 0, isOver, hasRows, hasRow, asksOn, ended: Promise.withResolvers() };
 }
 
 const briefly = (lockMs: number) => `SET LOCAL lock_timeout = ${lockMs}`;

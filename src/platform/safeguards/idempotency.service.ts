@@ -76,7 +76,7 @@ const GIVEN_UP = new Set(['55P03', '57014']);
 
 const more = new ThrottledWarning(
   new Logger('Idempotency'),
-  'Operations that are said to write one row (`writesRow`) ask for more, and so are done twice when they are alone',
+  'Operations that are said to write one row (`writesRow`) ask for more, and so are done in a transaction',
 );
 
 const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
@@ -86,6 +86,11 @@ const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
 export class IdempotencyService implements OnApplicationBootstrap {
   /** The writes of this process, whose retries are turned away; locks are for those to others. */
   private readonly running = new Map<string, KeyedRequest>();
+  /**
+   * Operations that are said to write one row, and whether they ask for nothing else. What is asked for behind the row would
+   * come too late for its statement: so the first write of each is done in a transaction, which shows that.
+   */
+  private readonly fits = new Map<string, boolean>();
   /** Keys under which an answer is probably stored. */
   private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
   private readonly finds: Batcher<KeyedRequest, StoredRow | undefined>;
@@ -122,8 +127,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
       if (again) return again;
       this.requireFirst(request);
     }
-    const work = () => this.claimAndWrite(request, write);
-    const alone = sole && (() => this.writeSole(request, write, sole));
+    const work = () => this.claimAndWrite(request, write, sole);
+    const alone = sole && this.fits.get(sole.id) ? () => this.writeSole(request, write, sole) : undefined;
     try {
       const given = await (group
         ? transactions.group(group, work, request.bytes, alone)
@@ -154,7 +159,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     try {
       await this.transactions.inOne(sole.statement, write);
     } catch (error) {
-      if (error instanceof AsksMore) more.add(prospect.id);
+      if (error instanceof AsksMore) this.note(prospect, false);
       // Whatever the work objects to, an answer that is stored comes first. What waits for a lock of others has all the time
       // of its request in a transaction, where the key is taken first.
       const isUndone = sole.isUnfit || isLostStatement(error) || GIVEN_UP.has(codeOf(error) ?? '');
@@ -164,12 +169,13 @@ export class IdempotencyService implements OnApplicationBootstrap {
     if (answer) return { answer, createdAt, isReplayed: false };
     if (claim && !claim.stored && !claim.isMine) throw new ApiError('idempotency_key_in_use');
     const again = replayOf(request, claim?.stored);
-    return again ?? this.transactions.runCounted(() => this.claimAndWrite(request, write));
+    return again ?? this.transactions.runCounted(() => this.claimAndWrite(request, write, prospect));
   }
 
   private async claimAndWrite(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
+    sole?: Prospect,
   ): Promise<GivenAnswer> {
     const { accountId, key, requestHash } = request;
     const { stored, isMine } = await this.claim(request);
@@ -183,6 +189,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     // It has expired, and may be swept meanwhile, or be another by now.
     if (stored) await this.forget(request);
     const answer = await write();
+    if (sole && this.fits.get(sole.id) !== false) this.note(sole, !this.transactions.hasAskedOn);
     const createdAt = new Date();
     const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
     await this.keys.addRowsAtCommit({ accountId, key, ...values });
@@ -193,6 +200,11 @@ export class IdempotencyService implements OnApplicationBootstrap {
   private requireFirst(request: KeyedRequest): void {
     const running = this.running.get(nameOf(request));
     if (running && running !== request) throw new ApiError('idempotency_key_in_use');
+  }
+
+  private note({ id }: Prospect, fits: boolean): void {
+    this.fits.set(id, fits);
+    if (!fits) more.add(id);
   }
 
   private async forget({ accountId, key }: KeyedRequest): Promise<void> {

@@ -122,15 +122,18 @@ class Room {
   private letIn(): void {
     if (this.isLettingIn) return;
     this.isLettingIn = true;
-    for (let next = this.next(); next; next = this.next()) {
-      const { client } = next;
-      this.waiting.takeTurn((one) => one === client);
-      this.inside.add(next);
-      this.taken += next.weight;
-      this.arriving.add(client, next);
-      next.begin();
+    try {
+      for (let next = this.next(); next; next = this.next()) {
+        const { client } = next;
+        this.waiting.takeTurn((one) => one === client);
+        this.inside.add(next);
+        this.taken += next.weight;
+        this.arriving.add(client, next);
+        next.begin();
+      }
+    } finally {
+      this.isLettingIn = false;
     }
-    this.isLettingIn = false;
   }
 
   /** Whose turn it is, if there is room; else the first that may take room from another client. */

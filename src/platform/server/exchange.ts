@@ -49,7 +49,7 @@ export class Exchange implements Asker {
   private isCut = false;
   private isWork = false;
   private hasEnded = false;
-  private readonly ends: (() => void)[] = [];
+  private ends?: (() => void)[];
   private deadline?: NodeJS.Timeout;
   /** Milliseconds that the work may take. */
   private time = TIMEOUTS.request;
@@ -99,7 +99,7 @@ export class Exchange implements Asker {
 
   whenOver(end: () => void): void {
     if (this.hasEnded) end();
-    else this.ends.push(end);
+    else (this.ends ??= []).push(end);
   }
 
   /** Gives the work another time than the usual one, in milliseconds. */
@@ -129,7 +129,7 @@ export class Exchange implements Asker {
   end(): void {
     this.rest();
     this.hasEnded = true;
-    for (const end of this.ends.splice(0)) end();
+    for (const end of this.ends?.splice(0) ?? []) end();
     if (this.stream) this.streams.delete(this);
     else if (this.counted) this.overload.left(this.counted);
   }
