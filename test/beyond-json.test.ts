@@ -1,9 +1,10 @@
 import 'reflect-metadata';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import '../src/features.js';
-import { call, createKey, expectError } from '../src/testing/client.js';
+import { call, createKey } from '../src/testing/client.js';
 import { query, type Service, startService } from '../src/testing/service.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { times } from './support/customer.js';
@@ -300,11 +301,40 @@ describe('An operation with a time of its own', () => {
   });
 });
 
-test('Lists are answered beside streams as they are without', async () => {
-  expect((await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key })).status).toBe(200);
-  expectError(
-    await call({ ...service, url: extended.url }, 'GET', '/v1/none', { key }),
-    404,
-    'route_not_found',
-  );
+/** Reads streams in a process of its own, as fast as it can, from two addresses. Resolves once all have begun. */
+async function readAll(path: string, count: number): Promise<ChildProcess> {
+  const { port } = new URL(extended.url);
+  const request = `GET /v1/recordings/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  const open = `(i) => require('net')
+    .connect({ port: ${port}, host: '127.0.0.1', localAddress: '127.0.0.' + (1 + (i % 2)) })
+    .once('data', () => console.log('begun'))
+    .on('data', () => {})
+    .write(${JSON.stringify(request)})`;
+  const program = `for (let i = 0; i < ${count}; i++) (${open})(i);`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await eventually(() => said.split('begun').length > count, 10_000);
+  return child;
+}
+
+/** How many lists one client is answered in a second, one after the other. */
+async function listsInASecond(): Promise<number> {
+  const until = performance.now() + 1_000;
+  let count = 0;
+  for (; performance.now() < until; count++)
+    expect((await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key })).status).toBe(200);
+  return count;
+}
+
+test.each([
+  ['of the database', 'rows?rows=100000000', 4],
+  ['of other sources', 'lines?lines=100000000', 24],
+])('Streams %s that are read as fast as they come leave others their time', async (_which, path, count) => {
+  const alone = await listsInASecond();
+  const reading = await readAll(path, count);
+  const beside = await listsInASecond();
+  reading.kill('SIGKILL');
+  expect(beside / alone).toBeGreaterThan(0.15);
+  await eventually(async () => (await streaming()) === 0);
 });

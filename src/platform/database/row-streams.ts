@@ -5,6 +5,7 @@ import type { Pool, PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
+import { turns } from '../process/index.js';
 import { asker, asPartOf } from './asker.js';
 import { EXACT } from './exact-json.js';
 import { FairPool } from './fair-pool.js';
@@ -40,25 +41,37 @@ class RowStream extends QueryStream {
   private fetched = ROWS.first;
   private bytesBefore: number | undefined;
   private silence?: NodeJS.Timeout;
+  /** For whom its rows are. */
+  readonly client = asker.getStore()?.client ?? '';
 
   constructor(
     { sql, parameters = [] }: Sql,
-    private readonly client: PoolClient & HostClient,
+    private readonly connection: PoolClient & HostClient,
   ) {
     super(sql, [...parameters], { types: EXACT, highWaterMark: 1 });
   }
 
   /** Fetches as many rows as are about `FETCHED_BYTES`: a thousand short ones, or a single large one. */
   override _read(): void {
-    const { bytesRead } = this.client.socket;
+    const { bytesRead } = this.connection.socket;
     if (this.bytesBefore !== undefined) {
       const bytes = (bytesRead - this.bytesBefore) / this.fetched;
       const fit = Math.floor(FETCHED_BYTES / Math.max(1, bytes));
       this.fetched = Math.max(1, Math.min(fit, this.fetched * 2, ROWS.most));
     }
     this.bytesBefore = bytesRead;
+    turns.add(this);
+  }
+
+  /** A turn lasts until the rows have been taken. */
+  goOn(): boolean {
     this.silence ??= setTimeout(() => this.destroy(new Error(SILENT)), TIMEOUTS.pausedReader);
-    super._read(this.fetched);
+    try {
+      super._read(this.fetched);
+    } catch (error) {
+      this.destroy(error as Error);
+    }
+    return !this.destroyed;
   }
 
   override push(row: unknown): boolean {
@@ -69,16 +82,17 @@ class RowStream extends QueryStream {
 
   /** Where the connection is gone, `pg` tells of what it could not write to it, without a code. */
   override destroy(error?: Error): this {
-    if (!error || !this.client.socket.destroyed || isUnavailable(error)) return super.destroy(error);
+    if (!error || !this.connection.socket.destroyed || isUnavailable(error)) return super.destroy(error);
     return super.destroy(new Error(`Connection terminated: ${error.message}`, { cause: error }));
   }
 
   /** What has not come to its end leaves the server at work: its connection is closed. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    turns.delete(this);
     clearTimeout(this.silence);
     if (!this.readableEnded || error) {
-      this.client.terminate('nobody reads the rows any more');
-      this.client.release(true);
+      this.connection.terminate('nobody reads the rows any more');
+      this.connection.release(true);
       return done(error);
     }
     callbackify(() => this.giveBack())(done);
@@ -86,10 +100,10 @@ class RowStream extends QueryStream {
 
   private async giveBack(): Promise<void> {
     try {
-      await this.client.query('COMMIT');
-      this.client.release();
+      await this.connection.query('COMMIT');
+      this.connection.release();
     } catch {
-      this.client.release(true);
+      this.connection.release(true);
     }
   }
 }

@@ -130,6 +130,7 @@ export class Exchange implements Asker {
     this.rest();
     this.hasEnded = true;
     for (const end of this.ends?.splice(0) ?? []) end();
+    this.stream?.over();
     if (this.stream) this.streams.delete(this);
     else if (this.counted) this.overload.left(this.counted);
   }
@@ -196,7 +197,9 @@ export function observeAnswers(prototype: ServerResponse): void {
     const [chunk, encoding] = args;
     this.exchange?.rest();
     if (typeof chunk !== 'function') this.exchange?.stream?.wrote(chunk, encoding);
-    return node.end.apply(this, args as Parameters<ServerResponse['end']>);
+    const ended = node.end.apply(this, args as Parameters<ServerResponse['end']>);
+    this.exchange?.stream?.over();
+    return ended;
   };
   prototype.write = function (this: Answer, ...args: Chunk) {
     if (!begins(this, this.getHeader('Content-Type'))) return false;

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { ApiError, type ErrorCode, requestIdOf } from '../api/index.js';
 import { isUnavailable } from '../database/index.js';
-import { Shares } from '../process/index.js';
+import { Shares, turns } from '../process/index.js';
 import { cutOff } from './connections.js';
 import { guard } from './guarded-events.js';
 import { writeError } from './refusals.js';
@@ -18,6 +19,9 @@ const STALLED_MS = 30_000;
 
 /** A stream of events in which nothing has happened for this many milliseconds gets a comment, so that no proxy ends it. */
 const BEAT_MS = 15_000;
+
+/** After so many bytes, a stream waits for its next turn. */
+const TURN_BYTES = 16_384;
 
 /** What clients ignore (HTML, 9.2.6: a line that begins with a colon). */
 const BEAT = ':\n\n';
@@ -42,6 +46,10 @@ export class Stream {
   private since = performance.now();
   /** Whether nothing is left unfinished, so that a comment may follow. */
   private isBetween = true;
+  /** Bytes since its last turn. */
+  private ofTurn = 0;
+  /** What is held back until its next turn. */
+  private held?: Socket;
 
   constructor(
     private readonly exchange: Sending,
@@ -51,12 +59,48 @@ export class Stream {
     this.firstByteMs = this.since - exchange.from;
   }
 
+  get client(): string {
+    return this.exchange.client;
+  }
+
   wrote(chunk: unknown, encoding: unknown): void {
     this.since = performance.now();
     const isText = typeof chunk === 'string';
-    if (isText) this.bytes += Buffer.byteLength(chunk, encoding as BufferEncoding);
-    else this.bytes += (chunk as Uint8Array | null)?.byteLength ?? 0;
+    const bytes = isText
+      ? Buffer.byteLength(chunk, encoding as BufferEncoding)
+      : ((chunk as Uint8Array | null)?.byteLength ?? 0);
+    this.bytes += bytes;
+    this.ofTurn += bytes;
     if (this.isEvents) this.isBetween = /\n\n$|^\n$/.test(tailOf(chunk));
+    else if (this.ofTurn >= TURN_BYTES) this.hold();
+  }
+
+  /** Its turn has come: what was held back is sent, and its source asked for more, as Node does it when there is room again. */
+  goOn(): boolean {
+    const { held } = this;
+    guard(held, () => this.release());
+    return held !== undefined && !held.destroyed && held.writableLength === 0;
+  }
+
+  /** There is no more of it: what is held back is sent. */
+  over(): void {
+    turns.delete(this);
+    this.release();
+  }
+
+  /** Nothing is sent until its next turn, so that the source finds that there is no room. */
+  private hold(): void {
+    const { socket } = this.exchange.response;
+    if (this.held || !socket) return;
+    this.held = socket;
+    socket.cork();
+    turns.add(this);
+  }
+
+  private release(): void {
+    this.ofTurn = 0;
+    this.held?.uncork();
+    this.held = undefined;
   }
 
   /** Keeps it alive, or ends it. To be called now and then, with the present time. */
