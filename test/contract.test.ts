@@ -15,6 +15,7 @@ import {
 import {
   addressOf,
   codesOf,
+  contentOf,
   exampleOf,
   isOfProduct,
   isPublic,
@@ -38,10 +39,10 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** Sends the example of an operation with its credentials, unless `options` say otherwise. */
-const ask = (one: Placed, options: CallOptions = {}, search = '', at = service) =>
-  call(at, one.method, addressOf(one) + search, {
+const ask = (one: Placed, options: CallOptions = {}, at = service) =>
+  call(at, one.method, addressOf(one), {
     ...credentialsFor(one, { key, account }),
-    body: exampleOf(one),
+    ...contentOf(one),
     ...options,
   });
 
@@ -76,7 +77,7 @@ describe('Every operation', () => {
     await call(limited, 'GET', '/v1/api-keys', { account: { ...account, password: 'wrong' } });
     await call(limited, 'GET', '/v1/pets', { key });
     for (const one of checked) {
-      const answer = await ask(one, {}, '', limited);
+      const answer = await ask(one, {}, limited);
       expectError(answer, 429, 'rate_limited');
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     }
@@ -105,7 +106,7 @@ describe('A failing database', () => {
     has = { account: own, key: await createKey(service, own) };
   });
   const everywhere = async (failing: Service): Promise<Answer[]> =>
-    Promise.all(checked.map((one) => ask(one, credentialsFor(one, has), '', failing)));
+    Promise.all(checked.map((one) => ask(one, credentialsFor(one, has), failing)));
 
   test('that is away makes every operation answer 503, until it is back', async () => {
     const proxy = await Proxy.start(service.databaseUrl);

@@ -39,7 +39,7 @@ describe('Authentication', () => {
     async (_id, one) => {
       const { method, operation } = one;
       const isBasic = 'basicAuth' in operation.security[0]!;
-      const address = `${addressOf(one, () => 'x')}?limit=x`;
+      const address = addressOf(one, () => 'x', { limit: 'x' });
       const bodies = method === 'GET' ? [undefined] : [undefined, '{', '\0'];
       for (const body of bodies) {
         const answer = await call(service, method, address, { body });

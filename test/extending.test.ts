@@ -95,7 +95,7 @@ function addAppointments(): void {
 }
 
 describe('The guide for modules', () => {
-  const listings = ['extending', 'rows', 'jobs', 'streams', 'versioning']
+  const listings = ['extending', 'rows', 'jobs', 'answers', 'streams', 'uploads', 'versioning']
     .map((name) => `docs/${name}.md`)
     .flatMap((page) =>
       [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({

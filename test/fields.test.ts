@@ -50,7 +50,7 @@ async function send(
   return { status: response.status, text: await response.text() };
 }
 const request = (parts: Parts) =>
-  send(parts.method, pathOf(parts), bodyOf(parts), { ...TYPE, ...parts.headers });
+  send(parts.method, pathOf(parts), bodyOf(parts) as string, { ...TYPE, ...parts.headers });
 const post = (body: string) => send('POST', '/v1/everything', body);
 const change = (body: string) => send('PATCH', '/v1/everything', body);
 const messageOf = ({ status, text }: { status: number; text: string }) => {

@@ -11,6 +11,7 @@ import {
 } from '../src/testing/client.js';
 import {
   addressOf,
+  contentOf,
   document,
   examined,
   holdAgainstDocument,
@@ -65,7 +66,7 @@ beforeAll(async () => {
     await createKey(service, account);
   }
   for (const one of operations.filter((each) => parameters(each, 'query').length > 0)) {
-    const page = await call(service, 'GET', `${addressOf(one)}?limit=1`, credentials(one));
+    const page = await call(service, 'GET', addressOf(one, undefined, { limit: '1' }), credentials(one));
     const next = nextOf(page);
     if (next) cursors.set(one.path, next.searchParams.get('cursor')!);
   }
@@ -87,7 +88,7 @@ function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
   return call(service, parts.method, pathOf(parts), {
     ...options,
     body: bodyOf(parts),
-    headers: parts.headers,
+    headers: { ...contentOf(parts.one).headers, ...parts.headers },
   });
 }
 

@@ -200,20 +200,19 @@ function differs({ columns, foreignKeys, checks }: EntityMetadata, names: string
 
 /** Asks for pages of a list with every combination of its filters, one after the other and those of a kind at once. */
 async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]> {
-  const address = made.fill(addressOf(one));
   const filters = parameters(one, 'query').filter(({ name }) => name !== 'limit' && name !== 'cursor');
   const combinations = filters.reduce<Record<string, string>[]>(
-    (all, { name, schema }) =>
+    (all, { name, required, schema }) =>
       all.flatMap((rest) => [
         // Without a parameter that has a default, it is what it is with that.
-        ...('default' in schema ? [] : [rest]),
+        ...('default' in schema || required ? [] : [rest]),
         ...valuesOf(schema).map((value) => ({ ...rest, [name]: value })),
       ]),
     [{}],
   );
   const options = credentialsFor(one, credentials);
   const ask = async (search: Record<string, string>) => {
-    const page = await call(service, 'GET', `${address}?${new URLSearchParams(search).toString()}`, options);
+    const page = await call(service, 'GET', made.fill(addressOf(one, undefined, search)), options);
     expect(page.status).toBe(200);
     return page;
   };

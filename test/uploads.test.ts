@@ -349,12 +349,12 @@ describe('The document', () => {
   test('names what an operation takes, how much, and the errors of that', () => {
     const { requestBody, responses } = operationAt('/uploads/picture', 'put');
     const schema = { type: 'string', format: 'binary', maxLength: 5_000_000 };
-    const externalValue = `data:image/png;base64,${PIXEL.toString('base64')}`;
+    const example = `data:image/png;base64,${PIXEL.toString('base64')}`;
     expect(requestBody).toEqual({
       description: 'At most 5 MB.',
       required: true,
       content: {
-        'image/png': { schema, examples: { bytes: { externalValue } } },
+        'image/png': { schema, example },
         'image/jpeg': { schema },
       },
       'x-max-bytes': 5_000_000,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Exchange, holdAgainstDocument, type Placed } from './document.js';
+import { type Exchange, holdAgainstDocument, type Placed, typeOf } from './document.js';
 import type { Service } from './service.js';
 
 /** The log is written ten times a second. */
@@ -15,7 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** Sent as JSON; a string or bytes as they are. Implies `Content-Type: application/json`. */
+  /** Sent as JSON, a form as one; a string or bytes as they are. All but a form imply `Content-Type: application/json`. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -27,12 +27,14 @@ export interface Credentials {
 
 /**
  * A response. `body` is its JSON, for a 500 with what the service has logged, so that a test that did not expect it shows
- * why; `text` is its bytes as text, for digits that a double cannot hold.
+ * why; `text` is its bytes as text, for digits that a double cannot hold, and `bytes` are all that there are. Of server-sent
+ * events, which have no end, there are none.
  */
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
+  bytes: Uint8Array;
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any;
 }
@@ -49,18 +51,29 @@ export async function call(
   if (key) all.Authorization = `Bearer ${key}`;
   if (account)
     all.Authorization = `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
-  if (body !== undefined) all['Content-Type'] = 'application/json';
-  const asIs = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  const isForm = body instanceof FormData;
+  if (body !== undefined && !isForm) all['Content-Type'] = 'application/json';
+  const asIs = body === undefined || typeof body === 'string' || body instanceof Uint8Array || isForm;
   const response = await fetch(service.url + path, {
     method,
     headers: { ...all, ...headers },
     body: asIs ? (body as string | undefined) : JSON.stringify(body),
     redirect: 'manual',
   });
-  const text = await response.text();
-  const answer = examine({ method, path, status: response.status, headers: response.headers, text });
+  const bytes = await bytesOf(response);
+  const { status, headers: given } = response;
+  const answer = examine(
+    { method, path, status, headers: given, text: new TextDecoder().decode(bytes) },
+    bytes,
+  );
   if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);
   return answer;
+}
+
+async function bytesOf(response: Response): Promise<Uint8Array> {
+  if (typeOf(response.headers) !== 'text/event-stream') return response.bytes();
+  await response.body?.cancel();
+  return new Uint8Array();
 }
 
 /** The error that the service has logged for a request, a moment after its answer. */
@@ -101,7 +114,8 @@ export async function send(
       resolve();
     });
   });
-  return examine({ method, path, ...parseResponse(Buffer.concat(chunks).toString('latin1')) });
+  const response = parseResponse(Buffer.concat(chunks).toString('latin1'));
+  return examine({ method, path, ...response }, Buffer.from(response.text));
 }
 
 /** Whether a response has arrived with its whole body; for HEAD, with the end of its headers. */
@@ -121,11 +135,11 @@ function parseResponse(raw: string): { status: number; headers: Headers; text: s
   };
 }
 
-function examine(exchange: Exchange): Answer {
+function examine(exchange: Exchange, bytes: Uint8Array): Answer {
   holdAgainstDocument(exchange);
   const { status, headers, text } = exchange;
-  const isJson = headers.get('content-type')?.startsWith('application/json');
-  return { status, headers, text, body: isJson && text ? JSON.parse(text) : undefined };
+  const isJson = typeOf(headers) === 'application/json';
+  return { status, headers, text, bytes, body: isJson && text ? JSON.parse(text) : undefined };
 }
 
 /** An account that no other test uses. */

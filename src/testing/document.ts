@@ -20,7 +20,7 @@ export interface Operation {
   security: Record<string, string[]>[];
   servers?: { url: string }[];
   parameters?: Parameter[];
-  requestBody?: { required?: boolean; content: Record<string, { schema: object; example: unknown }> };
+  requestBody?: { required?: boolean; content: Record<string, Media>; 'x-max-bytes'?: number };
   responses: Record<string, Response>;
   [extension: `x-${string}`]: unknown;
 }
@@ -32,9 +32,16 @@ interface Parameter {
   schema: Record<string, unknown>;
 }
 
+interface Media {
+  schema: object;
+  /** Of what is no JSON, a text, or an address that has bytes in it (RFC 2397). */
+  example?: unknown;
+  examples?: Record<string, unknown>;
+}
+
 interface Response {
   headers?: Record<string, { $ref: string }>;
-  content?: Record<string, { schema: object; example?: unknown; examples?: Record<string, unknown> }>;
+  content?: Record<string, Media>;
 }
 
 /** An operation and its place: its path is relative to `/v1`, or begins with a later version. */
@@ -118,19 +125,72 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
 /** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
-/** The address of an operation in the service, its parameters being their examples unless `value` gives others. */
+/**
+ * The address of an operation in the service, the parameters in its path being their examples unless `value` gives others,
+ * with those that its query must have and those of `query`.
+ */
 export function addressOf(
   { path, operation }: Placed,
   value: (parameter: Parameter) => unknown = ({ schema }) => schema.example,
+  query: Readonly<Record<string, string>> = {},
 ): string {
-  const byName = new Map(operation.parameters?.map((one) => [one.name, one]));
-  return pathFrom(
-    path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(value(byName.get(name)!)))),
+  const parameters = operation.parameters ?? [];
+  const byName = new Map(parameters.map((one) => [one.name, one]));
+  const asked = parameters.filter((one) => one.in === 'query' && one.required);
+  const examples = asked.map(({ name, schema }): [string, string] => [name, String(exampleIn(schema))]);
+  const search = new URLSearchParams({ ...Object.fromEntries(examples), ...query }).toString();
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(value(byName.get(name)!))),
   );
+  return pathFrom(filled) + (search && `?${search}`);
 }
 
+/** A value of a schema: its example, or the first of an enumeration. */
+function exampleIn({ $ref, example, enum: values }: Parameter['schema']): unknown {
+  if (example !== undefined || typeof $ref !== 'string') return example ?? (values as unknown[])[0];
+  return exampleIn(document.components.schemas[$ref.split('/').pop()!]);
+}
+
+/** The example of what an operation takes as JSON. */
 export const exampleOf = ({ operation }: Placed) =>
-  operation.requestBody?.content['application/json']!.example;
+  operation.requestBody?.content['application/json']?.example;
+
+/** What is sent to an operation as its example: JSON, or the first of its types that has one. */
+export interface Content {
+  body?: unknown;
+  /** The type of what is no JSON, nor a form, which names its own. */
+  headers?: Record<string, string>;
+}
+
+export function contentOf({ operation }: Placed): Content {
+  const all = Object.entries(operation.requestBody?.content ?? {});
+  const [type, { example } = {}] = all.find(([, one]) => one.example !== undefined) ?? [];
+  if (type === undefined) return {};
+  if (type === 'application/json') return { body: example };
+  if (type === 'multipart/form-data') return { body: formOf(example as Record<string, unknown>) };
+  const file = fileAt(example as string);
+  const { bytes: body, type: given } = file ?? { bytes: example, type: type.replace('*', () => 'plain') };
+  return { body, headers: { 'Content-Type': given } };
+}
+
+function formOf(example: Record<string, unknown>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(example))
+    for (const one of [value].flat()) {
+      const file = fileAt(String(one));
+      if (file) form.append(name, new Blob([file.bytes], { type: file.type }), name);
+      else form.append(name, String(one));
+    }
+  return form;
+}
+
+function fileAt(address: string): { type: string; bytes: Uint8Array<ArrayBuffer> } | undefined {
+  const [, type, base64] = /^data:([^;]+);base64,(.*)$/s.exec(address) ?? [];
+  return type === undefined ? undefined : { type, bytes: Uint8Array.from(Buffer.from(base64!, 'base64')) };
+}
+
+/** The media type of what has these headers, without its parameters. */
+export const typeOf = (headers: Headers) => headers.get('content-type')?.split(';', 1)[0]!.trim();
 
 /** The status of an operation's success, and the example of its body: where there are several, that of what is made. */
 export function successOf({ operation }: Placed): { status: number; example?: unknown } {
@@ -171,8 +231,8 @@ export function findOperation(method: string, path: string): Placed | undefined 
 }
 
 /**
- * Checks a response against the document: its status is documented, its body valid and without further properties, its
- * required headers present. A failure outside of any operation must have the Error shape.
+ * Checks a response against the document: its status and its media type are documented, JSON is valid and without further
+ * properties, its required headers are present. A failure outside of any operation must have the Error shape.
  * @throws Error that says what differs
  */
 export function holdAgainstDocument(exchange: Exchange): void {
@@ -192,10 +252,20 @@ export function holdAgainstDocument(exchange: Exchange): void {
     const { required } = document.components.headers[$ref.split('/').pop()!];
     if (required && !headers.has(name)) throw new Error(`${where} without the header ${name}`);
   }
-  const media = response.content?.['application/json'];
-  if (media && method !== 'HEAD') expectValid(validatorOf(media.schema), text, where);
-  else if (text) throw new Error(`${where}, which documents no body`);
+  if (!response.content || method === 'HEAD') {
+    if (text) throw new Error(`${where}, which documents no body`);
+    return;
+  }
+  const given = typeOf(headers) ?? 'no type';
+  const types = Object.keys(response.content);
+  const documented = types.find((type) => type === given || isWithin(given, type));
+  if (documented === undefined) throw new Error(`${where}: ${given} is not ${types.join(' or ')}`);
+  if (documented === 'application/json')
+    expectValid(validatorOf(response.content[documented]!.schema), text, where);
 }
+
+/** Whether a media type is in a range of them, such as `image/*`. */
+const isWithin = (type: string, range: string) => range.endsWith('/*') && type.startsWith(range.slice(0, -1));
 
 const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);

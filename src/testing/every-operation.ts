@@ -15,6 +15,7 @@ import {
 import {
   addressOf,
   codesOf,
+  contentOf,
   document,
   exampleOf,
   examined,
@@ -80,7 +81,7 @@ async function tryExamples(facts: Facts): Promise<void> {
     const { operationId } = one.operation;
     const answer = await call(fresh, one.method, examples.fill(addressOf(one)), {
       ...credentialsFor(one, has),
-      body: examples.bodyFor(one),
+      ...examples.contentFor(one),
     });
     statuses.push(`${operationId} ${answer.status}`);
     expected.push(`${operationId} ${successOf(one).status}`);
@@ -109,13 +110,14 @@ class Tried {
   }
 
   /** Sends the example of an operation with its credentials, unless `options` say otherwise. */
-  ask(one: Placed, options: CallOptions = {}, search = ''): Promise<Answer> {
+  ask(one: Placed, options: CallOptions = {}, query: Record<string, string> = {}): Promise<Answer> {
     const { service, key, account } = this;
-    const credentials = credentialsFor(one, { key, account });
-    return call(service, one.method, addressOf(one) + search, {
-      ...credentials,
-      body: exampleOf(one),
+    const content = options.body === undefined ? contentOf(one) : {};
+    return call(service, one.method, addressOf(one, undefined, query), {
+      ...credentialsFor(one, { key, account }),
+      ...content,
       ...options,
+      headers: { ...content.headers, ...options.headers },
     });
   }
 
@@ -133,10 +135,19 @@ class Tried {
     return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
   }
 
+  /** A body with a byte more than the operation takes. */
+  tooLarge(one: Placed): Promise<Answer> {
+    const { content, 'x-max-bytes': maxBytes = 102_400 } = one.operation.requestBody!;
+    const [type = ''] = Object.keys(content);
+    const headers = { 'Content-Type': type === 'multipart/form-data' ? `${type}; boundary=x` : type };
+    return this.ask(one, { body: `"${'x'.repeat(maxBytes)}"`, headers });
+  }
+
   /** An invalid body, else an invalid parameter. */
   invalid(one: Placed): Promise<Answer> {
     if (exampleOf(one)) return this.ask(one, { body: '[]' });
-    if (parameters(one, 'query').some(({ name }) => name === 'limit')) return this.ask(one, {}, '?limit=0');
+    if (parameters(one, 'query').some(({ name }) => name === 'limit'))
+      return this.ask(one, {}, { limit: '0' });
     if (takesKeys(one)) return this.ask(one, { headers: { 'Idempotency-Key': 'a b' } });
     // Longer than any text, and neither a number nor an id.
     const path = addressOf(one, () => 'x'.repeat(5_000));
@@ -170,8 +181,8 @@ class Tried {
     const isNew = one.method === 'PUT' && makes(one) && parametersIn(one).length === 1;
     const path = addressOf(one, isNew ? () => randomUUID() : absent);
     const examples = isNew ? await Examples.of(this.service, this.facts) : undefined;
-    const sent = examples ? examples.bodyFor(one) : exampleOf(one);
-    const options = { ...credentialsFor(one, this), body: sent };
+    const sent = examples ? examples.contentFor(one) : contentOf(one);
+    const options = { ...credentialsFor(one, this), ...sent };
     const { status, body, text } = await call(this.service, one.method, path, options);
     if (isNew) return assert.equal(status, successOf(one).status, text);
     assert.equal(status, 404, text);
@@ -189,11 +200,11 @@ export const PROVOKED: Record<string, (tried: Tried, one: Placed) => Promise<Ans
   missing_api_key: (tried, one) => tried.ask(one, { key: undefined }),
   invalid_api_key: (tried, one) => tried.ask(one, { key: 'nonsense' }),
   invalid_credentials: (tried, one) => tried.ask(one, { account: { ...tried.account, password: 'wrong' } }),
-  invalid_content_type: (tried, one) => tried.ask(one, { headers: { 'Content-Type': 'text/plain' } }),
+  invalid_content_type: (tried, one) => tried.ask(one, { headers: { 'Content-Type': 'model/none' } }),
   unsupported_encoding: (tried, one) => tried.ask(one, { headers: { 'Content-Encoding': 'rot13' } }),
-  payload_too_large: (tried, one) => tried.ask(one, { body: `"${'x'.repeat(103_000)}"` }),
+  payload_too_large: (tried, one) => tried.tooLarge(one),
   invalid_json: (tried, one) => tried.ask(one, { body: '{' }),
-  invalid_cursor: (tried, one) => tried.ask(one, {}, '?cursor=x'),
+  invalid_cursor: (tried, one) => tried.ask(one, {}, { cursor: 'x' }),
   validation_failed: (tried, one) => tried.invalid(one),
   idempotency_key_reused: (tried, one) => tried.reused(one),
   idempotency_key_in_use: (tried, one) => tried.running(one),

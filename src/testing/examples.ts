@@ -1,6 +1,8 @@
 import { call, type CallOptions } from './client.js';
 import {
   addressOf,
+  type Content,
+  contentOf,
   exampleOf,
   inWorkingOrder,
   makes,
@@ -36,7 +38,7 @@ export class Examples {
     return new Examples(await Tables.of(databaseUrl, facts.tables), facts);
   }
 
-  /** The body to send for an operation. */
+  /** The body to send for an operation that takes JSON. */
   bodyFor(one: Placed): Body | undefined {
     const example = exampleOf(one) as Body | undefined;
     if (!example) return undefined;
@@ -47,6 +49,12 @@ export class Examples {
     const body = anew(one, example, new Set(taken.flatMap(({ fields }) => fields)));
     for (const { value } of this.limitsOf(one, body)) this.holders.set(value, row);
     return JSON.parse(this.fill(JSON.stringify(body))) as Body;
+  }
+
+  /** What to send for an operation. */
+  contentFor(one: Placed): Content {
+    const body = this.bodyFor(one);
+    return body ? { body } : contentOf(one);
   }
 
   /** The source of a sample that sends the example of an operation, with the values of the body to send in its place. */
@@ -132,8 +140,8 @@ export async function addExamples(service: Service, { key }: CallOptions, facts?
   for (const one of inWorkingOrder(operations)) {
     const isAdding = one.method === 'POST' || makes(one);
     if (!isAdding || !one.operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
-    const body = examples.bodyFor(one);
-    const answer = await call(service, one.method, examples.fill(addressOf(one)), { key, body });
+    const content = examples.contentFor(one);
+    const answer = await call(service, one.method, examples.fill(addressOf(one)), { key, ...content });
     examples.learn(one, JSON.stringify(answer.body));
   }
   return examples;

@@ -53,10 +53,18 @@ export function bodySchema({ operation }: Placed): Schema | undefined {
   return schema && resolve(schema);
 }
 
-export function parameters({ operation }: Placed, place: string): { name: string; schema: Schema }[] {
+/** The parameters of an operation in its path, its query or its headers. */
+export function parameters(
+  { operation }: Placed,
+  place: string,
+): { name: string; required: boolean; schema: Schema }[] {
   return (operation.parameters ?? [])
     .filter((parameter) => parameter.in === place)
-    .map(({ name, schema }) => ({ name, schema: { ...resolve(schema as Schema), ...schema } }));
+    .map(({ name, required, schema }) => ({
+      name,
+      required,
+      schema: { ...resolve(schema as Schema), ...schema },
+    }));
 }
 
 /** The value of a parameter that names nothing. */

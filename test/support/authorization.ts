@@ -4,6 +4,8 @@ import type { Caller } from './callers.js';
 import { type Answer, call } from '../../src/testing/client.js';
 import {
   addressOf,
+  type Content,
+  contentOf,
   exampleOf,
   makes,
   parametersIn,
@@ -96,7 +98,7 @@ export async function ask(service: Service, request: Request): Promise<string[]>
   const isTaken = one.method !== 'GET' && [200, 201, 202, 204, 409].includes(rule.status);
   const answer = await call(service, one.method, await addressFor(request, isTaken), {
     ...caller.options,
-    body: await bodyFor(request, isTaken),
+    ...(await contentFor(request, isTaken)),
   });
   has.learn(one, answer);
   const what = `${caller.name} for ${target} ${JSON.stringify(choice?.body ?? '')}`;
@@ -116,7 +118,7 @@ function isAs({ status, or = [], code, names = [] }: Rule, answer: Answer): bool
 /** The address of what is asked for: a new one if it is taken, so that all others stay as they are. */
 async function addressFor({ one, target, has, next }: Request, isTaken: boolean): Promise<string> {
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
-  if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000)) + (isList ? '?limit=0' : '');
+  if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000), isList ? { limit: '0' } : {});
   const all = parametersIn(one);
   const isNew = putsNew(one) && all.length === 1;
   if (target === "nobody's") return addressOf(one, isNew ? () => randomUUID() : absent);
@@ -126,7 +128,8 @@ async function addressFor({ one, target, has, next }: Request, isTaken: boolean)
   return addressOf(one, ({ name }) => ids.get(all.find((parameter) => parameter.name === name)!.collection));
 }
 
-async function bodyFor({ one, target, has, choice }: Request, isTaken: boolean): Promise<unknown> {
-  if (target === 'malformed') return exampleOf(one) && '{';
-  return choice?.body ?? (isTaken ? has.bodyFor(one) : exampleOf(one));
+async function contentFor({ one, target, has, choice }: Request, isTaken: boolean): Promise<Content> {
+  if (target === 'malformed') return exampleOf(one) ? { body: '{' } : {};
+  if (choice?.body) return { body: choice.body };
+  return isTaken ? has.contentFor(one) : contentOf(one);
 }

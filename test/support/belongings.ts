@@ -10,6 +10,8 @@ import {
 } from '../../src/testing/client.js';
 import {
   addressOf,
+  type Content,
+  contentOf,
   exampleOf,
   makes,
   nameless,
@@ -104,7 +106,10 @@ export class Belongings {
         const of = parametersIn(maker).find((one) => one.name === name)!.collection;
         return isGiven && of === made ? given : ids.get(of);
       }),
-      { ...credentialsFor(maker, { account, key }), body: await this.bodyFor(maker, [...path, collection]) },
+      {
+        ...credentialsFor(maker, { account, key }),
+        ...(await this.contentFor(maker, [...path, collection])),
+      },
     );
     const { operationId } = maker.operation;
     assert.equal(
@@ -131,6 +136,12 @@ export class Belongings {
     );
     assert(row, `No operation makes what ${collection} has, and ${table.name} has no row ${own}`);
     return row.id;
+  }
+
+  /** What to send for an operation: JSON as `bodyFor` has it, anything else as in the example. */
+  async contentFor(one: Placed, path: string[] = []): Promise<Content> {
+    const body = await this.bodyFor(one, path);
+    return body ? { body } : contentOf(one);
   }
 
   /** The example of a body, if there is one, with new texts, and with the ids of what has been made for it alone. */
@@ -180,7 +191,7 @@ export class Belongings {
 
   /** Takes the email that the account has from now on, if an answer to its owner says so. */
   learn(one: Placed, { status, body }: Answer): void {
-    if (status === 200 && body.email && !opensWithKey(one)) this.account.email = body.email;
+    if (status === 200 && body?.email && !opensWithKey(one)) this.account.email = body.email;
   }
 
   /** What an answer to somebody else tells of this account. */

@@ -130,8 +130,10 @@ class Comparison {
       const lost = Object.keys(before.headers ?? {}).filter((name) => !(name in (after.headers ?? {})));
       const headers = lost.map((name) => `header ${name} of ${status} is gone`);
       const [old, present] = [schemaOf(before), schemaOf(after)];
+      const types = Object.keys(before.content ?? {}).filter((type) => !(type in (after.content ?? {})));
+      headers.push(...types.map((type) => `${type} of ${status} is gone`));
       if (!old) return headers;
-      if (!present) return [...headers, `the body of ${status} is gone`];
+      if (!present) return headers;
       return [...headers, ...this.schemas(old, present, 'answer', status)];
     });
   }

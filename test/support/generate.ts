@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { pathFrom, type Placed } from '../../src/testing/document.js';
+import { contentOf, pathFrom, type Placed } from '../../src/testing/document.js';
 import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from '../../src/testing/schema.js';
 
 /** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
@@ -263,9 +263,10 @@ export function pathOf({ one, params, query }: Parts): string {
 }
 
 /** The body of a request, if its operation and method take one. */
-export function bodyOf({ one, method, fields, space, body }: Parts): string | Buffer | undefined {
+export function bodyOf({ one, method, fields, space, body }: Parts): unknown {
   if (body !== undefined) return body;
   if (!one.operation.requestBody || method === 'GET') return undefined;
+  if (!bodySchema(one)) return contentOf(one).body;
   const members = fields.map(([name, json]) => `${JSON.stringify(name)}${space}:${space}${json}`);
   return `${space}{${space}${members.join(`${space},${space}`)}${space}}${space}`;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { findOperation } from '../../src/testing/document.js';
 import { ROOT } from './npm.js';
 
@@ -13,7 +13,8 @@ interface Answered {
 
 /**
  * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
- * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name` and `{{name.response.body.field}}`.
+ * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name`, `{{name.response.body.field}}` and `< ./file` for a body. Of events,
+ * which have no end, nothing is read.
  * @param given values that replace those of the file
  */
 export async function runHttpFile(path: string, given: Record<string, string>): Promise<Answered[]> {
@@ -32,7 +33,7 @@ export async function runHttpFile(path: string, given: Record<string, string>): 
   const answers: Answered[] = [];
   for (const text of requests) {
     const name = /^# @name (\w+)$/m.exec(text)?.[1];
-    const { status, body, operationId } = await sendText(fill(text.replace(/^#.*\n/gm, '')));
+    const { status, body, operationId } = await sendText(fill(text.replace(/^#.*\n/gm, '')), dirname(path));
     answers.push({ operationId, status, text: body });
     const fields = name ? Object.entries(JSON.parse(body) as object) : [];
     for (const [field, value] of fields) values.set(`${name}.response.body.${field}`, String(value));
@@ -40,8 +41,13 @@ export async function runHttpFile(path: string, given: Record<string, string>): 
   return answers;
 }
 
-async function sendText(text: string): Promise<{ status: number; body: string; operationId?: string }> {
-  const [head, body] = text.trim().split(/\n\n([^]+)/);
+async function sendText(
+  text: string,
+  folder: string,
+): Promise<{ status: number; body: string; operationId?: string }> {
+  const [head, written] = text.trim().split(/\n\n([^]+)/);
+  const [, file] = /^< (.+)$/.exec(written ?? '') ?? [];
+  const body = file === undefined ? written : readFileSync(join(ROOT, folder, file));
   const [line, ...lines] = head!.split('\n');
   const [method, url] = line!.split(' ') as [string, string];
   const headers = new Headers(lines.map((one) => one.split(/: (.+)/).slice(0, 2) as [string, string]));
@@ -49,5 +55,7 @@ async function sendText(text: string): Promise<{ status: number; body: string; o
   if (basic) headers.set('Authorization', `Basic ${btoa(basic)}`);
   const response = await fetch(url, { method, headers, body });
   const { operationId } = findOperation(method, new URL(url).pathname)?.operation ?? {};
-  return { status: response.status, body: await response.text(), operationId };
+  const isEndless = response.headers.get('content-type')?.startsWith('text/event-stream');
+  if (isEndless) await response.body!.cancel();
+  return { status: response.status, body: isEndless ? '' : await response.text(), operationId };
 }

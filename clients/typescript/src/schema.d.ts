@@ -767,6 +767,7 @@ export interface components {
          *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
          *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported. |
+         *     | 416 | `range_not_satisfiable` | The range in the Range header begins behind the end of what was asked for. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
          *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
          *     | 429 | `rate_limited` | Too many requests. |
@@ -774,7 +775,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "invalid_token" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "managed_by_identity_provider" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "invalid_token" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "managed_by_identity_provider" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];

@@ -28,7 +28,17 @@ export interface Takes {
   readonly files?: Readonly<Record<string, FormFile>>;
 }
 
+/** What an operation answers, where that is not JSON alone. */
+export interface Gives {
+  /** Its media types, such as `text/csv` or `image/*`; JSON among them is what `returns` has. */
+  readonly types: readonly string[];
+  /** An answer of the first type that is not JSON, for the document: bytes for what is no text. */
+  readonly example?: Content;
+}
+
 export const JSON_TYPE = 'application/json';
+/** Server-sent events, which have no end. */
+export const EVENTS_TYPE = 'text/event-stream';
 export const FORM_TYPE = 'multipart/form-data';
 
 /** What operations take that say nothing else. */
@@ -44,13 +54,25 @@ export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== F
 
 /** @throws Error that names the operation, for what cannot be taken or documented */
 export function requireTakes(id: string, { types, maxBytes, example, files }: Takes): void {
-  const wrong = types.filter((type) => !MEDIA_TYPE.test(type));
-  if (types.length === 0 || wrong.length > 0)
-    throw new Error(`${id} takes no media type: ${wrong.join(', ')}`);
+  requireTypes(id, 'takes', types);
   if (!(Number.isInteger(maxBytes) && maxBytes > 0 && maxBytes <= MOST_BYTES))
     throw new Error(`${id} may take a body of 1 to ${MOST_BYTES} bytes, not ${maxBytes}`);
   if (types.some(isRaw) && example === undefined) throw new Error(`${id} has no example of what it takes`);
   if (types.includes(FORM_TYPE) && !files) throw new Error(`${id} does not name the files of its form`);
+}
+
+/** @throws Error that names the operation, for what cannot be answered or documented */
+export function requireGives(id: string, { types, example }: Gives, hasClass: boolean): void {
+  requireTypes(id, 'gives', types);
+  if (types.some((type) => type !== JSON_TYPE) && example === undefined)
+    throw new Error(`${id} has no example of what it gives`);
+  if (types.includes(JSON_TYPE) && !hasClass) throw new Error(`${id} returns no class to give as JSON`);
+}
+
+function requireTypes(id: string, verb: 'takes' | 'gives', types: readonly string[]): void {
+  const wrong = types.filter((type) => !MEDIA_TYPE.test(type));
+  if (types.length === 0 || wrong.length > 0)
+    throw new Error(`${id} ${verb} no media type: ${wrong.join(', ')}`);
 }
 
 // No two runs of white space can match next to each other: that would take time quadratic in their length.

@@ -2,6 +2,7 @@ import {
   applyDecorators,
   type CanActivate,
   type ExecutionContext,
+  Header,
   HttpCode,
   Injectable,
   mixin,
@@ -15,7 +16,15 @@ import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTa
 import type { Request, Response } from 'express';
 import { Clock, OperatorError } from '../process/index.js';
 import { ApiError, type ErrorCode, isDeclared } from './api-error.js';
-import { isRaw, requireTakes, type Takes } from './bodies.js';
+import {
+  EVENTS_TYPE,
+  type Gives,
+  isRaw,
+  JSON_TYPE,
+  requireGives,
+  requireTakes,
+  type Takes,
+} from './bodies.js';
 import { listSerializer, type Serializer, serializer } from './dto.js';
 import { isPermission, type Permission } from './permissions.js';
 
@@ -52,6 +61,16 @@ export interface Success {
   readonly located?: boolean;
   /** What it means, where that is more than what its status says. */
   readonly means?: string;
+  /** What its body is, where that is not what all successes of the operation give; JSON where none does. */
+  readonly gives?: Gives;
+}
+
+/** Whether an answer with a status may have a body (RFC 9110, 15). */
+export const hasBody = (status: number): boolean => status < 300 && status !== 204 && status !== 205;
+
+/** Whether an operation has a success with a status, such as 304. */
+export function hasSuccess({ successes }: Pick<OperationFacts, 'successes'>, status: number): boolean {
+  return successes.some((one) => one.status === status);
 }
 
 /** What the decorators of a method and of its controller say of an operation. */
@@ -136,7 +155,12 @@ interface OperationOptions extends Partial<
   status?: number;
   /** Whether that success has a `Location`. */
   located?: boolean;
-  /** The successes, where there are several: an answer has the status of the first unless the method gives it another. */
+  /** What its answers are, where that is not JSON alone: of all successes that have a body and say nothing else. */
+  gives?: Gives;
+  /**
+   * The successes, where there are several: an answer has the status of the first unless the method gives it another. With
+   * 304 among them, answers have an `ETag`, and whoever has the same is told so; with 206, `reply.file` gives parts.
+   */
   successes?: readonly [Success, ...Success[]];
 }
 
@@ -148,8 +172,8 @@ const MOST_SECONDS = 30;
  * what it returns is written as `returns` says when it is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { summary, description, returns, status = 200, located, errors = {}, ...facts } = options;
-  const { seconds = 1, successes = [{ status, located }] } = facts;
+  const { summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
+  const { seconds = 1 } = facts;
   if (!(seconds > 0 && seconds <= MOST_SECONDS))
     throw new Error(
       `${facts.id} may take ${MOST_SECONDS} seconds, not ${seconds}: what takes longer is a job`,
@@ -157,12 +181,17 @@ export function Operation(options: OperationOptions): MethodDecorator {
   if (facts.takes) requireTakes(facts.id, facts.takes);
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
+  const successes = (facts.successes ?? [{ status, located }]).map((one) =>
+    gives && hasBody(one.status) ? { gives, ...one } : one,
+  );
+  requireSuccesses(facts.id, successes, type !== undefined);
   return applyDecorators(
-    HttpCode(successes[0].status),
+    HttpCode(successes[0]!.status),
     ApiOperation({ operationId: facts.id, summary, description }),
     ...successes.map((one) =>
-      ApiResponse(one.status === 204 ? { status: 204 } : { status: one.status, type, isArray }),
+      ApiResponse(isJson(one) ? { status: one.status, type, isArray } : { status: one.status }),
     ),
+    ...typeHeaders(successes),
     // Nobody's class describes bytes.
     facts.takes?.types.every(isRaw) ? ApiBody({ schema: { type: 'string', format: 'binary' } }) : () => {},
     Declare({
@@ -173,6 +202,33 @@ export function Operation(options: OperationOptions): MethodDecorator {
       serialize: serialize as Serializer<object> | undefined,
     }),
   );
+}
+
+/** Whether a success may be the class of the operation as JSON. */
+function isJson({ status, gives }: Success): boolean {
+  return hasBody(status) && (!gives || gives.types.includes(JSON_TYPE));
+}
+
+/** @throws Error that names the operation, for what cannot be answered or documented */
+function requireSuccesses(id: string, successes: readonly Success[], hasClass: boolean): void {
+  const statuses = successes.map(({ status }) => status);
+  if (new Set(statuses).size < statuses.length)
+    throw new Error(`${id} has two successes with one status: ${statuses.join(', ')}`);
+  if (statuses.includes(206) && !statuses.includes(304))
+    throw new Error(`${id} gives parts (206), and has to tell by 304 who has them`);
+  for (const { status, gives } of successes) {
+    if (gives && !hasBody(status)) throw new Error(`${id} gives a body with ${status}, which has none`);
+    if (gives) requireGives(id, gives, hasClass);
+  }
+}
+
+/** What is always of one type says so, whether it is a text, a file or a generator. */
+function typeHeaders(successes: readonly Success[]): MethodDecorator[] {
+  const bodies = successes.filter(({ status }) => hasBody(status));
+  const types = new Set(bodies.flatMap(({ gives }) => gives?.types ?? [JSON_TYPE]));
+  const [type = JSON_TYPE] = types;
+  if (types.size > 1 || type === JSON_TYPE || type === EVENTS_TYPE || type.endsWith('*')) return [];
+  return [Header('Content-Type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)];
 }
 
 /**

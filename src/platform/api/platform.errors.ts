@@ -83,6 +83,11 @@ export const PLATFORM_ERRORS = {
     meaning: 'The Content-Encoding of the request body is not supported.',
     advice: 'Send the body as it is, or compressed with gzip, deflate or br.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    meaning: 'The range in the Range header begins behind the end of what was asked for.',
+    advice: 'Ask for a range within the length that the Content-Range header names, or for all of it.',
+  },
   expectation_failed: {
     status: 417,
     meaning: 'The expectation in the Expect header cannot be met.',

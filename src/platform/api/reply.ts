@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, StreamableFile, type Type } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
 import type { RoutedRequest } from './caller.js';
 import { type JsonText, type Serializer, serializer } from './dto.js';
-import { Declare, type OperationFacts } from './operation.js';
+import { Declare, hasSuccess, type OperationFacts } from './operation.js';
 import type { Page } from './paging.js';
 import { aboveVersions, originOf, versionOf } from './request.js';
 
@@ -15,10 +15,20 @@ export interface Put<Row> {
   readonly isCreated: boolean;
 }
 
-/** The response headers that depend on the content: `Location` of what was created, `Link` to the next page. */
+/** What is said of a file beside its bytes. */
+export interface FileFacts {
+  /** Its media type, where the operation has several. */
+  readonly type?: string;
+  /** `Content-Disposition`. */
+  readonly disposition?: string;
+  /** A text that is another for each content, such as a hash that is stored with it; made of the bytes when left out. */
+  readonly tag?: string;
+}
+
+/** The headers of an answer that depend on its content: `Location` of what was created, `Link` to the next page, `ETag` of a file. */
 export class ReplyHeaders {
   constructor(
-    private readonly request: Request,
+    private readonly request: RoutedRequest,
     private readonly response: Response,
   ) {}
 
@@ -44,6 +54,53 @@ export class ReplyHeaders {
     }
     return page;
   }
+
+  /**
+   * Returns a file that is in memory. Where its operation has the success 304, whoever has the file already is told so
+   * (`If-None-Match`), and nothing is returned; where it has 206, whoever asks for one range of bytes gets that (RFC 9110, 13
+   * and 14). A file on disk is `response.sendFile` of Express, which does the same.
+   * @throws ApiError `range_not_satisfiable` for a range that begins behind its end
+   */
+  file(bytes: Uint8Array, { tag = digestOf(bytes), ...facts }: FileFacts = {}): StreamableFile | undefined {
+    const { request, response } = this;
+    if (hasSuccess(request.operation, 304) && isKnown(request, response, `"${tag}"`)) {
+      response.status(304);
+      return undefined;
+    }
+    const part = hasSuccess(request.operation, 206) ? this.part(bytes.length, `"${tag}"`) : undefined;
+    const sent = part ? bytes.subarray(part.start, part.end + 1) : bytes;
+    return new StreamableFile(sent, { ...facts, length: sent.length });
+  }
+
+  /** The part that is asked for; none where that is all, several ranges or what is no range. */
+  private part(length: number, tag: string): { start: number; end: number } | undefined {
+    const { request, response } = this;
+    response.setHeader('Accept-Ranges', 'bytes');
+    const asked = request.get('If-Range') ?? tag;
+    if (request.method !== 'GET' || asked !== tag) return undefined;
+    const ranges = request.range(length, { combine: true });
+    if (ranges === -1)
+      throw new ApiError('range_not_satisfiable', undefined, {
+        headers: { 'Content-Range': `bytes */${length}` },
+      });
+    if (!Array.isArray(ranges) || ranges.type !== 'bytes' || ranges.length > 1) return undefined;
+    const { start, end } = ranges[0]!;
+    response.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${length}`);
+    return { start, end };
+  }
+}
+
+/**
+ * Gives an answer its tag, and says whether its client has that already (RFC 9110, 13.1.2). It may be kept then, if it is asked
+ * for each time: other answers may not. Express's `fresh` says no to `fetch`, which sends `Cache-Control: no-cache` along.
+ */
+export function isKnown({ headers }: Request, response: Response, tag: string): boolean {
+  response.setHeader('ETag', tag);
+  response.setHeader('Cache-Control', 'private, no-cache');
+  const known = headers['if-none-match'] ?? '';
+  return (
+    known === '*' || (known.match(new RegExp(TAG, 'g')) ?? []).some((one) => one.replace('W/', '') === tag)
+  );
 }
 
 /** The absolute address of a request without its query: under BASE_URL if that is set, else as it was called. */
@@ -57,7 +114,7 @@ export function addressOf(request: Request): string {
 /** Gives a controller method the headers of its answer. */
 export const Reply = createParamDecorator((_data: unknown, context: ExecutionContext) => {
   const http = context.switchToHttp();
-  return new ReplyHeaders(http.getRequest<Request>(), http.getResponse<Response>());
+  return new ReplyHeaders(http.getRequest<RoutedRequest>(), http.getResponse<Response>());
 });
 
 const TAG_LENGTH = 22;
@@ -66,11 +123,15 @@ const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`;
 /** RFC 9110, 13.1.1 and 5.6.1: a list, in which some elements may be empty. */
 const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]*$`);
 /** The same for the document, as clients write it. */
-const DOCUMENTED = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:W/)?"[\x21\x23-\x7e]*")*)$`;
+export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:W/)?"[\x21\x23-\x7e]*")*)$`;
 
 /** The strong tag of a representation: another one has another. */
 export function entityTag({ text }: JsonText): string {
-  return `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
+  return `"${digestOf(text)}"`;
+}
+
+function digestOf(content: string | Uint8Array): string {
+  return hash('sha256', content, 'base64url').slice(0, TAG_LENGTH);
 }
 
 /**
@@ -82,8 +143,9 @@ export function EntityTags(type: Type): ClassDecorator {
 }
 
 /** Whether the answers of an operation have an `ETag`. */
-export function isTagged({ entity, returns }: OperationFacts): boolean {
-  return entity !== undefined && entity.type === returns;
+export function isTagged(operation: OperationFacts): boolean {
+  const { entity, returns } = operation;
+  return (entity !== undefined && entity.type === returns) || hasSuccess(operation, 304);
 }
 
 /** What a request asks of the state of what it changes. */
@@ -131,7 +193,7 @@ export function IfMatch(): ParameterDecorator {
       description:
         'The `ETag` of the state that is to be changed, or several: any other is left as it is (412).',
       required: false,
-      schema: { type: 'string', pattern: DOCUMENTED },
+      schema: { type: 'string', pattern: TAGS_PATTERN },
     })(target, name!, descriptor);
   };
 }

@@ -6,7 +6,7 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
 import { Config } from '../../config.js';
-import { entityTag, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
+import { entityTag, hasSuccess, isKnown, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { claimPort, listen, OperatorError } from '../process/index.js';
 import { Admission } from './admission.js';
 import { connectionBounds } from './connections.js';
@@ -58,8 +58,8 @@ export class HttpAdapter extends ExpressAdapter {
   constructor(config = new Config()) {
     const app = express();
     app.disable('x-powered-by');
-    // It would make GET answer 304, which no client of this API has asked for, and costs a hash per answer.
-    app.disable('etag');
+    // A hash of each answer would cost more than many an answer. `sendFile` makes its tag of what the disk says of the file.
+    app.set('etag', () => undefined);
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
@@ -105,11 +105,16 @@ export class HttpAdapter extends ExpressAdapter {
     const { operation } = response.req as Partial<RoutedRequest>;
     if (body instanceof StreamableFile) return super.reply(response, unlessTold(body), status);
     const isSuccess = status < 300;
-    const serialize = isSuccess && body ? operation?.serialize : undefined;
+    // A text, which an operation may give as well, is none of its class.
+    const serialize = isSuccess && isObject(body) ? operation?.serialize : undefined;
     const json = body instanceof JsonText ? body : serialize?.(body as object);
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
-    if (operation && isSuccess && isTagged(operation)) response.setHeader('ETag', entityTag(json));
+    if (operation && isSuccess && isTagged(operation)) {
+      const tag = entityTag(json);
+      if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);
+      else if (isKnown(response.req, response, tag)) return response.status(304).end();
+    }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', Buffer.byteLength(json.text));
     return response.end(json.text);
@@ -162,6 +167,8 @@ export class HttpAdapter extends ExpressAdapter {
     this.admission.stop();
   }
 }
+
+const isObject = (body: unknown): boolean => typeof body === 'object' && body !== null;
 
 const NESTS_OWN = String(new StreamableFile(Buffer.alloc(0)).errorHandler);
 

@@ -1,8 +1,10 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import {
   type Content,
+  EVENTS_TYPE,
   FORM_TYPE,
   type FormFile,
+  type Gives,
   isRaw,
   JSON_TYPE,
   type OperationFacts,
@@ -16,7 +18,6 @@ import { exampleFor, type Operation, type Schema, schemaOf } from './schemas.js'
 export interface Media {
   schema: Schema;
   example?: unknown;
-  examples?: Record<string, { externalValue: string }>;
   encoding?: Record<string, { contentType: string }>;
 }
 
@@ -61,6 +62,25 @@ function mediaOf(type: string, takes: Takes, ofClass: Schema, document: OpenAPIO
 
 const BINARY = { type: 'string', format: 'binary' };
 
+/** What an operation gives, by its types, with an example of each where JSON can hold one, else of one. */
+export function givenBy({ types, example }: Gives, ofClass?: Media): Record<string, Media> {
+  const first = types.find((type) => type !== JSON_TYPE);
+  const of = (type: string): Media => ({
+    schema: typeof example === 'string' ? { type: 'string' } : BINARY,
+    ...(type === first ? shown(type, example!) : {}),
+  });
+  return Object.fromEntries(types.map((type) => [type, type === JSON_TYPE ? ofClass! : of(type)]));
+}
+
+/** What a sample shows of an answer, of the first success that may have a body; that of JSON when undefined. */
+export function seenIn(owners: readonly Owner[]): Call['answers'] {
+  const [type, media] = owners.flatMap(({ content = {} }) => Object.entries(content))[0] ?? [];
+  if (!media) return 'nothing';
+  if (type === JSON_TYPE) return undefined;
+  if (type === EVENTS_TYPE) return 'events';
+  return media.schema.format === 'binary' ? 'bytes' : 'text';
+}
+
 /** A form: the fields of its class, which are texts, and its files. */
 function formOf(ofClass: Schema, files: Readonly<Record<string, FormFile>>, document: OpenAPIObject): Media {
   const { properties = {}, required = [] } = schemaOf(document, ofClass);
@@ -84,10 +104,12 @@ function formOf(ofClass: Schema, files: Readonly<Record<string, FormFile>>, docu
   };
 }
 
-/** An example of what is no JSON: a text as it is, and bytes at an address that has them in it (RFC 2397). */
-export function shown(type: string, content: Content): Pick<Media, 'example' | 'examples'> {
-  if (typeof content === 'string') return { example: content };
-  return { examples: { bytes: { externalValue: dataAddress(type, content) } } };
+/**
+ * An example of what is no JSON: a text as it is, and bytes as an address that has them in it (RFC 2397). As an external value,
+ * generators of clients would look for it among their files.
+ */
+function shown(type: string, content: Content): Pick<Media, 'example'> {
+  return { example: typeof content === 'string' ? content : dataAddress(type, content) };
 }
 
 function dataAddress(type: string, content: Content): string {
@@ -97,25 +119,24 @@ function dataAddress(type: string, content: Content): string {
 /** What a sample sends as the example of a body: of the first type that has one. */
 export function sentIn(owner: unknown): Pick<Call, 'body' | 'content' | 'form'> {
   const all = Object.entries((owner as Owner | undefined)?.content ?? {});
-  const [type, media] = all.find(([, one]) => one.example !== undefined || one.examples) ?? [];
+  const [type, media] = all.find(([, one]) => one.example !== undefined) ?? [];
   if (!media) return {};
   if (type === JSON_TYPE) return { body: media.example };
   if (type === FORM_TYPE) return { form: fieldsOf(media.example as Record<string, unknown>) };
-  const { example, examples } = media;
-  if (typeof example === 'string') return { content: { type: type!, text: example } };
-  return { content: contentAt(examples!.bytes!.externalValue) };
+  const text = media.example as string;
+  return { content: contentAt(text) ?? { type: type!.replace('*', () => 'plain'), text } };
 }
 
-function contentAt(address: string): { type: string; base64: string } {
-  const [, type, base64] = /^data:([^;]+);base64,(.*)$/.exec(address)!;
-  return { type: type!, base64: base64! };
+function contentAt(address: string): { type: string; base64: string } | undefined {
+  const [, type, base64] = /^data:([^;]+);base64,(.*)$/.exec(address) ?? [];
+  return type === undefined ? undefined : { type, base64: base64! };
 }
 
 function fieldsOf(example: Record<string, unknown>): NonNullable<Call['form']> {
   return Object.entries(example).flatMap(([name, value]) =>
     [value].flat().map((one) => {
       const text = String(one);
-      return text.startsWith('data:') ? { name, ...contentAt(text) } : { name, text };
+      return { name, ...(contentAt(text) ?? { text }) };
     }),
   );
 }

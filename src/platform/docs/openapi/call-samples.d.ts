@@ -30,7 +30,7 @@ export interface Call {
   /** The fields of a form, instead; those with a type are files. */
   form?: readonly (Partial<Content> & { name: string })[];
   /** What the answer has, beside its status: JSON when left out. */
-  answers?: 'text' | 'bytes' | 'nothing';
+  answers?: 'text' | 'bytes' | 'nothing' | 'events';
   /** The credentials; without them the samples read variables of the environment. */
   key?: string;
   email?: string;

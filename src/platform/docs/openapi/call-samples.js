@@ -21,6 +21,8 @@ function curl(call) {
   const type = typeOf(call);
   if (type) parts.push(`-H 'Content-Type: ${type}'`, bodyInShell(call));
   if (call.answers === 'bytes') parts.push('-o answer');
+  // Each event when it comes.
+  if (call.answers === 'events') parts.push('-N');
   const { base64 } = call.content ?? {};
   const from = base64 === undefined ? '' : `${bytesInShell(base64)} | `;
   return from + parts.join(' \\\n  ');
@@ -86,7 +88,10 @@ function python(call) {
     ...(uses('base64.b64decode(') ? ['import base64'] : []),
     ...(uses('os.environ[') ? ['import os'] : []),
   ];
-  const seen = { text: ', response.text', bytes: ', len(response.content)', nothing: '' }[answersOf(call)];
+  if (call.answers === 'events') parts.push('stream=True');
+  const seen = { text: ', response.text', bytes: ', len(response.content)', nothing: '', events: '' }[
+    call.answers
+  ];
   return [
     ...standard,
     ...(standard.length > 0 ? [''] : []),
@@ -96,10 +101,9 @@ function python(call) {
     ...parts.map((part) => `    ${part},`),
     ')',
     `print(response.status_code${seen ?? ', response.json()'})`,
+    ...(call.answers === 'events' ? ['for line in response.iter_lines():', '    print(line.decode())'] : []),
   ].join('\n');
 }
-
-const answersOf = ({ method, answers }) => (method === 'DELETE' ? 'nothing' : answers);
 
 function typescript(call) {
   const { method, url, access, headers = {}, body, text, content, form, key, email, password } = call;
@@ -132,10 +136,15 @@ function typescript(call) {
     text: ', await response.text()',
     bytes: ', (await response.bytes()).length',
     nothing: '',
-  }[answersOf(call)];
+    events: '',
+  }[call.answers];
   const given = options.length > 0 ? `, {\n${options.map((option) => `  ${option},\n`).join('')}}` : '';
   const asked = `const response = await fetch('${url.replaceAll("'", '%27')}'${given});`;
-  return `${fields}${asked}\nconsole.log(response.status${seen ?? ', await response.json()'});`;
+  const events =
+    call.answers === 'events'
+      ? '\nfor await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);'
+      : '';
+  return `${fields}${asked}\nconsole.log(response.status${seen ?? ', await response.json()'});${events}`;
 }
 
 /** A text as a literal of Python and TypeScript. */

@@ -16,7 +16,7 @@ import {
 } from '../../api/index.js';
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
-import { errorComponents, HEADERS } from './responses.js';
+import { errorComponents, headersIn } from './responses.js';
 import { exampleFor, finishSchemas, type Operation, withoutPruned } from './schemas.js';
 
 /** What the product says of itself in the document. The module of the application provides it. */
@@ -70,7 +70,11 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   addLinks(document);
   finishSchemas(document);
   document.webhooks = webhooksOf(declared.values(), document);
-  document.components = { ...document.components, ...errorComponents(document), headers: HEADERS };
+  document.components = {
+    ...document.components,
+    ...errorComponents(document),
+    headers: headersIn(document),
+  };
   return document;
 }
 

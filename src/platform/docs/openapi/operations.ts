@@ -4,12 +4,15 @@ import {
   aboveVersions,
   type Access,
   type DeclaredOperation,
+  hasBody,
+  hasSuccess,
   isLaterVersion,
   isTagged,
+  TAGS_PATTERN,
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { finishBody, giveExample, type Media, sentIn } from './bodies.js';
+import { finishBody, giveExample, givenBy, type Owner, seenIn, sentIn } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
 import { exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
@@ -72,6 +75,7 @@ export function finishOperation(
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
+  operation.parameters = [...(operation.parameters ?? []), ...conditionsOf(facts)] as Operation['parameters'];
   operation['x-codeSamples' as never] = codeSamples(placed, access, document, config) as never;
 }
 
@@ -91,7 +95,22 @@ const SUCCESS: Record<string, string> = {
   201: 'Created.',
   202: 'Accepted: stored, and dealt with later.',
   204: 'Done. The response has no body.',
+  206: 'The part that `Range` has asked for.',
+  304: 'Not modified since `If-None-Match` was told: the response has no body.',
 };
+
+/** The headers by which a client asks for less than all, of what knows them. What is no such header is ignored. */
+function conditionsOf(facts: OperationFacts): object[] {
+  const header = (name: string, description: string, pattern: string) => {
+    return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
+  };
+  const known = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
+  const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
+  return [
+    ...(hasSuccess(facts, 304) ? [header('If-None-Match', known, TAGS_PATTERN)] : []),
+    ...(hasSuccess(facts, 206) ? [header('Range', range, String.raw`^bytes=(?:\d+-\d*|-\d+)$`)] : []),
+  ];
+}
 
 /** What nobody has declared has the status of its method. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
@@ -102,19 +121,22 @@ function finishSuccess(
   document: OpenAPIObject,
   operation: Operation,
   facts: OperationFacts,
-  { status, located, means = SUCCESS[status] }: Success,
+  { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
   const { idempotent, sorted } = facts;
-  const response = operation.responses[status] as { content?: Record<string, Media> };
+  const response = operation.responses[status] as Owner;
   const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
-  if (media && isTagged(facts)) headers.push('ETag');
+  if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
+  if (hasSuccess(facts, 206) && hasBody(status)) headers.push('Accept-Ranges');
+  if (status === 206) headers.push('Content-Range');
   if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema.type === 'array') {
     headers.push('Link');
     media.schema = namePage(document, operation, media.schema, sorted);
   }
+  if (gives) response.content = givenBy(gives, media);
   giveExample(document, response);
   Object.assign(response, { description: means, headers: headerReferences(headers) });
 }
@@ -151,6 +173,9 @@ export function codeSamples(
       encodeURIComponent(example ?? name),
     ]),
   );
+  const successes = Object.entries(operation.responses)
+    .filter(([status]) => hasBody(Number(status)))
+    .map(([, response]) => response as Owner);
   const asked = parameters.filter(({ in: place, required }) => place === 'query' && required);
   const query = asked.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
   return samplesOf({
@@ -161,6 +186,7 @@ export function codeSamples(
       (query && `?${query}`),
     access,
     ...sentIn(operation.requestBody),
+    answers: seenIn(successes),
   });
 }
 

@@ -7,6 +7,7 @@ import {
   BODY_REFUSALS,
   type ErrorCode,
   factsOf,
+  hasSuccess,
   isRaw,
   JSON_TYPE,
   type OperationFacts,
@@ -35,6 +36,18 @@ export const HEADERS = {
     required: true,
     schema: { type: 'string' },
     example: '"Zm9yIGFuIG9yZGVyIGhlcm"',
+  },
+  'Accept-Ranges': {
+    description: 'That parts can be asked for (RFC 9110, 14.3).',
+    required: true,
+    schema: { type: 'string', const: 'bytes' },
+    example: 'bytes',
+  },
+  'Content-Range': {
+    description: 'Which bytes these are, and of how many (RFC 9110, 14.4).',
+    required: true,
+    schema: { type: 'string' },
+    example: 'bytes 0-1023/5000',
   },
   'Idempotency-Replayed': {
     description: '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
@@ -100,6 +113,12 @@ type Header = keyof typeof HEADERS;
 /** The names of these headers in a response. */
 export const HEADER_NAMES = [...new Set((Object.keys(HEADERS) as Header[]).map(nameOf))];
 
+/** The headers that a document refers to. */
+export function headersIn({ paths }: OpenAPIObject): Partial<typeof HEADERS> {
+  const used = new Set(JSON.stringify(paths).match(/(?<=#\/components\/headers\/)[\w-]+/g));
+  return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => used.has(name)));
+}
+
 /** References to headers by their names in a response. */
 export function headerReferences(headers: Header[]): Record<string, { $ref: string }> {
   return Object.fromEntries(headers.map((name) => [nameOf(name), { $ref: `#/components/headers/${name}` }]));
@@ -144,6 +163,7 @@ export function errorResponses(
   if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...OF_TOKENS);
   if (facts.sunset) codes.push('operation_removed');
+  if (hasSuccess(facts, 206)) codes.push('range_not_satisfiable');
   const late: ErrorCode[] = [];
   if (facts.idempotent) late.push('idempotency_key_in_use', 'idempotency_key_reused');
   if (facts.conditional) late.push('precondition_failed');

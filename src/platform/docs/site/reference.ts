@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { JSON_TYPE } from '../../api/index.js';
 import { HERE } from '../openapi/operations.js';
 import type { Page } from './assets.js';
 import { type Field, FieldLists, type FullSchema } from './field-lists.js';
@@ -173,7 +174,7 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
     const body = operation.requestBody as (Media & { required?: boolean }) | undefined;
     return Object.entries(body?.content ?? {})
       .map(([type, { schema = {} }]) => {
-        const kind = type === 'application/json' ? 'JSON' : escape(type);
+        const kind = type === JSON_TYPE ? 'JSON' : escape(type);
         const { minProperties } = this.fields.resolved(schema);
         const least = minProperties === 1 ? '<p class="limits">At least one of the fields.</p>' : '';
         const optional = body!.required === false ? ', optional' : '';
@@ -192,7 +193,8 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
   }
 
   private answer(status: string, { description, headers, content, links }: Response): string {
-    const bodies = Object.values(content ?? {}).map(({ schema = {} }) => {
+    const bodies = Object.entries(content ?? {}).map(([type, { schema = {} }]) => {
+      if (type !== JSON_TYPE) return `<p class="limits">${escape(type)}</p>`;
       const isList = this.fields.resolved(schema).items !== undefined;
       return `${isList ? '<p class="limits">A list; each item has:</p>' : ''}${this.fields.fieldsOf(schema)}`;
     });
@@ -236,8 +238,10 @@ ${this.fields.list([...headers.values()])}</details>\n`;
   }
 
   private exampleOf(media: Media | undefined, title?: string): string {
-    const { example } = media?.content?.['application/json'] ?? {};
+    const all = Object.entries(media?.content ?? {});
+    const [type, { example } = {}] = all.find(([, one]) => one.example !== undefined) ?? [];
     if (example === undefined || title === undefined) return '';
+    if (type !== JSON_TYPE) return sample(example as string, `text title="${title}"`);
     return sample(JSON.stringify(example, null, 2), `json title="${title}"`);
   }
 

@@ -13,6 +13,7 @@ export function callOf(system, path, method) {
     url,
     headers: Object.fromEntries(sent),
     ...contentOf(body),
+    answers: seenIn(operation.get('responses')),
     ...credentialsOf(system, operation.getIn(['security', 0])?.keySeq().first()),
   };
 }
@@ -54,6 +55,16 @@ function contentOf(text) {
   } catch {
     return { text };
   }
+}
+
+/** What a sample shows of the answer, as those that the document has. */
+function seenIn(responses) {
+  const successes = [...responses].filter(([status]) => status < '300').map(([, one]) => one.get('content'));
+  const [type, media] = successes.flatMap((content) => [...(content ?? [])])[0] ?? [];
+  if (!type) return 'nothing';
+  if (type === 'application/json') return undefined;
+  if (type === 'text/event-stream') return 'events';
+  return media.getIn(['schema', 'format']) === 'binary' ? 'bytes' : 'text';
 }
 
 const ACCESS = { bearerAuth: 'bearer', basicAuth: 'basic' };

@@ -1,0 +1,150 @@
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { Controller, Get, type MessageEvent, Query, Req, Res, Sse, StreamableFile } from '@nestjs/common';
+import { ApiSchema } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { of, type Observable } from 'rxjs';
+import {
+  BooleanParam,
+  EnumField,
+  Operation,
+  Public,
+  Reply,
+  type ReplyHeaders,
+  Tag,
+  TextField,
+} from '../../src/platform/index.js';
+import { ROOT } from './npm.js';
+import { PIXEL } from './uploads.controller.js';
+
+/** What is on disk. */
+export const FILE = join(ROOT, 'LICENSE');
+
+const CSV = { types: ['text/csv'], example: 'id,name\n1,Luna\n' };
+const ROWS = [
+  { id: '1', name: 'Luna' },
+  { id: '2', name: 'Zoë' },
+];
+const csvOf = (rows: readonly { id: string; name: string }[]) =>
+  `id,name\n${rows.map(({ id, name }) => `${id},${name}\n`).join('')}`;
+
+@ApiSchema({ name: 'Row' })
+class Row {
+  @TextField({ description: 'Its id.', example: '1', max: 10 })
+  id!: string;
+
+  @TextField({ description: 'Its name.', example: 'Luna', max: 100 })
+  name!: string;
+}
+
+enum Way {
+  text = 'text',
+  file = 'file',
+  generated = 'generated',
+}
+
+class Asked {
+  @EnumField({ name: 'Way', values: Way, description: 'How the method gives it.' })
+  way!: Way;
+}
+
+class Waiting {
+  @BooleanParam({ description: 'Whether it takes longer.', example: false })
+  later = false;
+}
+
+/** What a team may answer that is not JSON with 200. */
+@Public()
+@Tag('answers', 'What is given in other ways.')
+@Controller('answers')
+export class AnswersController {
+  @Get('csv')
+  @Operation({ id: 'exportCsv', summary: 'Rows as CSV', description: 'In three ways.', gives: CSV })
+  csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
+    const text = csvOf(ROWS);
+    if (way === Way.text) return text;
+    return way === Way.file ? new StreamableFile(Buffer.from(text)) : parts(text);
+  }
+
+  @Get('rows')
+  @Operation({
+    id: 'getRow',
+    summary: 'A row, as JSON or CSV',
+    description: 'As `Accept` asks for.',
+    returns: Row,
+    gives: { ...CSV, types: ['application/json', 'text/csv'] },
+  })
+  either(@Req() request: Request, @Res({ passthrough: true }) response: Response): Row | string {
+    if (request.accepts(['application/json', 'text/csv']) === 'application/json') return ROWS[0]!;
+    response.type('text/csv');
+    return csvOf(ROWS.slice(0, 1));
+  }
+
+  @Get('report')
+  @Operation({
+    id: 'getSummary',
+    summary: 'A text, or what is to come of it',
+    description: 'With two statuses.',
+    returns: Row,
+    successes: [{ status: 200, gives: CSV }, { status: 202 }],
+  })
+  report(@Query() { later }: Waiting, @Res({ passthrough: true }) response: Response): Row | string {
+    if (!later) {
+      response.type('text/csv');
+      return csvOf(ROWS);
+    }
+    response.status(202);
+    return ROWS[0]!;
+  }
+
+  @Get('picture')
+  @Operation({
+    id: 'getPicture',
+    summary: 'A picture',
+    description: 'From memory.',
+    gives: { types: ['image/png'], example: PIXEL },
+    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
+  })
+  picture(@Reply() reply: ReplyHeaders): StreamableFile | undefined {
+    return reply.file(PIXEL, { tag: 'pixel' });
+  }
+
+  @Get('file')
+  @Operation({
+    id: 'getFile',
+    summary: 'A file',
+    description: 'From the disk, by Express.',
+    gives: { types: ['text/plain'], example: 'MIT License' },
+    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
+  })
+  file(@Res() response: Response): void {
+    response.sendFile(FILE, { cacheControl: false });
+  }
+
+  @Get('known')
+  @Operation({
+    id: 'getKnown',
+    summary: 'A row that a client may know',
+    description: 'As JSON.',
+    returns: Row,
+    successes: [{ status: 200 }, { status: 304 }],
+  })
+  known(): Row {
+    return ROWS[0]!;
+  }
+
+  @Sse('events')
+  @Operation({
+    id: 'watchRows',
+    summary: 'Rows as they come',
+    description: 'As events.',
+    gives: { types: ['text/event-stream'], example: 'data: {"id":"1","name":"Luna"}\n\n' },
+  })
+  events(): Observable<MessageEvent> {
+    return of({ data: ROWS[0]! });
+  }
+}
+
+async function* parts(text: string): AsyncGenerator<string> {
+  for await (const part of Readable.from([text.slice(0, 3), text.slice(3)])) yield part as string;
+}
