@@ -118,45 +118,6 @@ const contexts = new Map<string, BrowserContext>();
     expect(expected).toHaveLength(operations.length);
   });
 
-  test('shows in the place of each reference of the document what Swagger UI would itself', async () => {
-    const { page } = first;
-    await opened(page, 'createPet');
-    for (const part of ['paths', 'webhooks', 'components']) {
-      const [own, theirs] = await page.evaluate<[object, object]>(`(async () => {
-        const spec = await (await fetch('openapi.json')).json();
-        const stock = SwaggerUIBundle({ spec, domNode: document.createElement('div') }).getSystem();
-        const { references } = await import('/assets/x/references.js');
-        const asked = [spec, ['${part}'], { baseDoc: new URL('openapi.json', location.href).href }];
-        return Promise.all([references, stock].map(({ fn }) => fn.resolveSubtree(...asked)));
-      })()`);
-      expect(own).toEqual(theirs);
-      const refers = JSON.stringify(document[part]).includes('"$ref"');
-      expect(JSON.stringify(own).includes('"$$ref"')).toBe(refers);
-    }
-  });
-
-  test('ends at a schema that refers to itself, and follows nothing out of the document', async () => {
-    const resolved = await first.page.evaluate(`(async () => {
-      const node = { properties: { next: { $ref: '#/a~1b/Node' }, $ref: { type: 'string' } } };
-      const document = { 'a/b': { Node: node }, part: { $ref: '#/a~1b/Node' }, other: { $ref: 'x.json' }, none: { $ref: '#/c' } };
-      const { references } = await import('/assets/x/references.js');
-      return references.fn.resolveSubtree({ all: document, ...document }, ['all'], { baseDoc: 'http://x' });
-    })()`);
-    const ref = '#/a~1b/Node';
-    const again = { $ref: ref };
-    const next = { properties: { next: again, $ref: { type: 'string' } }, $$ref: `http://x${ref}` };
-    const node = { properties: { next, $ref: { type: 'string' } } };
-    expect(resolved).toEqual({
-      spec: {
-        'a/b': { Node: node },
-        part: { ...next },
-        other: { $ref: 'x.json' },
-        none: { $ref: '#/c' },
-      },
-      errors: [],
-    });
-  });
-
   test('says of production and staging that they are this server, as long as they have no address', async () => {
     const panel = await opened(first.page, 'createPet');
     expect(await panel.locator('.server option').allTextContents()).toEqual([
@@ -798,7 +759,7 @@ const contexts = new Map<string, BrowserContext>();
       await opened(page, 'listCategories');
       await panelOf(page, 'listCategories').getByRole('button', { name: 'Execute' }).click();
       await panelOf(page, 'listCategories').getByText('is the service still running?').waitFor();
-      for (const file of ['swagger-ui-bundle.js', 'panel.js', 'openapi.json']) {
+      for (const file of ['swagger-ui-bundle.js', 'panel.js', 'trial.json']) {
         await page.route(`**/${file}`, (route) => route.abort());
         await page.goto('about:blank');
         await page.goto(`${service.url}/docs`);
@@ -986,7 +947,7 @@ const contexts = new Map<string, BrowserContext>();
   test('has samples in its guides with its own address, and copies them', async () => {
     const { page, troubles } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     await page.goto(`${service.url}/guides/first-steps`);
-    await page.locator('.to-copy button').first().click();
+    await page.locator('.copy').first().click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(`BASE=${service.url}/v1\n\ncurl `);
     expect(troubles).toEqual([]);

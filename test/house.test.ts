@@ -61,6 +61,7 @@ describe('Every route', () => {
       'GET /',
       'GET /assets/:version/:name',
       'GET /docs',
+      'GET /docs/trial.json',
       'GET /favicon.ico',
       'GET /guides',
       'GET /health/live',

@@ -90,7 +90,7 @@ describe('The pages', () => {
 
   test('have files that no other site can load, in every state', async () => {
     const version = await versionOfAssets();
-    for (const name of ['docs.js', 'palette.css', 'favicon.svg']) {
+    for (const name of ['docs.js', 'site.css', 'favicon.svg']) {
       const path = `/assets/${version}/${name}`;
       const { headers } = await fetchRaw(hosted, 'GET', path, {});
       const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': headers.etag! });
@@ -130,7 +130,7 @@ describe('The pages', () => {
 
   test('have files that a browser keeps for a year, under addresses that change with them', async () => {
     const version = await versionOfAssets();
-    const names = ['swagger-ui-bundle.js', 'docs.css', 'minisearch.js', 'docs.js', 'palette.css'];
+    const names = ['swagger-ui-bundle.js', 'docs.css', 'minisearch.js', 'docs.js', 'site.css'];
     for (const name of [...names, 'favicon.svg']) {
       const cacheControl = async (path: string) => {
         const { status, headers } = await call(hosted, 'GET', path);
@@ -153,6 +153,42 @@ describe('The pages', () => {
       for (const [, imported] of source.matchAll(/from '\.\/(.+)'/g)) needed.add(imported!);
     }
     expect(preloaded.toSorted()).toEqual([...needed].toSorted());
+  });
+
+  test('has all that sends a request in the document of the panels, and nothing to resolve', async () => {
+    const { text, body: trial } = await call(hosted, 'GET', '/docs/trial.json');
+    const { body: document } = await call(hosted, 'GET', '/openapi.json');
+    expect(text).not.toMatch(/"\$ref"|here\.invalid/);
+    expect(text.length).toBeLessThan(JSON.stringify(document).length / 4);
+    expect(trial.components.securitySchemes).toEqual(document.components.securitySchemes);
+    expect(Object.keys(trial.paths)).toEqual(Object.keys(document.paths));
+    for (const [path, item] of Object.entries<Record<string, any>>(document.paths))
+      for (const [method, operation] of Object.entries(item)) {
+        const panel = trial.paths[path][method];
+        const places = (all: { name: string; in: string }[] = []) => all.map((one) => [one.name, one.in]);
+        expect(places(panel.parameters)).toEqual(places(operation.parameters));
+        expect(panel.security).toEqual(operation.security);
+        expect(Object.keys(panel.responses)).toEqual(Object.keys(operation.responses));
+        for (const type of Object.keys(operation.requestBody?.content ?? {}))
+          expect(panel.requestBody.content[type].example).toEqual(
+            operation.requestBody.content[type].example,
+          );
+        for (const { name, required, schema } of panel.parameters)
+          expect([name, 'example' in schema]).toEqual([name, required ?? false]);
+      }
+    const status = trial.paths['/pets'].get.parameters.find((one: any) => one.name === 'status');
+    expect(status.schema.enum).toEqual(['available', 'pending', 'sold']);
+    const [, change] = trial.paths['/store/orders'].post['x-next'];
+    expect(change).toMatchObject({
+      place: '/store/updateOrder',
+      states: { status: { placed: 'approved', approved: 'delivered' } },
+    });
+    const made = { name: 'petId', bodies: [{ path: '/store/orders', method: 'post' }] };
+    expect(trial.paths['/pets'].post['x-made']).toEqual(made);
+    expect(trial.paths['/pets/{petId}'].get['x-maker']).toMatchObject({
+      place: '/pets/createPet',
+      name: 'petId',
+    });
   });
 
   test.each(['docs.html', 'bar.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
@@ -241,6 +277,7 @@ describe('The files of the pages, and the OpenAPI document,', () => {
       '/guides',
       '/guides/errors',
       '/search.json',
+      '/docs/trial.json',
     ];
   });
 
@@ -412,6 +449,7 @@ describe('The demo key', () => {
       '/docs/start',
       '/guides',
       '/search.json',
+      '/docs/trial.json',
       '/openapi.json',
       '/openapi.yaml',
       '/favicon.ico',

@@ -20,9 +20,13 @@ const MORE = [
   ['call-samples.js', fileURLToPath(new URL('../openapi/call-samples.js', import.meta.url))],
 ] as const;
 
+/** What all pages look like, in one file: on a slow line each further one is asked for in its turn. */
+const STYLES = ['palette.css', 'bar.css', 'landing.css', 'side.css', 'guides.css'];
+
 /** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {
-  readonly title: string;
+  /** Left out by the front door, which is the site itself. */
+  readonly title?: string;
   readonly description: string;
   readonly content: string;
   /** What it needs in its head beside what all pages have. */
@@ -45,14 +49,11 @@ export class Assets {
     const named = [...files.toSorted(), SWAGGER_UI].map((path) => [basename(path), path] as const);
     for (const [name, path] of [...named, ...MORE]) {
       hash.update(readFileSync(path));
-      this.contents.set(name, new StaticContent(extname(path), () => this.read(path)));
+      if (extname(path) === '.html' || STYLES.includes(name)) continue;
+      this.contents.set(name, new StaticContent(extname(path), () => readFile(path)));
     }
+    this.contents.set('site.css', new StaticContent('css', () => Buffer.from(STYLES.map(own).join('\n'))));
     this.version = hash.digest('hex').slice(0, 16);
-  }
-
-  /** Sends a page, which browsers fetch every time. */
-  sendPage(name: string, request: Request, response: Response): Promise<void> {
-    return this.get(name).send(request, response, 'no-store');
   }
 
   /**
@@ -61,8 +62,9 @@ export class Assets {
    * @throws ApiError `route_not_found`
    */
   send(name: string, request: Request, response: Response, version = ''): Promise<void> {
-    if (name.endsWith('.html')) throw new ApiError('route_not_found');
-    return this.get(name).send(request, response, version === this.version ? FOR_EVER : 'no-cache');
+    const content = this.contents.get(name);
+    if (!content) throw new ApiError('route_not_found');
+    return content.send(request, response, version === this.version ? FOR_EVER : 'no-cache');
   }
 
   /**
@@ -70,43 +72,24 @@ export class Assets {
    * @param root the way from its address to the root of the site, such as `../`
    */
   inShell({ title, description, content, head = '' }: Page, root: string): string {
-    const parts = { title: escape(title), description: escape(description), content, head };
-    return this.page('page.html', parts, root);
-  }
-
-  /** A page with its parts, each in the place of a comment that names it. */
-  private page(name: string, parts: Readonly<Record<string, string>>, root: string): string {
-    return this.placed(
-      own(name).replaceAll(/<!-- (\w+) -->/g, (place, part: string) => parts[part] ?? place),
-      root,
+    const parts: Record<string, string> = {
+      title: title ? `${escape(title)} · Pet Store API` : 'Pet Store API',
+      ...{ description: escape(description), content, head, bar: own('bar.html') },
+    };
+    // Each in the place of a comment that names it.
+    const page = own('page.html').replaceAll(
+      /<!-- (\w+) -->/g,
+      (place, part: string) => parts[part] ?? place,
     );
-  }
-
-  /** A part of a page, such as one that others are written around. */
-  part(name: string): string {
-    return own(name);
-  }
-
-  /** A file of a page, or a page. */
-  private async read(path: string): Promise<Buffer> {
-    if (!path.endsWith('.html')) return readFile(path);
-    return Buffer.from(this.placed(await readFile(path, 'utf8'), ''));
-  }
-
-  /** A page with what stands above each, the root of the site in its addresses, and in those of files their version. */
-  private placed(page: string, root: string): string {
     return page
-      .replace('<!-- bar -->', () => own('bar.html'))
       .replaceAll('"~/assets/', () => `"${root}assets/${this.version}/`)
       .replaceAll('"~/"', () => `"${root || './'}"`)
       .replaceAll('"~/', () => `"${root}`);
   }
 
-  /** @throws ApiError `route_not_found` */
-  private get(name: string): StaticContent {
-    const content = this.contents.get(name);
-    if (!content) throw new ApiError('route_not_found');
-    return content;
+  /** A part of a page, such as one that others are written around. */
+  part(name: string): string {
+    return own(name);
   }
 }
 

@@ -74,9 +74,9 @@ export function sample(text: string, info = ''): string {
   const lines = escape(text)
     .replaceAll(ORIGIN, '<span class="origin">$&</span>')
     .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
-  const kind = COPIED.has(language) ? ' class="to-copy"' : '';
+  const copy = COPIED.has(language) ? ' <button type="button" class="button small copy">Copy</button>' : '';
   const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;
-  return `<figure${kind}><figcaption>${name}</figcaption>${code}</figure>\n`;
+  return `<figure><figcaption>${name}${copy}</figcaption>${code}</figure>\n`;
 }
 
 /** Text as HTML. */

@@ -4,12 +4,14 @@ import type { Express } from 'express';
 import type { Config } from '../../../config.js';
 import { adviceOn, allErrors, type ErrorCode, type ErrorFacts } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
+import { HERE } from '../openapi/operations.js';
 import type { Operation, Schema } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
 import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
 import { type NamedOperation, operationsOf } from './operations.js';
 import { referencePage } from './reference.js';
 import { SIGNED_IN, SignIn } from './sign-in.js';
+import { trialOf } from './trial.js';
 
 /** Serves the reference, which is made when it is first asked for. */
 export function serveDocs(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
@@ -19,6 +21,7 @@ export function serveDocs(app: NestExpressApplication, config: Config, document:
   const start = (signIn ? assets.part('sign-in.html') : '') + assets.part('start.html');
   const docs = () => assets.inShell(referencePage(document(), { start, guides }), '');
   servePage(app, config, '/docs', docs, () => signIn?.called());
+  serveJson(app, '/docs/trial.json', () => JSON.stringify(trialOf(document())).replaceAll(HERE, ''));
   if (!signIn) return;
   servePage(app, config, '/docs/signed-in', () => assets.inShell(SIGNED_IN, '../'));
   const express: Express = app.getHttpAdapter().getInstance();
@@ -41,10 +44,13 @@ export function serveGuides(
     servePage(app, config, `/guides/${guide.name}`, () =>
       assets.inShell(guidePage(guide, guides, links()), '../'),
     );
-  const found = () => JSON.stringify(searchIndex(guides, document()));
-  const content = new StaticContent('json', () => Buffer.from(found()));
+  serveJson(app, '/search.json', () => JSON.stringify(searchIndex(guides, document())));
+}
+
+function serveJson(app: NestExpressApplication, path: string, write: () => string): void {
+  const content = new StaticContent('json', () => Buffer.from(write()));
   const express: Express = app.getHttpAdapter().getInstance();
-  express.get('/search.json', (request, response) => content.send(request, response, 'no-cache'));
+  express.get(path, (request, response) => content.send(request, response, 'no-cache'));
 }
 
 /**

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Config } from '../../../config.js';
 import { Public } from '../../api/index.js';
-import { NotFoundPage } from '../../server/index.js';
+import { NotFoundPage, StaticContent } from '../../server/index.js';
 import { Assets, FRONT_DOOR, type Page, pageHeaders } from './assets.js';
 
 /** The front door for people, and the files of the pages. */
@@ -11,15 +11,21 @@ import { Assets, FRONT_DOOR, type Page, pageHeaders } from './assets.js';
 @Public()
 @Controller({ version: VERSION_NEUTRAL })
 class SiteController {
+  private readonly frontDoor: StaticContent;
+
   constructor(
     private readonly assets: Assets,
     private readonly config: Config,
-  ) {}
+  ) {
+    const description = 'Pet Store API: animals, orders and messages over HTTP.';
+    const page = () => assets.inShell({ description, content: assets.part('landing.html') }, '');
+    this.frontDoor = new StaticContent('html', () => Buffer.from(page()));
+  }
 
   @Get()
   landing(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.set({ ...pageHeaders(this.config), ...FRONT_DOOR });
-    return this.assets.sendPage('landing.html', request, response);
+    return this.frontDoor.send(request, response, 'no-store');
   }
 
   @Get('assets/:version/:name')

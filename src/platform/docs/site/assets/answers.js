@@ -1,6 +1,4 @@
-import { copier } from './copy.js';
-import { enterInBody, nameOfId, takersOf } from './made-ids.js';
-import { placeOf } from './panel.js';
+import { enterInBody } from './made-ids.js';
 
 /** Indents JSON and keeps every digit: numbers stay the text that they are, as a double does not hold an int64. */
 function indent(text) {
@@ -20,19 +18,16 @@ export function answers({ React, getSystem }) {
   const Exact = (ResponseBody) =>
     function Body(props) {
       const { content, contentType } = props;
-      const [isCopied, setCopied] = React.useState(false);
-      const [copy] = React.useState(() => copier(setCopied));
       if (typeof content !== 'string' || !/json/i.test(contentType)) return h(ResponseBody, props);
       const text = indent(content);
-      const button = (label, onClick) => h('button', { type: 'button', className: 'btn', onClick }, label);
       return h(
         'div',
         null,
         h('h5', null, 'Response body'),
         h('pre', { className: 'body', tabIndex: 0, 'aria-label': 'Response body' }, h('code', null, text)),
-        button(isCopied ? 'Copied' : 'Copy', () => copy(text)),
+        h('button', { type: 'button', className: 'btn copy' }, 'Copy'),
         ' ',
-        button('Download', () => download(text)),
+        h('button', { type: 'button', className: 'btn', onClick: () => download(text) }, 'Download'),
       );
     };
 
@@ -82,28 +77,25 @@ export function answers({ React, getSystem }) {
     return cursor && h('button', { type: 'button', className: 'btn', onClick: go }, 'Next page');
   };
 
-  /**
-   * What can be done next with what was answered: the links of the document, the operations whose body takes its id, and
-   * the next of the states that it goes through.
-   */
-  const NextSteps = ({ specSelectors, ...props }) => {
-    const steps = stepsAfter(specSelectors.specJson(), props);
+  /** What can be done next with what was answered. */
+  const NextSteps = ({ specSelectors, path, method, response }) => {
+    const steps = stepsAfter(specSelectors.specJson().getIn(['paths', path, method, 'x-next']), response);
     return (
       steps.length > 0 &&
       h(
         'p',
         { className: 'next-steps' },
         h('b', null, 'Next:'),
-        ...steps.map((step) => h(Step, { key: step.operation.get('operationId'), step })),
+        ...steps.map((step) => h(Step, { key: step.place, step })),
       )
     );
   };
 
-  const Step = ({ step: { pathMethod, operation, state } }) => {
-    const enter = () =>
-      state && enterInBody(getSystem(), pathMethod, state.name, JSON.stringify(state.value));
-    const text = state ? `Set its ${state.name} to ${state.value}` : operation.get('summary');
-    return h('a', { href: placeOf(operation), className: 'btn to-try', onClick: enter }, text);
+  const Step = ({ step: { path, method, place, summary, state } }) => {
+    const [name, value] = state ?? [];
+    const enter = () => state && enterInBody(getSystem(), [path, method], name, JSON.stringify(value));
+    const text = state ? `Set its ${name} to ${value}` : summary;
+    return h('a', { href: `#${place}`, className: 'btn to-try', onClick: enter }, text);
   };
 
   const setResponse = (original) => (path, method, response) => {
@@ -135,50 +127,17 @@ function explained(response) {
   return response.update('headers', (headers) => headers?.map(whole));
 }
 
-function stepsAfter(spec, { path, method, response }) {
-  const [paths, status] = [spec.get('paths'), response.get('status')];
-  if (!(status >= 200 && status < 300) || !paths.hasIn([path, method])) return [];
-  const answer = read(response.get('text'));
-  if (answer?.id === undefined) return [];
-  const links =
-    paths
-      .getIn([path, method, 'responses', String(status), 'links'])
-      ?.keySeq()
-      .toArray() ?? [];
-  const all = [...paths].flatMap(([one, item]) =>
-    [...item].map(([verb, operation]) => ({ pathMethod: [one, verb], operation })),
-  );
-  const linked = all.filter(
-    ({ pathMethod, operation }) =>
-      links.includes(operation.get('operationId')) || (pathMethod[0] === path && pathMethod[1] === 'patch'),
-  );
-  const name = method === 'post' && nameOfId(paths, path);
-  const moved = linked.map((one) => ({ ...one, state: nextState(spec, one.operation, answer) }));
-  const isOffered = ({ operation, pathMethod: [, verb], state }) =>
-    !operation.get('deprecated') && (state || (verb === 'get' && method !== 'get'));
-  return [...(name ? takersOf(paths, name) : []), ...moved.filter(isOffered)];
-}
-
-/**
- * What a field of an answer becomes next, where an operation sets it: of its values in the order of the document, that
- * after its present one, unless the description of this one says that it is final.
- */
-function nextState(spec, operation, answer) {
-  const body = resolved(spec, operation.getIn(['requestBody', 'content', 'application/json', 'schema']));
-  for (const [name, property] of body?.get('properties') ?? []) {
-    const schema = resolved(spec, property);
-    const values = schema.get('enum');
-    const place = values?.indexOf(answer[name]) ?? -1;
-    const meaning = schema.getIn(['x-enumDescriptions', answer[name]]) ?? '';
-    const value = place < 0 || /\bFinal\.$/.test(meaning) ? undefined : values.get(place + 1);
-    if (value !== undefined) return { name, value };
-  }
-  return undefined;
-}
-
-function resolved(spec, schema) {
-  const reference = schema?.get('$ref');
-  return reference ? spec.getIn(reference.split('/').slice(1)) : schema;
+/** Of the steps that the service knows, those which what was answered can take, with the state that each leads to. */
+function stepsAfter(steps, response) {
+  const isSuccess = response.get('status') >= 200 && response.get('status') < 300;
+  const answer = isSuccess ? read(response.get('text')) : undefined;
+  if (answer?.id === undefined || !steps) return [];
+  const stateIn = (states) =>
+    Object.entries(states)
+      .map(([name, after]) => [name, after[answer[name]]])
+      .find(([, value]) => value !== undefined);
+  const all = steps.toJS().map((step) => ({ ...step, state: step.states && stateIn(step.states) }));
+  return all.filter(({ states, state }) => !states || state);
 }
 
 function read(text) {

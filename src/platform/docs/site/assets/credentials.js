@@ -1,5 +1,4 @@
-import { remember, tab } from './tab.js';
-import { learn, visit } from './visit.js';
+import { learn, remember, tab, visit } from './visit.js';
 
 /** The codes of the errors about credentials: the help above the operations says how to go on. */
 const REFUSALS = ['account_exists', 'invalid_credentials', 'invalid_api_key'];

@@ -1,6 +1,6 @@
 import { chooseLanguage } from './samples.js';
 import { followPlace } from './place.js';
-import { followLink } from './start-link.js';
+import { followLink } from './new-key.js';
 import { helpWithKeys } from './start.js';
 import { tryOut } from './try.js';
 

@@ -1,5 +1,4 @@
 import { samplesOf } from './call-samples.js';
-import { callOf, masked } from './live-call.js';
 import { showCode } from './samples.js';
 
 /** The environment variables that samples read, and what they hold. */
@@ -45,4 +44,82 @@ function callIn(system, path, method) {
   } catch {
     return undefined;
   }
+}
+
+/** What an operation sends with what stands in its fields, as samples show it; undefined if a field has to be filled in first. */
+function callOf(system, path, method) {
+  const { specSelectors, fn } = system;
+  const operation = specSelectors.specJson().getIn(['paths', path, method]);
+  const { url, headers, body } = fn.buildRequest({
+    ...requestOf(system, path, method),
+    operationId: operation.get('operationId'),
+  });
+  if (/%7B|\{/i.test(url)) return undefined;
+  const sent = Object.entries(headers).filter(([name]) => !/^(?:accept|content-type)$/i.test(name));
+  return {
+    method: method.toUpperCase(),
+    url,
+    headers: Object.fromEntries(sent),
+    ...contentOf(body),
+    answers: seenIn(operation.get('responses')),
+    ...credentialsOf(system, operation.getIn(['security', 0])?.keySeq().first()),
+  };
+}
+
+/** The same call with secrets that cannot be read over a shoulder. */
+function masked(call) {
+  const { key, password } = call;
+  return { ...call, key: key && `${key.slice(0, 12)}…`, password: password && '…' };
+}
+
+let spec = { of: undefined, plain: undefined };
+
+/** What Swagger UI makes its request of when it is sent. */
+function requestOf({ specSelectors, oas3Selectors }, pathName, method) {
+  const of = specSelectors.specJsonWithResolvedSubtrees();
+  // It is large, and seldom another one.
+  if (of !== spec.of) spec = { of, plain: of.toJS() };
+  const namespace = `${pathName}:${method}`;
+  const server = oas3Selectors.selectedServer(namespace) || oas3Selectors.selectedServer();
+  return {
+    spec: spec.plain,
+    pathName,
+    method,
+    parameters: specSelectors.parameterValues([pathName, method]).toJS(),
+    requestContentType: oas3Selectors.requestContentType(pathName, method),
+    responseContentType: oas3Selectors.responseContentType(pathName, method),
+    requestBody: oas3Selectors.requestBodyValue(pathName, method),
+    server,
+    serverVariables: oas3Selectors.serverVariables({ server }).toJS(),
+    contextUrl: new URL(specSelectors.url(), location.href).href,
+  };
+}
+
+/** A body as a value, if JavaScript has one for it that is exact. */
+function contentOf(text) {
+  if (typeof text !== 'string' || text === '') return {};
+  try {
+    return /\d{16}/.test(text) ? { text } : { body: JSON.parse(text) };
+  } catch {
+    return { text };
+  }
+}
+
+/** What a sample shows of the answer, as those that the document has. */
+function seenIn(responses) {
+  const successes = [...responses].filter(([status]) => status < '300').map(([, one]) => one.get('content'));
+  const [type, media] = successes.flatMap((content) => [...(content ?? [])])[0] ?? [];
+  if (!type) return 'nothing';
+  if (type === 'application/json') return undefined;
+  if (type === 'text/event-stream') return 'events';
+  return media.getIn(['schema', 'format']) === 'binary' ? 'bytes' : 'text';
+}
+
+const ACCESS = { bearerAuth: 'bearer', basicAuth: 'basic' };
+
+function credentialsOf({ authSelectors }, scheme) {
+  const value = authSelectors.authorized().getIn([scheme, 'value']);
+  if (scheme === 'bearerAuth') return { access: ACCESS[scheme], key: value };
+  const { username: email, password } = value?.toJS() ?? {};
+  return { access: ACCESS[scheme] ?? 'public', email, password };
 }

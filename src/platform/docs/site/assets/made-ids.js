@@ -1,15 +1,5 @@
 import { learn, visit } from './visit.js';
 
-/** Of the path of an operation on one thing: the path at which such things are made, and the name of its id. */
-const ONE = /^(.*)\/\{(\w+)\}$/;
-
-/** The operation that makes what the last id of a path names, and the name of that id. */
-export function makerOf(specSelectors, path) {
-  const [, collection, name] = ONE.exec(path) ?? [];
-  const maker = specSelectors.specJson().getIn(['paths', collection, 'post']);
-  return maker && { name, maker };
-}
-
 /**
  * Enters the id of what the reader has just made wherever a path takes it, or a body in the field of the same name, unless
  * another one was entered there.
@@ -21,33 +11,19 @@ export function fillInMade({ url, status, obj }, ui) {
   const address = new URL(url).pathname;
   const made = paths.keySeq().filter((path) => address.endsWith(path) && paths.hasIn([path, 'post']));
   const collection = made.maxBy((path) => path.length);
-  const name = nameOfId(paths, collection);
+  const { name, bodies } = paths.getIn([collection, 'post', 'x-made'])?.toJS() ?? {};
   if (!name) return;
   for (const [path, item] of paths.filter((_, one) => one.startsWith(`${collection}/{${name}}`))) {
     for (const [method, operation] of item) enter(ui, [path, method], operation, name, id);
   }
   const asJson = (value) => (typeof obj.id === 'string' ? JSON.stringify(value) : String(value));
   const before = asJson(visit().made[name]);
-  for (const { pathMethod, example } of takersOf(paths, name)) {
-    const untouched = [asJson(example), before];
+  for (const { path, method } of bodies) {
+    const pathMethod = [path, method];
+    const untouched = [asJson(exampleOf(paths.getIn(pathMethod)).get(name)), before];
     if (untouched.includes(bodyField(ui, pathMethod, name))) enterInBody(ui, pathMethod, name, asJson(id));
   }
   learn({ made: { ...visit().made, [name]: id } });
-}
-
-/** The name by which paths take the id of what is made at a path. */
-export function nameOfId(paths, collection) {
-  const found = paths.keySeq().map((path) => ONE.exec(path));
-  return found.find((match) => match?.[1] === collection)?.[2];
-}
-
-/** The operations whose body has a field of that name in its example, and what the field holds there. */
-export function takersOf(paths, name) {
-  const all = [...paths].flatMap(([path, item]) =>
-    [...item].map(([method, operation]) => ({ pathMethod: [path, method], operation })),
-  );
-  const withExample = all.map((one) => ({ ...one, example: exampleOf(one.operation)?.get?.(name) }));
-  return withExample.filter(({ example }) => example !== undefined);
 }
 
 function exampleOf(operation) {

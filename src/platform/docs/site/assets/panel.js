@@ -1,4 +1,3 @@
-import { makerOf } from './made-ids.js';
 import { learn, visit, watch } from './visit.js';
 
 /** What has no name in Swagger UI, and the one that it gets (WCAG 2.2, 4.1.2). */
@@ -122,10 +121,10 @@ export function panel({ React }) {
   };
 
   /** What the reader has to do first, until that is done. */
-  const Hints = ({ path, operation, specSelectors }) => {
+  const Hints = ({ operation }) => {
     const { hasAccount, made } = React.useSyncExternalStore(watch, visit);
     const takesAccount = operation.get('security')?.some((scheme) => scheme.has('basicAuth'));
-    const { name, maker } = makerOf(specSelectors, path) ?? {};
+    const maker = operation.get('x-maker')?.toJS();
     return h(
       React.Fragment,
       null,
@@ -139,12 +138,12 @@ export function panel({ React }) {
           ', and the page enters them.',
         ),
       maker &&
-        made[name] === undefined &&
+        made[maker.name] === undefined &&
         h(
           'p',
           { className: 'hint' },
           'The id is an example. Do this first, and the page enters one that is there: ',
-          h('a', { className: 'to-try', href: placeOf(maker) }, maker.get('summary')),
+          h('a', { className: 'to-try', href: `#${maker.place}` }, maker.summary),
           '.',
         ),
     );
@@ -173,11 +172,6 @@ export function panel({ React }) {
     },
     wrapComponents: { Button },
   };
-}
-
-/** Where an operation stands on the page. */
-export function placeOf(operation) {
-  return `#/${operation.getIn(['tags', 0])}/${operation.get('operationId')}`;
 }
 
 /** The way to an operation in the document, as Swagger UI has such. */

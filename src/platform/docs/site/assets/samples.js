@@ -1,5 +1,3 @@
-import { copier } from './copy.js';
-
 /** Where this site stands, found from the address of this file. */
 const here = new URL('../..', import.meta.url).href.replace(/\/$/, '');
 
@@ -21,11 +19,30 @@ export function chooseLanguage(language) {
     choice.checked = choice.value === language;
 }
 
-for (const figure of document.querySelectorAll('figure.to-copy')) {
-  const button = document.createElement('button');
-  Object.assign(button, { type: 'button', className: 'button small', textContent: 'Copy' });
-  const copy = copier((isCopied) => (button.textContent = isCopied ? 'Copied' : 'Copy'));
-  const code = figure.querySelector('code');
-  button.addEventListener('click', () => copy(whole.get(code) ?? code.textContent));
-  figure.querySelector('figcaption').append(button);
+/** For how many milliseconds a button says that it has copied. */
+const SAID_MS = 2_000;
+const timers = new WeakMap();
+
+document.addEventListener('click', async ({ target }) => {
+  const button = target.closest?.('.copy');
+  const code = button?.closest(':has(pre)').querySelector('code');
+  if (!code) return;
+  await copy(whole.get(code) ?? code.textContent);
+  clearTimeout(timers.get(button));
+  button.textContent = 'Copied';
+  timers.set(
+    button,
+    setTimeout(() => (button.textContent = 'Copy'), SAID_MS),
+  );
+});
+
+/** Puts a text on the clipboard, also where the page came over plain HTTP, which has no `navigator.clipboard`. */
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
 }

@@ -1,7 +1,6 @@
 import { useKey } from './credentials.js';
 import { makeKey } from './new-key.js';
-import { tab } from './tab.js';
-import { visit, watch } from './visit.js';
+import { tab, visit, watch } from './visit.js';
 
 const bar = document.querySelector('.next-step');
 const [status, button] = ['[role=status]', 'button'].map((one) => bar.querySelector(one));

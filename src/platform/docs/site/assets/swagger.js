@@ -5,7 +5,6 @@ import { invalid } from './invalid.js';
 import { followFields } from './live-samples.js';
 import { fillInMade } from './made-ids.js';
 import { panel } from './panel.js';
-import { references } from './references.js';
 
 /**
  * Begins Swagger UI, which the page has for trying out alone: all roots are of one state, and show the panel of the
@@ -19,7 +18,7 @@ export function begin(document) {
     docExpansion: 'full',
     displayRequestDuration: true,
     tryItOutEnabled: true,
-    plugins: [references, rememberKey, noDiscovery, invalid, answers, authorizationDialog, panel],
+    plugins: [resolved, rememberKey, noDiscovery, invalid, answers, authorizationDialog, panel],
     requestInterceptor(request) {
       sent(request);
       // A 401 of the account operations would make the browser lay a log-in box of its own over the page. The header
@@ -52,21 +51,20 @@ export function begin(document) {
   };
 }
 
-/**
- * An example email that has an account already would be refused: each visit gets one of its own. Optional parameters come
- * empty: an example would filter a list before its reader has asked for that. What the page says of each is not repeated.
- */
+/** An example email that has an account already would be refused: each visit gets one of its own. */
 function tailored(document) {
   const suffix = Math.random().toString(36).slice(2, 8);
-  const text = JSON.stringify(document).replaceAll('@example.com', () => `-${suffix}@example.com`);
-  const spec = JSON.parse(text);
-  const operations = Object.values(spec.paths).flatMap((item) => Object.values(item));
-  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters)) {
-    delete parameter.description;
-    if (!parameter.required) delete parameter.schema?.example;
-  }
-  return spec;
+  return JSON.parse(document.replaceAll('@example.com', () => `-${suffix}@example.com`));
 }
+
+/** Nothing in the document refers to anything. Swagger UI would build a model of it all, for each panel. */
+const resolved = {
+  fn: {
+    resolveSubtree: async (document, path) => {
+      return { spec: path.reduce((node, name) => node?.[name], document) ?? null, errors: [] };
+    },
+  },
+};
 
 /** Swagger UI would ask an identity provider itself, which the policy of the page forbids, for forms that do no PKCE. */
 function noDiscovery({ fn: { fetch: fetchAnything } }) {

@@ -54,8 +54,12 @@ export async function swaggerUI() {
 }
 
 async function load() {
-  const [{ begin }, response] = await Promise.all([import('./swagger.js'), fetch('openapi.json'), script()]);
-  return begin(await response.json());
+  const [{ begin }, response] = await Promise.all([
+    import('./swagger.js'),
+    fetch('docs/trial.json'),
+    script(),
+  ]);
+  return begin(await response.text());
 }
 
 function script() {

@@ -1,0 +1,167 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { JSON_TYPE } from '../../api/index.js';
+import type { Operation, Schema } from '../openapi/schemas.js';
+import { type NamedOperation, operationsOf } from './operations.js';
+
+/** A part of the document, of which this file says what it has. */
+type Node = Record<string, unknown>;
+type Content = Record<string, { schema?: object; example?: unknown; examples?: unknown }>;
+
+/** An operation that can follow on another one. */
+interface Step {
+  readonly path: string;
+  readonly method: string;
+  readonly place: string;
+  readonly summary: string;
+  /** By the fields of its body: of each value that an answer may have there, the next one. */
+  readonly states?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** What the path of an operation on one thing begins with: that at which such things are made, and the name of their id. */
+const ONE = /^(.*)\/\{(\w+)\}/;
+
+/**
+ * The document as the panels of the reference need it to send requests: without what the page says itself, which is nine
+ * tenths, and with what is referred to in the place of each reference. Optional parameters have no examples, which would
+ * filter a list before its reader has asked for that. Each operation has, as `x-next`, what can follow on its success; as
+ * `x-made`, what the id that it assigns is called, and which bodies take that; as `x-maker`, what makes the thing that its
+ * path names.
+ */
+export function trialOf(document: OpenAPIObject): object {
+  return new Trial(document).written();
+}
+
+class Trial {
+  private readonly operations: readonly NamedOperation[];
+
+  constructor(private readonly document: OpenAPIObject) {
+    this.operations = operationsOf(document);
+  }
+
+  written(): object {
+    const { openapi, info, tags = [], servers, components } = this.document;
+    const paths: Record<string, Record<string, object>> = {};
+    for (const one of this.operations) (paths[one.path] ??= {})[one.method] = this.panelOf(one);
+    return {
+      openapi,
+      info: { title: info.title, version: info.version },
+      tags: tags.map(({ name }) => ({ name })),
+      servers,
+      paths,
+      components: { securitySchemes: components?.securitySchemes },
+    };
+  }
+
+  private panelOf(one: NamedOperation): object {
+    const { operationId, tags, security, servers, parameters = [], responses } = one.operation;
+    const given = this.resolved(parameters) as Node[];
+    const body = this.resolved(one.operation.requestBody) as { content: Content } | undefined;
+    const answers = Object.entries(responses as Record<string, { content?: Content }>);
+    return {
+      ...{ operationId, tags, security, servers },
+      parameters: given.map(({ description: _said, schema, ...parameter }) => {
+        const { description: _too, example, ...limits } = (schema ?? {}) as Node;
+        return { ...parameter, schema: parameter.required ? { ...limits, example } : limits };
+      }),
+      requestBody: body && { ...body, content: contentToSend(body.content) },
+      responses: Object.fromEntries(
+        answers.map(([status, { content }]) => [status, { content: typesOf(content) }]),
+      ),
+      'x-next': this.stepsAfter(one),
+      'x-made': this.madeBy(one),
+      'x-maker': this.makerOf(one),
+    };
+  }
+
+  /** Those which its answers link to, an operation that changes the same thing, and those whose body takes its id. */
+  private stepsAfter({ path, method, operation }: NamedOperation): Step[] {
+    const answers = Object.values(operation.responses as Record<string, { links?: object }>);
+    const linked = new Set(answers.flatMap(({ links = {} }) => Object.keys(links)));
+    const taking = method === 'post' ? this.takersOf(this.nameOfIdAt(path)).map(stepTo) : [];
+    const moved = this.operations
+      .filter((one) => linked.has(one.id) || (one.path === path && one.method === 'patch'))
+      .filter((one) => !one.operation.deprecated)
+      .map((one) => ({ one, states: this.statesIn(one.operation) }))
+      .filter(({ one, states }) => states || (one.method === 'get' && method !== 'get'))
+      .map(({ one, states }) => ({ ...stepTo(one), states }));
+    return [...taking, ...moved];
+  }
+
+  /** Of its values in the order of the document, a field goes to the next, unless the description of one says that it is final. */
+  private statesIn({ requestBody }: Operation): Step['states'] {
+    const { content } = (this.resolved(requestBody) ?? {}) as { content?: Content };
+    const schema: Schema | undefined = content?.[JSON_TYPE]?.schema;
+    const states = Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {
+      const { enum: values = [], 'x-enumDescriptions': meanings = {} } = property as Schema & Meanings;
+      const moves = values.slice(0, -1).map((value, i) => [String(value), values[i + 1]] as const);
+      const open = moves.filter(([value]) => !/\bFinal\.$/.test(meanings[value] ?? ''));
+      return open.length > 0 ? [[name, Object.fromEntries(open)]] : [];
+    });
+    return states.length > 0 ? Object.fromEntries(states) : undefined;
+  }
+
+  private madeBy({ path, method }: NamedOperation): object | undefined {
+    const name = method === 'post' ? this.nameOfIdAt(path) : undefined;
+    if (name === undefined) return undefined;
+    const bodies = this.takersOf(name).map((one) => ({ path: one.path, method: one.method }));
+    return { name, bodies };
+  }
+
+  private makerOf({ path }: NamedOperation): object | undefined {
+    const [all, collection, name] = ONE.exec(path) ?? [];
+    const maker = this.operations.find((one) => one.path === collection && one.method === 'post');
+    return maker && all === path ? { ...stepTo(maker), name } : undefined;
+  }
+
+  /** The name by which paths take the id of what is made at a path. */
+  private nameOfIdAt(path: string): string | undefined {
+    return this.operations.map((one) => ONE.exec(one.path)).find((found) => found?.[1] === path)?.[2];
+  }
+
+  /** The operations whose body has a field of that name in its example. */
+  private takersOf(name: string | undefined): NamedOperation[] {
+    return this.operations.filter(({ operation }) => {
+      const { content } = (operation.requestBody ?? {}) as { content?: Content };
+      const example = content?.[JSON_TYPE]?.example as Node | undefined;
+      return name !== undefined && example?.[name] !== undefined;
+    });
+  }
+
+  /** @param within the references that have led here: one of them again would never end */
+  private resolved(node: unknown, within: readonly string[] = []): unknown {
+    if (Array.isArray(node)) return node.map((item) => this.resolved(item, within));
+    if (node === null || typeof node !== 'object') return node;
+    const { $ref, ...own } = node as Node & { $ref?: string };
+    const all = Object.entries(own).map(([name, value]) => [name, this.resolved(value, within)]);
+    if ($ref === undefined || within.includes($ref)) return Object.fromEntries(all);
+    const names = $ref.split('/').slice(1);
+    const found = names.reduce<unknown>((one, name) => (one as Node | undefined)?.[name], this.document);
+    return { ...(this.resolved(found, [...within, $ref]) as Node), ...Object.fromEntries(all) };
+  }
+}
+
+interface Meanings {
+  'x-enumDescriptions'?: Record<string, string>;
+}
+
+function stepTo({ path, method, place, summary }: NamedOperation): Step {
+  return { path, method, place, summary };
+}
+
+/** What has an example is begun with that: its schema, which the page shows beside it, is not needed. */
+function contentToSend(content: Content): Content {
+  const all = Object.entries(content).map(([type, one]) => {
+    const isBegunWith = type === JSON_TYPE && one.example !== undefined;
+    return [type, isBegunWith ? { ...one, schema: { type: 'object' } } : one] as const;
+  });
+  return Object.fromEntries(all);
+}
+
+/** Of an answer, requests say which types they take, and samples show it by its format. */
+function typesOf(content: Content | undefined): object | undefined {
+  const all = Object.entries(content ?? {}).map(([type, { schema }]) => {
+    const { format } = (schema ?? {}) as Schema;
+    return [type, { schema: { format } }] as const;
+  });
+  return content && Object.fromEntries(all);
+}
