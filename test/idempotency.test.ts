@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, call, createAccount, createKey, expectError } from '../src/testing/client.js';
+import { Customer, times } from './support/customer.js';
 import { eventually } from './support/npm.js';
 import { cutOff, query, type Service, startService } from '../src/testing/service.js';
 
@@ -402,46 +403,67 @@ async function waitForLock(): Promise<void> {
 describe('Writes of the same moment, with keys and without', () => {
   /** What a client sends, several at once. */
   interface Sent {
-    kind: 'pet' | 'homeless' | 'order' | 'message' | 'category';
+    kind: 'pet' | 'homeless' | 'order' | 'move' | 'message' | 'category';
     /** One of a few keys of its kind, none for a write without; the same key has the same body. */
     keyed: number | undefined;
     /** Which of two instances. */
     at: 0 | 1;
-    /** One of a few animals, or categories. */
+    /** One of a few animals, orders, or categories. */
     which: number;
   }
   const sent = fc.record<Sent>({
-    kind: fc.constantFrom('pet', 'pet', 'homeless', 'order', 'message', 'category'),
+    kind: fc.constantFrom('pet', 'pet', 'homeless', 'order', 'move', 'message', 'category'),
     keyed: fc.option(fc.nat(3), { nil: undefined }),
     at: fc.constantFrom(0, 1),
     which: fc.nat(2),
   });
 
-  test('are each made once or not at all, whatever fails or is cut off beside them', async () => {
+  /** What happens to them meanwhile. */
+  const fault = fc.constantFrom('nothing', 'statements are cut off', 'an instance is killed');
+  const UNKNOWN = { status: 503, text: '', body: { code: 'service_unavailable' } };
+
+  test('are each made once or not at all, whatever fails, is cut off or killed beside them', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(sent, { minLength: 12, maxLength: 48 }), fc.boolean(), async (all, isCut) => {
+      fc.asyncProperty(fc.array(sent, { minLength: 12, maxLength: 48 }), fault, async (all, happening) => {
         const run = randomUUID();
-        const bearer = await createKey(service);
-        const pets = [await newPet(), await newPet(), await newPet()];
-        const bodyOf = ({ kind, which }: Sent): [path: string, body: object] =>
-          ({
-            pet: ['/v1/pets', { name: run, categoryId: 1 }] as [string, object],
-            homeless: ['/v1/pets', { name: run, categoryId: 987_654 }] as [string, object],
-            order: ['/v1/store/orders', { petId: pets[which] }] as [string, object],
-            message: ['/v1/messages', { message: run }] as [string, object],
-            category: ['/v1/categories', { name: `${run} ${which}` }] as [string, object],
-          })[kind];
+        const customer = await Customer.of(service);
+        const { key: bearer } = customer;
+        const pets = await times(3, () => newPet());
+        const orders = (await times(3, () => customer.orderAt('placed'))).map(({ id }) => id);
+        const requestOf = ({ kind, which }: Sent): [method: string, path: string, body: object] =>
+          (
+            ({
+              pet: ['POST', '/v1/pets', { name: run, categoryId: 1 }],
+              homeless: ['POST', '/v1/pets', { name: run, categoryId: 987_654 }],
+              order: ['POST', '/v1/store/orders', { petId: pets[which] }],
+              move: ['PATCH', `/v1/store/orders/${orders[which]}`, { status: 'approved' }],
+              message: ['POST', '/v1/messages', { message: run }],
+              category: ['POST', '/v1/categories', { name: `${run} ${which}` }],
+            }) satisfies Record<Sent['kind'], [string, string, object]>
+          )[kind];
         const ask = async (one: Sent) => {
-          const [path, body] = bodyOf(one);
+          const [method, path, body] = requestOf(one);
           const idempotencyKey = `${run} ${one.kind} ${one.which} ${one.keyed}`.replaceAll(' ', '-');
           const headers: Record<string, string> | undefined =
             one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
-          const answer = await call([service, second][one.at]!, 'POST', path, { key: bearer, body, headers });
+          const instance = [service, second][one.at]!;
+          const answer = await call(instance, method, path, { key: bearer, body, headers }).catch(
+            (error: Error) => {
+              // Nothing tells what a killed instance has done.
+              if (happening !== 'an instance is killed' || error.message !== 'fetch failed') throw error;
+              return UNKNOWN;
+            },
+          );
           return { ...one, idempotencyKey, status: answer.status, text: answer.text, code: answer.body.code };
         };
-        const cut = isCut ? cutOffOften() : Promise.resolve();
+        const meanwhile =
+          happening === 'nothing'
+            ? undefined
+            : happening === 'an instance is killed'
+              ? kill()
+              : cutOffOften();
         const answers = await Promise.all(all.map(ask));
-        await cut;
+        await meanwhile;
         // A client tries again what it could not be told.
         for (const one of answers)
           if (one.keyed !== undefined && one.status === 503)
@@ -451,7 +473,7 @@ describe('Writes of the same moment, with keys and without', () => {
           .filter(({ status }) => status >= 300)
           .map(({ kind, code }) => `${kind} ${code}`);
         const allowed =
-          /(?:homeless category_not_found|order pet_not_available|category category_exists|idempotency_key_in_use|service_unavailable)$/;
+          /(?:homeless category_not_found|order pet_not_available|move invalid_transition|category category_exists|idempotency_key_in_use|service_unavailable)$/;
         expect(codes.filter((code) => !allowed.test(code))).toEqual([]);
         const made = answers.filter(({ status }) => status < 300);
         const keyedTexts = Map.groupBy(
@@ -466,20 +488,21 @@ describe('Writes of the same moment, with keys and without', () => {
           service.databaseUrl,
           `SELECT (SELECT count(*) FROM pets WHERE name = $1) + (SELECT count(*) FROM messages WHERE message = $1)
                + (SELECT count(*) FROM categories WHERE name LIKE $1 || '%')
-               + (SELECT count(*) FROM orders WHERE pet_id = ANY($2)) AS rows,
+               + (SELECT count(*) FROM orders WHERE pet_id = ANY($2))
+               + (SELECT count(*) FROM audit_log WHERE action = 'order.approved' AND subject_id = ANY($3)) AS rows,
              (SELECT count(*) FROM idempotency_keys WHERE key LIKE $1 || '%') AS keys,
              (SELECT count(*) FROM orders o WHERE pet_id = ANY($2) AND NOT EXISTS (
                SELECT FROM audit_log WHERE action = 'order.placed' AND subject_id = o.id::text)) AS torn,
              (SELECT count(*) FROM messages m WHERE message = $1 AND NOT EXISTS (
                SELECT FROM pgboss.job WHERE id = m.id)) AS jobless`,
-          [run, pets],
+          [run, pets, orders.map(String)],
         );
         expect(stored).toMatchObject({ keys: String(keyedTexts.size), torn: '0', jobless: '0' });
         const rows = Number(stored!.rows) - keyedTexts.size - unkeyed;
         expect(rows).toBeGreaterThanOrEqual(0);
         expect(rows).toBeLessThanOrEqual(unknown);
       }),
-      { numRuns: 25 },
+      { numRuns: 20 },
     );
   }, 120_000);
 
@@ -489,6 +512,13 @@ describe('Writes of the same moment, with keys and without', () => {
       await sleep(8);
       await cutOff(service, i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend', 2);
     }
+  }
+
+  /** Kills an instance in the midst of its work, and starts it again. */
+  async function kill(): Promise<void> {
+    await sleep(Math.random() * 40);
+    second.process.kill('SIGKILL');
+    second = await startService({ DATABASE_URL: service.databaseUrl });
   }
 
   async function settled<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {

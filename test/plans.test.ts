@@ -31,10 +31,13 @@ import { MessagesService } from '../src/messages/messages.service.js';
 import { Jobs } from '../src/platform/jobs/jobs.js';
 import { Metrics } from '../src/platform/telemetry/metrics.js';
 import { Pet, PetStatus } from '../src/pets/pet.entity.js';
+import { PetDto } from '../src/pets/pet.dto.js';
 import { PetsService } from '../src/pets/pets.service.js';
 import { Order, OrderStatus } from '../src/store/order.entity.js';
+import { OrderDto } from '../src/store/order.dto.js';
 import { OrdersService } from '../src/store/orders.service.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
+import type { Prospect } from '../src/platform/safeguards/sole-write.js';
 import { IdempotencyKey } from '../src/platform/safeguards/idempotency-key.entity.js';
 import { connect, type Connected, type Sent } from './support/database.js';
 import { addressOf, operations, type Placed } from '../src/testing/document.js';
@@ -386,8 +389,34 @@ async function record(): Promise<Sent[]> {
       async () => ({ status: 200, headers: {}, body: '{}' }),
       group,
     );
+  const whole = async <T>(key: string, told: Omit<Prospect, 'base'>, work: () => Promise<T>): Promise<T> => {
+    let done: T;
+    const write = async () => {
+      done = await work();
+      return { status: told.status, headers: {}, body: '{}' };
+    };
+    const request = { accountId: '1', key, requestHash: Buffer.alloc(32) };
+    await idempotency.once(request, write, told.id, { ...told, base: null });
+    return done!;
+  };
   await once('another key');
   await Promise.all(['a', 'b', 'c'].map((key) => once(key, 'keys')));
+  // The first one of a kind is done in a transaction, the next ones by one statement each.
+  for (const { id } of free.slice(1)) {
+    const { id: orderId } = await whole(
+      `placing ${id}`,
+      { id: 'placeOrder', returns: OrderDto, status: 201 },
+      () => orders.place(by, { petId: id }),
+    );
+    await whole(`cancelling ${id}`, { id: 'updateOrder', returns: OrderDto, status: 200 }, () =>
+      orders.move(by, orderId, OrderStatus.Cancelled),
+    );
+    await whole(`adding ${id}`, { id: 'createPet', returns: PetDto, status: 201 }, () =>
+      pets.create({ name: 'Rex', categoryId: '1' }),
+    );
+  }
+  const kept = sent.filter(({ text }) => text.includes('INSERT INTO idempotency_keys'));
+  expect(distinct(kept.map(({ text }) => ({ text, values: [] })))).toHaveLength(3);
   return sent.filter(isOfTables);
 }
 

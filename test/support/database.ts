@@ -60,7 +60,7 @@ function recording(sent: Sent[]): typeof Client {
       const { query } = this;
       const record = (...args: [string]) => {
         const [what, values] = args as [string | Statement, unknown?];
-        if (typeof what !== 'string') sent.push({ text: what.text, values: what.values ?? [] });
+        if (typeof what !== 'string') sent.push(...runsOf(what));
         else if (what !== SET_SESSION) sent.push({ text: what, values: Array.isArray(values) ? values : [] });
         return (query as (...all: unknown[]) => unknown).apply(this, args);
       };
@@ -72,4 +72,13 @@ function recording(sent: Sent[]): typeof Client {
 interface Statement {
   text: string;
   values?: unknown[];
+  /** The statements of a packet, with their values. */
+  runs?: [statement: Statement, values: unknown[]][];
+  submit?: unknown;
+}
+
+/** What is run; of a query that only prepares a statement, nothing is. */
+function runsOf({ text, values = [], runs, submit }: Statement): Sent[] {
+  if (runs) return runs.map(([statement, its]) => ({ text: statement.text, values: its }));
+  return submit ? [] : [{ text, values }];
 }

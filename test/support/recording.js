@@ -6,11 +6,13 @@ const { value: query } = Object.getOwnPropertyDescriptor(pg.Client.prototype, 'q
 
 pg.Client.prototype.query = function (...args) {
   const [sent, values = []] = args;
-  const statement =
-    typeof sent === 'string' ? { text: sent, values } : { text: sent.text, values: sent.values ?? [] };
-  if (statement.text && Array.isArray(statement.values)) {
-    appendFileSync(process.env.STATEMENTS, `${JSON.stringify(statement)}\n`);
-  }
+  const statements = sent.runs
+    ? sent.runs.map(([{ text }, given]) => ({ text, values: given }))
+    : [typeof sent === 'string' ? { text: sent, values } : { text: sent.text, values: sent.values ?? [] }];
+  for (const statement of statements)
+    // What only prepares a statement runs none.
+    if (statement.text && Array.isArray(statement.values) && (sent.runs || !sent.submit))
+      appendFileSync(process.env.STATEMENTS, `${JSON.stringify(statement)}\n`);
   return query.apply(this, args);
 };
 

@@ -158,21 +158,9 @@ export class OneStatement {
     throw new Unfit(`${property} has a JSON of its own`);
   }
 
-  /**
-   * Runs SQL around the queries, behind another statement, in a transaction of both.
-   * @param name tells it from the table's others
-   * @throws QueryFailedError
-   */
-  async run(
-    first: Statement,
-    firstValues: Row,
-    name: string,
-    text: string,
-    parameters: Row,
-  ): Promise<Row | undefined> {
-    const { statements } = this.row!;
-    const statement = statements.once(name, () => text);
-    return (await statements.runBehind(first, firstValues, statement, parameters))[0];
+  /** The prepared statement of SQL around the queries. @param name tells it from the table's others */
+  prepare(name: string, text: string): Statement {
+    return this.row!.statements.once(name, () => text);
   }
 
   private get parts(): Part[] {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ObjectLiteral } from 'typeorm';
+import { Batcher, bytesOf, made } from '../database/index.js';
 import { Assigned, type OneStatement, type Part, type RowPart, Unfit } from './one-statement.js';
 import type { RowsInOne } from './rows.js';
 import {
@@ -9,12 +10,15 @@ import {
   type Shape,
   type ShapeColumn,
   type Statements,
+  valuesOf,
   written,
 } from './shape.js';
-import { insertFrom, selectVersion, updateFrom } from './sql.js';
+import { insertFrom, selectVersion, selectVersions, updateFrom } from './sql.js';
 
 /** The writes of a table as parts of one statement. */
 export class PreparedParts implements RowsInOne {
+  private readonly versions = new Map<string, Batcher<Row, Row | undefined>>();
+
   constructor(
     private readonly shape: Shape,
     private readonly statements: Statements,
@@ -42,11 +46,9 @@ export class PreparedParts implements RowsInOne {
     where: ObjectLiteral,
     work: (row: ObjectLiteral) => unknown,
   ): Promise<ObjectLiteral> {
-    const { shape, statements } = this;
+    const { shape } = this;
     const by = Object.keys(where).map((name) => shape.column(name));
-    const look = statements.once(`find version by ${namesOf(by)}`, () => selectVersion(shape, by));
-    const { manager } = shape.entity.dataSource;
-    const [found] = await statements.run(manager, look, written(by, where));
+    const found = await this.versionsBy(by).add(written(by, where));
     if (!found) throw new Unfit('There is no such row');
     const { row, changed, key } = await edit(shape, found, work);
     if (changed.length === 0) throw new Unfit('Nothing is changed');
@@ -94,6 +96,27 @@ export class PreparedParts implements RowsInOne {
       rows: 1,
       text: (gate, first) => updateFrom(shape, set, by, gate, first, false),
     };
+  }
+
+  /** Looks rows up by some columns, each with its version; those of one moment by one statement. */
+  private versionsBy(by: readonly ShapeColumn[]): Batcher<Row, Row | undefined> {
+    const { shape, statements } = this;
+    const name = namesOf(by);
+    let reads = this.versions.get(name);
+    if (reads) return reads;
+    const { manager } = shape.entity.dataSource;
+    const one = statements.once(`find version by ${name}`, () => selectVersion(shape, by));
+    const many = statements.once(`find versions by ${name}`, () => selectVersions(shape, by));
+    const make = async (calls: Row[]) => {
+      if (calls.length === 1 || by.some(({ isArray }) => isArray))
+        return Promise.allSettled(calls.map(async (call) => (await statements.run(manager, one, call))[0]));
+      const found = calls.map((): Row | undefined => undefined);
+      for (const [n, ...row] of await statements.run(manager, many, valuesOf(by, calls)))
+        found[Number(n) - 1] = row;
+      return made(found);
+    };
+    this.versions.set(name, (reads = new Batcher({ make, bytesOf }, statements.connections.reads)));
+    return reads;
   }
 
   private rowPart(

@@ -195,13 +195,6 @@ export class Statements {
     return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
-  /** Runs a statement behind another one, in a transaction of both. @throws QueryFailedError */
-  runBehind(first: Statement, firstValues: unknown[], statement: Statement, values: unknown[]) {
-    return this.connections.runBehind(first, firstValues, statement, values).catch((error: Error) => {
-      throw new QueryFailedError(statement.text, values, error);
-    });
-  }
-
   /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */
   runList(statement: Statement, values: unknown[]): Promise<unknown[][]> {
     return this.connections.readList((connection) => this.runOn(connection, statement, values));

@@ -8,6 +8,12 @@ export function selectVersion(shape: Shape, by: readonly ShapeColumn[]): string 
   return `${select(shape, by.map(equals), ['xmin::text'])} LIMIT 1`;
 }
 
+/** The same of many look-ups at once; first, the place of the look-up. */
+export function selectVersions(shape: Shape, by: readonly ShapeColumn[]): string {
+  const { lists, items } = listsOf(by);
+  return `SELECT list.n, ${namesIn('one', shape.selected)}, one.xmin::text FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) JOIN ${shape.table} AS one ON ${matches(shape, by, 1)}`;
+}
+
 /** One row with the values of some columns; `lock` keeps others from changing it until the transaction ends. */
 export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolean): string {
   return `${select(shape, by.map(equals))} LIMIT 1${lock ? ' FOR UPDATE' : ''}`;

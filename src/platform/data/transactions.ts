@@ -142,8 +142,6 @@ interface Part {
 /** One of those who share a transaction, and the context of its request. */
 interface Member {
   work: () => Promise<unknown>;
-  /** Does the same where nobody else has come. */
-  byItself?: () => Promise<unknown>;
   inContext: <T>(run: () => T) => T;
 }
 
@@ -227,15 +225,14 @@ export class Transactions {
    * the database alone, by a `FastRepository`: what waits for anything else holds up the others.
    * @param kind names what shares transactions, such as an operation
    * @param bytes about how much it writes: what is large goes alone
-   * @param byItself does the same where nobody else has come; in a transaction of its own when left out
    */
-  async group<T>(kind: string, work: () => Promise<T>, bytes = 0, byItself?: () => Promise<T>): Promise<T> {
+  async group<T>(kind: string, work: () => Promise<T>, bytes = 0): Promise<T> {
     if (this.gathering) return work();
     const { current } = this;
     if (current) return asPart(current, work);
     let group = this.groups.get(kind);
     if (!group) this.groups.set(kind, (group = this.newGroup(kind)));
-    return group.add({ work, byItself, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
+    return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
   }
 
   private newGroup(kind: string): Batcher<Member, unknown> {
@@ -243,8 +240,8 @@ export class Transactions {
     const making = {
       make: async (members: Member[]) => {
         if (members.length > 1) return this.runTogether(kind, members);
-        const [{ work, byItself = () => this.runCounted(work), inContext }] = members as [Member];
-        return made([await inContext(byItself)]);
+        const [{ work, inContext }] = members as [Member];
+        return made([await inContext(() => this.runCounted(work))]);
       },
       canRepeat: (error: unknown) => error instanceof UndoneError || isUndone(error),
       tryAlone: ({ work, inContext }: Member, lockMs: number) =>

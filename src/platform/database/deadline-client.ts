@@ -50,9 +50,8 @@ export class DeadlineClient extends HostClient {
    * Begins a transaction, without a round trip of its own: the look-ups that are asked for first go out with it. Whatever may
    * change something waits until the server has begun: where that fails, the connection is closed, and nothing is done
    * outside of a transaction.
-   * @param isSafe whether what is asked for next changes nothing outside of a transaction, and need not wait
    */
-  begin(isSafe = false): Promise<void> {
+  begin(): Promise<void> {
     return new Promise((resolve, reject) => {
       const began = (error: Error | null) => {
         // Called before anything that waits could be sent.
@@ -66,7 +65,7 @@ export class DeadlineClient extends HostClient {
         else resolve();
       };
       this.query('START TRANSACTION', began);
-      if (!isSafe) this.beginning = [];
+      this.beginning = [];
     });
   }
 
@@ -77,7 +76,7 @@ export class DeadlineClient extends HostClient {
 
   private send(args: [string]): unknown {
     this.gather();
-    const answer = super.query(...withExactTimes(args));
+    const answer = super.query(...exactly(args));
     this.tellSent?.();
     this.tellSent = undefined;
     return answer;
@@ -156,22 +155,26 @@ const LAST = 8.64e15 - 86_400_000;
 /** A query as `pg` takes it, in either of its forms: a text and values, or an object that holds both. */
 type QueryArguments = [what: string | { values?: unknown[] }, values?: unknown];
 
-/**
- * The arguments of `pg`'s `query` with every Date among the values as a text of its local time and its offset to the
- * second. A `timestamp` column then holds what TypeORM documents, the local time; a `timestamptz` column the exact instant
- * in zones whose offset had odd seconds before 1900 too, which `pg` cuts off.
- */
-function withExactTimes<Arguments extends unknown[]>(args: Arguments): Arguments {
+/** The arguments of `pg`'s `query` with the exact times among the values. */
+function exactly<Arguments extends unknown[]>(args: Arguments): Arguments {
   const [what, values] = args as unknown as QueryArguments;
-  if (Array.isArray(values)) {
-    if (values.some(holdsTime)) args[1] = values.map(exact);
-  } else if (typeof what === 'object' && what.values?.some(holdsTime)) {
-    const exactValues = what.values.map(exact);
+  if (Array.isArray(values)) args[1] = withExactTimes(values);
+  else if (typeof what === 'object' && what.values) {
+    const exactValues = withExactTimes(what.values);
     // A query that submits itself is its caller's no more.
-    if ('submit' in what) what.values = exactValues;
-    else args[0] = { ...what, values: exactValues };
+    if (exactValues !== what.values && 'submit' in what) what.values = exactValues;
+    else if (exactValues !== what.values) args[0] = { ...what, values: exactValues };
   }
   return args;
+}
+
+/**
+ * Values of parameters, with every Date as a text of its local time and its offset to the second. A `timestamp` column then holds
+ * what TypeORM documents, the local time; a `timestamptz` column the exact instant in zones whose offset had odd seconds
+ * before 1900 too, which `pg` cuts off.
+ */
+export function withExactTimes<Values extends readonly unknown[]>(values: Values): Values {
+  return values.some(holdsTime) ? (values.map(exact) as unknown as Values) : values;
 }
 
 function holdsTime(value: unknown): boolean {

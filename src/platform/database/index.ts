@@ -7,7 +7,7 @@ export {
   besidePool,
   sessionOptions,
 } from './connection-options.js';
-export { Connections, type Statement } from './connections.js';
+export { Connections, type Run, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { DeadlineClient } from './deadline-client.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';

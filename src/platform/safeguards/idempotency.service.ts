@@ -33,7 +33,7 @@ import {
   type StoredAnswer,
   type StoredRow,
 } from './idempotency-key.entity.js';
-import { type Prospect, SoleWrite } from './sole-write.js';
+import { type KeyedRun, keyedRuns, type Prospect, SoleWrite } from './sole-write.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
@@ -94,6 +94,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   /** Keys under which an answer is probably stored. */
   private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
   private readonly finds: Batcher<KeyedRequest, StoredRow | undefined>;
+  private readonly writes: Batcher<KeyedRun, unknown[]>;
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -103,7 +104,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
   ) {
     closing.erases(IdempotencyKey);
     const make = async (requests: KeyedRequest[]) => made(await this.findAll(requests));
-    this.finds = new Batcher({ make, bytesOf }, Connections.of(keys.manager.dataSource).reads);
+    this.finds = new Batcher({ make, bytesOf }, this.connections.reads);
+    this.writes = keyedRuns(this.connections);
   }
 
   /**
@@ -128,11 +130,12 @@ export class IdempotencyService implements OnApplicationBootstrap {
       this.requireFirst(request);
     }
     const work = () => this.claimAndWrite(request, write, sole);
-    const alone = sole && this.fits.get(sole.id) ? () => this.writeSole(request, write, sole) : undefined;
     try {
-      const given = await (group
-        ? transactions.group(group, work, request.bytes, alone)
-        : transactions.runCounted(work));
+      const given = await (sole && this.fits.get(sole.id)
+        ? this.writeSole(request, write, sole)
+        : group
+          ? transactions.group(group, work, request.bytes)
+          : transactions.runCounted(work));
       this.answered.set(name, true);
       return given;
     } catch (error) {
@@ -155,7 +158,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   ): Promise<GivenAnswer> {
     this.requireFirst(request);
     this.running.set(nameOf(request), request);
-    const sole = new SoleWrite(request, prospect);
+    const sole = new SoleWrite(request, prospect, this.writes);
     try {
       await this.transactions.inOne(sole.statement, write);
     } catch (error) {

@@ -47,8 +47,8 @@ export interface IdempotentOptions {
   grouped?: boolean;
   /**
    * Whether all that the method asks of the database is one `addRow` or `changeRow`, whose row it returns, what is added for
-   * that row (`addRowsAtCommit`, the audit log, jobs), and rows that are set before (`setRow`): without others of the same
-   * moment, key, rows and answer are then written by one statement. It includes `grouped`. A method that asks for more is
+   * that row (`addRowsAtCommit`, the audit log, jobs), and rows that are set before (`setRow`): key, rows and answer are then
+   * written by one statement, and those of one moment are sent together. It includes `grouped`. A method that asks for more is
    * done in a transaction, and the log says so; one that does so now and then, behind its row, is answered 500.
    */
   writesRow?: boolean;

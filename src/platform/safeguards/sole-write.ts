@@ -1,6 +1,8 @@
 import type { Type } from '@nestjs/common';
+import { QueryFailedError } from 'typeorm';
 import { fieldsIn, gapWriter } from '../api/index.js';
 import { OneStatement, Unfit } from '../data/index.js';
+import { Batcher, type Connections, isUndone, made, type Run, TIMEOUTS } from '../database/index.js';
 import type { Claim, KeyedRequest, StoredAnswer } from './idempotency-key.entity.js';
 
 /** What is known of an answer before its row is. */
@@ -26,14 +28,46 @@ interface Plan {
 
 const plans = new WeakMap<Type, Map<string, Plan>>();
 
+/** A statement that keeps one write, whose last parameter is its place among those that are sent together; and the key. */
+export interface KeyedRun {
+  request: KeyedRequest;
+  run: Run;
+}
+
 /**
- * Takes the lock before the statement waits for a table that somebody else has locked: only then is the key in use for all
- * others. Whether it has, a setting says until the transaction ends; without a transaction, nothing does.
+ * Takes the locks of keys before their statements wait for a table that somebody else has locked: only then are the keys in
+ * use for all others. Which it has, a setting says until the transaction ends; without a transaction, nothing does.
  */
 const LOCK = {
   name: 'idempotency_lock',
-  text: `SELECT set_config('petstore.key_is_mine', pg_try_advisory_xact_lock(hashtextextended($2::text, $1::bigint))::text, true)`,
+  text: `SELECT set_config('lock_timeout', coalesce($3, current_setting('lock_timeout')), true),
+    set_config('petstore.keys_are_mine', (SELECT string_agg(
+      pg_try_advisory_xact_lock(hashtextextended(asked.key, asked.account_id))::integer::text, '' ORDER BY n)
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked(account_id, key, n)), true)`,
 };
+
+/** For how many milliseconds those that are sent together wait for a lock: then each is sent alone. */
+const BRIEF_MS = 50;
+
+/**
+ * Sends the keyed writes of one moment in one packet, behind the locks of their keys, with one COMMIT. What PostgreSQL refuses
+ * one of them for undoes all; then each is sent alone, and answered for itself.
+ */
+export function keyedRuns(connections: Connections): Batcher<KeyedRun, Row> {
+  const send = async (all: readonly KeyedRun[], lockMs?: number) => {
+    const requests = all.map(({ request }) => request);
+    const locks = [requests.map((one) => one.accountId), requests.map((one) => one.key), lockMs ?? null];
+    const runs = all.map(({ run: [statement, values] }, i): Run => [statement, [...values, i + 1]]);
+    const [, ...found] = await connections.runAll([[LOCK, locks], ...runs], TIMEOUTS.request);
+    return found.map(([row]) => row!);
+  };
+  const making = {
+    make: async (all: KeyedRun[]) => made(await send(all, all.length > 1 ? BRIEF_MS : undefined)),
+    canRepeat: isUndone,
+    tryAlone: async (one: KeyedRun, lockMs: number) => (await send([one], lockMs))[0]!,
+  };
+  return new Batcher<KeyedRun, Row>(making, connections.writes);
+}
 
 /**
  * A keyed write of one row, and of what belongs to it, in one statement behind the lock of the key: the look-up of what is stored
@@ -62,6 +96,7 @@ export class SoleWrite {
   constructor(
     private readonly request: KeyedRequest,
     private readonly prospect: Prospect,
+    private readonly runs: Batcher<KeyedRun, Row>,
   ) {}
 
   private async write(statement: OneStatement): Promise<Row> {
@@ -73,8 +108,13 @@ export class SoleWrite {
       ...[accountId, key, requestHash, base, status, this.createdAt.toISOString()],
       ...write(statement.values),
     ];
-    const found = await statement.run(LOCK, [accountId, key], name, text, parameters);
-    const [isMine, hash, location, storedBody, head, createdAt, body, , id, ...row] = found!;
+    const run: Run = [statement.prepare(name, text), parameters];
+    const found = await this.runs
+      .add({ request: this.request, run }, this.request.bytes)
+      .catch((error: Error) => {
+        throw new QueryFailedError(text, parameters, error);
+      });
+    const [isMine, hash, location, storedBody, head, createdAt, body, , id, ...row] = found;
     const stored = createdAt ? { requestHash: hash, location, body: storedBody, head, createdAt } : undefined;
     this.claim = { isMine: isMine === true, stored } as Claim;
     if (stored || !isMine) throw new Unfit('The key is not free');
@@ -103,6 +143,7 @@ function newPlan(returns: Type, statement: OneStatement): Plan {
   const { length } = statement.parameters;
   const [account, key, hash, base, status, createdAt] = [1, 2, 3, 4, 5, 6].map((i) => `$${length + i}`);
   const first = length + 7;
+  const place = `$${first + gaps.length + 1}`;
   const body = gaps.map((gap, i) => `$${first + i}::text || ${statement.json(gap)} || `).join('');
   const id = statement.column('id');
   const text = `
@@ -110,7 +151,7 @@ function newPlan(returns: Type, statement: OneStatement): Plan {
       SELECT request_hash, location, body, head, created_at FROM idempotency_keys
       WHERE account_id = ${account}::bigint AND key = ${key}::text),
     tried AS MATERIALIZED (
-      SELECT current_setting('petstore.key_is_mine', true) = 'true' AS is_mine
+      SELECT substr(current_setting('petstore.keys_are_mine', true), ${place}::integer, 1) = '1' AS is_mine
       WHERE NOT EXISTS (SELECT FROM stored)),
     gate AS (SELECT FROM tried WHERE is_mine),
     ${statement.queries('gate')},
