@@ -134,9 +134,12 @@ function outcomeOf(read: () => object): unknown {
 
 /** Reads each field, and leaves the rest to the libraries. */
 function byTheLibraries(type: Type<object>, sent: Values): object {
-  const reads = new Map(fieldsIn(type).map(({ name, declared }) => [name, declared.read]));
-  const read = Object.entries(sent).map(([name, value]) => [name, reads.get(name)!(value)]);
+  const fields = new Map(fieldsIn(type).map(({ name, declared }) => [name, declared]));
+  const read = Object.entries(sent).map(([name, value]) => [name, fields.get(name)!.read(value)] as const);
   const dto = plainToInstance(type, Object.fromEntries(read), { exposeDefaultValues: true });
+  // They would copy what is within: an exact integer of any JSON is then none.
+  const nested = read.filter(([name]) => fields.get(name)!.isNested);
+  Object.assign(dto, Object.fromEntries(nested));
   const reasons = validateSync(dto).flatMap(({ constraints }) => Object.values(constraints!));
   if (reasons.length > 0) throw new ApiError('validation_failed', `${reasons.join('; ')}.`);
   return dto;

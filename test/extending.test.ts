@@ -62,9 +62,18 @@ const FEATURES = [
 ];
 const MODULES = 'src/features.ts';
 
-const isFree = !['vets', 'medical-histories', 'appointments', 'owners', 'bookings', 'desks', 'shelves'].some(
-  (name) => existsSync(join(ROOT, 'src', name)),
-);
+/** What is made by the generator, and by hand. */
+const NAMES = [
+  'vets',
+  'owners',
+  'medical-histories',
+  'bookings',
+  'desks',
+  'shelves',
+  'appointments',
+  'kennel',
+];
+const isFree = !NAMES.some((name) => existsSync(join(ROOT, 'src', name)));
 if (!isFree)
   console.warn('The examples are not added to a copy of this checkout, which has some of their names.');
 
@@ -82,20 +91,24 @@ beforeAll(async () => {
   generated.push(await generate(...FEATURES[0]!));
   after = checkout.read(MODULES);
   for (const args of FEATURES.slice(1)) generated.push(await generate(...args));
-  addAppointments();
+  addByHand('appointments', 'AppointmentsModule');
+  addByHand('kennel', 'KennelModule');
 });
 afterAll(() => checkout.remove());
 
 /** What writing a module by hand takes. */
-function addAppointments(): void {
-  for (const folder of ['src', 'test']) checkout.add(`examples/appointments/${folder}`, folder);
-  const path = './appointments/appointments.module.js';
-  checkout.insert(MODULES, '\n/** The features', `import { AppointmentsModule } from '${path}';\n`);
-  checkout.insert(MODULES, ']);', '  AppointmentsModule,\n');
+function addByHand(name: string, module: string): void {
+  for (const folder of ['src', 'test']) checkout.add(`examples/${name}/${folder}`, folder);
+  checkout.insert(
+    MODULES,
+    '\n/** The features',
+    `import { ${module} } from './${name}/${name}.module.js';\n`,
+  );
+  checkout.insert(MODULES, ']);', `  ${module},\n`);
 }
 
 describe('The guide for modules', () => {
-  const listings = ['extending', 'rows', 'jobs', 'answers', 'streams', 'uploads', 'versioning']
+  const listings = ['extending', 'rows', 'jobs', 'answers', 'streams', 'uploads', 'kennel', 'versioning']
     .map((name) => `docs/${name}.md`)
     .flatMap((page) =>
       [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
@@ -329,31 +342,20 @@ describe('The guide for modules', () => {
     // The migration that the example's module names is not the one that was generated.
     copy.removeFolder('src/vets');
     for (const example of ['vets', 'vets-v2']) copy.add(`examples/${example}`);
-    const names = [
-      'vets',
-      'vets-v2',
-      'owners',
-      'medical-histories',
-      'bookings',
-      'desks',
-      'shelves',
-      'appointments',
-    ];
     await expectToPass(
       copy,
-      names,
+      [...NAMES, 'vets-v2'],
       OTHERS,
-      '^/(?:vets|owners|medical-histories|bookings|desks|shelves|appointments)',
+      '^/(?:vets|owners|medical-histories|bookings|desks|shelves|appointments|dogs|photos)',
     );
   }, 900_000);
 
   test('is what it was without their folders and tests, and their lines in the list', () => {
-    const names = ['vets', 'owners', 'medical-histories', 'bookings', 'desks', 'shelves', 'appointments'];
-    for (const name of names) {
+    for (const name of NAMES) {
       copy.removeFolder(`src/${name}`);
       for (const file of copy.find(`test/${name}*`)) copy.removeFile(file);
     }
-    copy.write(MODULES, without(copy.read(MODULES), names));
+    copy.write(MODULES, without(copy.read(MODULES), NAMES));
     expect(copy.read(MODULES)).toBe(before);
     expect(copy.differences()).toBe('');
   });

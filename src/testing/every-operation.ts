@@ -26,7 +26,7 @@ import {
   type Placed,
   successOf,
 } from './document.js';
-import { Examples } from './examples.js';
+import { addExamples, Examples } from './examples.js';
 import { type Facts, loadFacts } from './facts.js';
 import { absent, parameters } from './schema.js';
 import { type Service, startService } from './service.js';
@@ -180,7 +180,8 @@ class Tried {
   async doesNotFind(one: Placed): Promise<void> {
     const isNew = one.method === 'PUT' && makes(one) && parametersIn(one).length === 1;
     const path = addressOf(one, isNew ? () => randomUUID() : absent);
-    const examples = isNew ? await Examples.of(this.service, this.facts) : undefined;
+    // What it refers to has to be there.
+    const examples = isNew ? await addExamples(this.service, this, this.facts) : undefined;
     const sent = examples ? examples.contentFor(one) : contentOf(one);
     const options = { ...credentialsFor(one, this), ...sent };
     const { status, body, text } = await call(this.service, one.method, path, options);

@@ -386,8 +386,8 @@ function bodyBreaks(one: Placed): Arbitrary<Break>[] {
   ];
 }
 
-/** Headers that mean nothing where they are not understood (RFC 9110, 13.1.2 and 14.2). */
-const UNCHECKED = new Set(['If-None-Match', 'Range']);
+/** Headers that mean nothing where they are not understood (RFC 9110, 13.1.2 and 14.2; HTML, 9.2.4). */
+const UNCHECKED = new Set(['If-None-Match', 'Last-Event-ID', 'Range']);
 
 function parameterBreaks(one: Placed): Arbitrary<Break>[] {
   const paths = parameters(one, 'path').map(({ name, schema }) =>

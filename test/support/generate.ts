@@ -207,6 +207,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
   const query = mapValues(schemasOf('query'), valueOf);
   if (cursor === undefined) delete query.cursor;
   else if (query.cursor) query.cursor = fc.constant(cursor);
+  const requiredKeys = parameters(one, 'query').flatMap(({ name, required }) => (required ? [name] : []));
   const extraQuery = fc.array(fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: 'binary' })), {
     maxLength: 2,
   });
@@ -215,8 +216,8 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
       method: fc.constantFrom(one.method, one.method, one.method === 'GET' ? 'HEAD' : one.method),
       params: fc.record(mapValues(schemasOf('path'), segment)),
       query: fc
-        .tuple(fc.record(query, { requiredKeys: [] }), extraQuery)
-        .chain(([known, more]) => shuffled([...ofCursor(known), ...more])),
+        .tuple(fc.record(query, { requiredKeys }), extraQuery)
+        .chain(([known, more]) => shuffled([...ofCursor(known, requiredKeys), ...more])),
       headers: fc.record(mapValues(schemasOf('header'), matching), { requiredKeys: [] }),
       fields: fieldsOf(bodySchema(one) ?? {}),
       space: fc.constantFrom(...SPACES),
@@ -225,9 +226,13 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
 }
 
 /** Parameters without those that make another list than the one that a cursor comes from. */
-function ofCursor(known: { [name: string]: string | undefined }): [string, string][] {
+function ofCursor(
+  known: { [name: string]: string | undefined },
+  required: readonly string[],
+): [string, string][] {
   const all = Object.entries(known) as [string, string][];
-  return known.cursor === undefined ? all : all.filter(([name]) => name === 'cursor' || name === 'limit');
+  if (known.cursor === undefined) return all;
+  return all.filter(([name]) => name === 'cursor' || name === 'limit' || required.includes(name));
 }
 
 /** A request that fast-check prints readably, without its whole operation. */

@@ -28,6 +28,8 @@ export interface Placed {
 }
 
 interface Parameter {
+  name: string;
+  in: string;
   schema?: Schema;
   [extension: `x-${string}`]: unknown;
 }
@@ -69,14 +71,37 @@ export function finishOperation(
   const { access, sunset } = facts;
   operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
-  (operation.parameters as Parameter[] | undefined)?.forEach(finishParameter);
+  operation.parameters = parametersOf(operation) as Operation['parameters'];
   for (const type of facts.parameters) nameDefaults(document, operation, type);
   finishBody(document, operation, facts);
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
-  operation.parameters = [...(operation.parameters ?? []), ...conditionsOf(facts)] as Operation['parameters'];
+  operation.parameters!.push(...(conditionsOf(facts) as NonNullable<Operation['parameters']>));
   operation['x-codeSamples' as never] = codeSamples(placed, access, document, config) as never;
+}
+
+/** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
+const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
+
+/** What a client of events sends when it comes back (HTML, 9.2.4). */
+const LAST_EVENT = {
+  name: 'Last-Event-ID',
+  required: false,
+  description: 'The id of the last event that was heard: what came after it is sent first.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
+};
+
+/** The parameters that clients see of those that a method takes. */
+function parametersOf({ parameters = [] }: Operation): Parameter[] {
+  const taken = (parameters as Parameter[]).filter(
+    (one) => one.in !== 'header' || !NO_PARAMETERS.has(one.name.toLowerCase()),
+  );
+  for (const one of taken) {
+    if (one.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(one, LAST_EVENT);
+    finishParameter(one);
+  }
+  return taken;
 }
 
 /** A list is separated by commas. What a field's schema says beyond JSON Schema stands in the schema, as in a body. */
@@ -108,7 +133,7 @@ function conditionsOf(facts: OperationFacts): object[] {
   const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
   return [
     ...(hasSuccess(facts, 304) ? [header('If-None-Match', known, TAGS_PATTERN)] : []),
-    ...(hasSuccess(facts, 206) ? [header('Range', range, String.raw`^bytes=(?:\d+-\d*|-\d+)$`)] : []),
+    ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
   ];
 }
 

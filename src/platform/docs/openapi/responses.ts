@@ -158,7 +158,9 @@ export function errorResponses(
   if (operation.requestBody && takes.types.includes(JSON_TYPE)) codes.push('invalid_json');
   if (operation.requestBody) codes.push(...WITH_BODY);
   const isChecked = operation.requestBody && !takes.types.every(isRaw);
-  if (isChecked || parameters.length > 0) codes.push('validation_failed');
+  // An id of an event that nobody knows is no error.
+  const isAsked = parameters.some(({ name }) => name !== 'Last-Event-ID');
+  if (isChecked || isAsked) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...OF_TOKENS);

@@ -1,0 +1,140 @@
+import { Readable } from 'node:stream';
+import {
+  Body,
+  Controller,
+  Get,
+  Headers,
+  type MessageEvent,
+  Param,
+  Put,
+  Query,
+  Sse,
+  StreamableFile,
+} from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import {
+  AccountId,
+  Idempotent,
+  Operation,
+  type Page,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
+import { BreedReportDto, DogDto, DogParams, NewDogDto, SearchQuery } from './kennel.dto.js';
+import { DogsService } from './dogs.service.js';
+
+@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@Stability('experimental')
+@Controller('dogs')
+export class DogsController {
+  constructor(private readonly dogs: DogsService) {}
+
+  @Get()
+  @Operation({
+    id: 'searchDogs',
+    summary: 'Search your dogs',
+    description: 'By words of their names and breeds.',
+    sorted: 'the best matches first',
+    returns: [DogDto],
+  })
+  async search(
+    @AccountId() accountId: string,
+    @Query() query: SearchQuery,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<Page<DogDto>> {
+    return reply.page(await this.dogs.search(accountId, query));
+  }
+
+  @Get('export')
+  @Operation({
+    id: 'exportDogs',
+    summary: 'Export your dogs',
+    description: 'All of them, as CSV.',
+    gives: {
+      types: ['text/csv'],
+      example: 'id,name,breed\n01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10,Luna,Beagle\n',
+    },
+  })
+  async export(@AccountId() accountId: string): Promise<StreamableFile> {
+    return new StreamableFile(Readable.from(csvOf(await this.dogs.all(accountId))));
+  }
+
+  @Sse('events')
+  @Operation({
+    id: 'watchDogs',
+    summary: 'Watch your dogs',
+    description: 'An event for each that is put, from the one after `Last-Event-ID` on.',
+    gives: {
+      types: ['text/event-stream'],
+      example: 'id: 2030-01-31T12:00:00.000Z\ndata: {"id":"01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10"}\n\n',
+    },
+  })
+  watch(
+    @AccountId() accountId: string,
+    @Headers('last-event-id') lastEventId?: string,
+  ): Observable<MessageEvent> {
+    return this.dogs.watch(accountId, lastEventId);
+  }
+
+  @Get('breeds')
+  @Operation({
+    id: 'countBreeds',
+    summary: 'Count the breeds',
+    description: 'Of all your dogs, which may take its time.',
+    seconds: 10,
+    returns: BreedReportDto,
+  })
+  async countBreeds(@AccountId() accountId: string): Promise<BreedReportDto> {
+    return { breeds: await this.dogs.countBreeds(accountId) };
+  }
+
+  @Put(':dogId')
+  @Idempotent()
+  @Operation({
+    id: 'putDog',
+    summary: 'Add or replace one of your dogs',
+    description: 'Under the id that you give. What is left out of one that is there is removed.',
+    returns: DogDto,
+    successes: [
+      { status: 200, means: 'Replaced.' },
+      { status: 201, located: true },
+    ],
+    errors: { dog_not_found: 404, photo_not_found: 400 },
+  })
+  async put(
+    @AccountId() accountId: string,
+    @Param() { dogId }: DogParams,
+    @Body() body: NewDogDto,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<DogDto> {
+    return reply.put(await this.dogs.put(accountId, dogId, body));
+  }
+
+  @Get(':dogId')
+  @Operation({
+    id: 'getDog',
+    summary: 'Fetch one of your dogs',
+    description: 'By its id, as a search has it.',
+    returns: DogDto,
+    errors: { dog_not_found: 404 },
+  })
+  get(@AccountId() accountId: string, @Param() { dogId }: DogParams): Promise<DogDto> {
+    return this.dogs.get(accountId, dogId);
+  }
+}
+
+/** Rows in pieces of 64 kB. What has a comma, a quote or a line of its own is quoted (RFC 4180). */
+async function* csvOf(rows: AsyncIterable<Record<'id' | 'name' | 'breed', string>>): AsyncGenerator<string> {
+  let part = 'id,name,breed\n';
+  for await (const { id, name, breed } of rows) {
+    part += `${id},${quoted(name)},${quoted(breed)}\n`;
+    if (part.length < 65_536) continue;
+    yield part;
+    part = '';
+  }
+  yield part;
+}
+
+const quoted = (text: string) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

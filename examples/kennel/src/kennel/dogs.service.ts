@@ -1,0 +1,113 @@
+import type { Readable } from 'node:stream';
+import { Injectable, type MessageEvent } from '@nestjs/common';
+import { map, type Observable } from 'rxjs';
+import { MoreThan } from 'typeorm';
+import {
+  AccountClosing,
+  AuditLog,
+  Events,
+  FastRepository,
+  InjectFastRepository,
+  type Job,
+  type Page,
+  type Put,
+  RowStreams,
+  Scheduled,
+  Transactions,
+  violation,
+} from 'petstore/platform';
+import type { BreedCountDto, NewDogDto, SearchQuery } from './kennel.dto.js';
+import { Dog } from './dog.entity.js';
+
+const PHOTO_MISSING = violation('dogs_photo_id_fkey', 'photo_not_found', 400);
+/** Longer than any transaction takes until it commits. */
+const OVERLAP_MS = 10_000;
+const topicOf = (accountId: string) => `dogs of ${accountId}`;
+
+/** The dogs of one account each: to any other account they do not exist. */
+@Injectable()
+export class DogsService {
+  constructor(
+    @InjectFastRepository(Dog) private readonly dogs: FastRepository<Dog>,
+    private readonly rows: RowStreams,
+    private readonly events: Events,
+    private readonly transactions: Transactions,
+    private readonly audit: AuditLog,
+    closing: AccountClosing,
+  ) {
+    closing.erases(Dog);
+  }
+
+  /** @throws ApiError `dog_not_found` for one of another account, `photo_not_found` (400) */
+  put(accountId: string, id: string, { name, breed, traits, photoId }: NewDogDto): Promise<Put<Dog>> {
+    const values = { name, breed, traits, photoId: photoId ?? null };
+    return this.transactions.run(async () => {
+      const put = await this.dogs.putRow({ id, accountId }, values, 'dog_not_found').catch(PHOTO_MISSING);
+      await this.events.publish(topicOf(accountId), { id, at: put.row.updatedAt });
+      return put;
+    });
+  }
+
+  /** @throws ApiError `dog_not_found` */
+  get(accountId: string, id: string): Promise<Dog> {
+    return this.dogs.getRow({ id, accountId }, 'dog_not_found');
+  }
+
+  /** The best matches first. */
+  search(accountId: string, { words, ...page }: SearchQuery): Promise<Page<Dog>> {
+    const text = `to_tsvector('simple', dog.name || ' ' || dog.breed)`;
+    const found = this.dogs
+      .createQueryBuilder('dog')
+      .select('dog.id', 'id')
+      .addSelect(`ts_rank(${text}, plainto_tsquery('simple', :words))`, 'rank')
+      .where(`${text} @@ plainto_tsquery('simple', :words)`, { words })
+      .andWhere('dog.accountId = :accountId', { accountId });
+    return this.dogs.pageOf(found, { ...page, sort: ['rank'], order: 'desc' });
+  }
+
+  /** All dogs, however many, as they are at one moment. */
+  all(accountId: string): Promise<Readable> {
+    return this.rows.stream({
+      sql: 'SELECT id, name, breed FROM dogs WHERE account_id = $1',
+      parameters: [accountId],
+    });
+  }
+
+  /** What is put from now on, or was since an event: that may come twice, and is never missed. */
+  watch(accountId: string, lastEventId?: string): Observable<MessageEvent> {
+    // This process may be about to listen, so that something is missed now too.
+    const since = Date.parse(lastEventId ?? '') || Date.now();
+    const missed = async () => {
+      const updatedAt = MoreThan(new Date(since - OVERLAP_MS));
+      const dogs = await this.dogs.find({ where: { accountId, updatedAt }, order: { updatedAt: 'ASC' } });
+      return dogs.map(({ id, updatedAt: at }) => ({ id, at: at.toISOString() }));
+    };
+    return this.events
+      .of<{ id: string; at: string }>(topicOf(accountId), missed)
+      .pipe(map(({ id, at }) => ({ id: at, data: { id } })));
+  }
+
+  /** It reads every dog of the account, which takes its time. */
+  countBreeds(accountId: string): Promise<BreedCountDto[]> {
+    return this.transactions.manager.query(
+      `SELECT breed, count(*)::int AS dogs FROM dogs WHERE account_id = $1
+        GROUP BY breed ORDER BY dogs DESC, breed LIMIT 1000`,
+      [accountId],
+    );
+  }
+
+  /** Dogs that nobody has put for a year are gone. */
+  @Scheduled('kennel-cleaning', '30 3 * * *')
+  async clean(_payload: undefined, { by }: Job): Promise<void> {
+    await this.transactions.run(async () => {
+      const [gone] = await this.transactions.manager.query<[{ id: string; accountId: string }[], number]>(
+        `DELETE FROM dogs WHERE updated_at < now() - interval '1 year' RETURNING id, account_id AS "accountId"`,
+      );
+      await this.audit.add(
+        ...gone.map(({ id, accountId }) => {
+          return { by: { ...by, accountId }, action: 'dog.removed', subjectId: id };
+        }),
+      );
+    });
+  }
+}

@@ -1,0 +1,109 @@
+import { ApiSchema } from '@nestjs/swagger';
+import {
+  IntegerField,
+  JsonField,
+  ListField,
+  PageQuery,
+  PatternField,
+  TextField,
+  TimestampField,
+  UuidField,
+} from 'petstore/platform';
+
+const ID = {
+  description: 'Identifier of the dog, which its owner gives.',
+  example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10',
+};
+const PHOTO_ID = {
+  description: 'Identifier of the photo, which its owner gives.',
+  example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a20',
+};
+const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
+const BREED = { description: 'Its breed, stored as sent.', example: 'Beagle', max: 100, blank: false };
+const TRAITS = {
+  description: 'Whatever else there is to say of it.',
+  example: { likes: ['swimming'], chip: { no: 276098106123456 } },
+  maxBytes: 4_000,
+  maxDepth: 5,
+};
+
+@ApiSchema({ name: 'NewDog' })
+export class NewDogDto {
+  @TextField(NAME)
+  name!: string;
+
+  @TextField(BREED)
+  breed!: string;
+
+  @JsonField(TRAITS)
+  traits!: Record<string, unknown>;
+
+  @UuidField({ ...PHOTO_ID, optional: true })
+  photoId?: string;
+}
+
+@ApiSchema({ name: 'Dog' })
+export class DogDto {
+  @UuidField(ID)
+  id!: string;
+
+  @TextField(NAME)
+  name!: string;
+
+  @TextField(BREED)
+  breed!: string;
+
+  @JsonField(TRAITS)
+  traits!: Record<string, unknown>;
+
+  @UuidField({ ...PHOTO_ID, optional: true })
+  photoId?: string | null;
+
+  @TimestampField({ description: 'When it was put last.', example: '2030-01-31T12:00:00.000Z' })
+  updatedAt!: Date;
+}
+
+export class DogParams {
+  @UuidField(ID)
+  dogId!: string;
+}
+
+export class SearchQuery extends PageQuery {
+  @TextField({ description: 'Words of its name and its breed.', example: 'beagle', max: 100 })
+  words!: string;
+}
+
+@ApiSchema({ name: 'BreedCount' })
+export class BreedCountDto {
+  @TextField(BREED)
+  breed!: string;
+
+  @IntegerField({ description: 'How many dogs are of it.', example: 1, min: 0, max: 2_147_483_647 })
+  dogs!: number;
+}
+
+@ApiSchema({ name: 'BreedReport' })
+export class BreedReportDto {
+  @ListField({ description: 'The breeds, the most common first.', of: BreedCountDto, max: 1_000 })
+  breeds!: BreedCountDto[];
+}
+
+@ApiSchema({ name: 'Photo' })
+export class PhotoDto {
+  @UuidField(PHOTO_ID)
+  id!: string;
+
+  @PatternField({
+    description: 'Its media type.',
+    example: 'image/png',
+    pattern: /^image\/(?:png|jpeg)$/,
+    max: 20,
+    must: 'be image/png or image/jpeg',
+  })
+  type!: string;
+}
+
+export class PhotoParams {
+  @UuidField(PHOTO_ID)
+  photoId!: string;
+}

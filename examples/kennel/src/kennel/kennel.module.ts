@@ -1,0 +1,21 @@
+import { Feature } from 'petstore/platform';
+import { Dog } from './dog.entity.js';
+import { DogsController } from './dogs.controller.js';
+import { DogsService } from './dogs.service.js';
+import { ERRORS } from './kennel.errors.js';
+import { Kennel1800000000004 } from './migrations/1800000000004-kennel.js';
+import { PERMISSIONS } from './kennel.permissions.js';
+import { Photo } from './photo.entity.js';
+import { PhotosController } from './photos.controller.js';
+import { PhotosService } from './photos.service.js';
+
+@Feature({
+  name: 'kennel',
+  entities: [Photo, Dog],
+  migrations: [Kennel1800000000004],
+  permissions: PERMISSIONS,
+  errors: ERRORS,
+  controllers: [PhotosController, DogsController],
+  providers: [PhotosService, DogsService],
+})
+export class KennelModule {}

@@ -1,0 +1,26 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { Account } from 'petstore/product';
+
+/** A picture that an account keeps, under an id of its own. */
+@Entity('photos')
+@Index('photos_account_id_idx', ['accountId'])
+@Check('photos_type_check', `type IN ('image/png', 'image/jpeg')`)
+export class Photo {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'photos_pkey' })
+  id!: string;
+
+  @Column('bigint', { name: 'account_id' })
+  @ForeignKey(() => Account, { name: 'photos_account_id_fkey' })
+  accountId!: string;
+
+  /** Its media type. */
+  @Column('text')
+  type!: string;
+
+  /** Another one for each content. */
+  @Column('text')
+  digest!: string;
+
+  @Column('bytea')
+  content!: Buffer;
+}

@@ -1,0 +1,70 @@
+import { Body, Controller, Get, Headers, Param, Put, type StreamableFile } from '@nestjs/common';
+import {
+  AccountId,
+  Idempotent,
+  Operation,
+  Reply,
+  type ReplyHeaders,
+  Stability,
+  Tag,
+} from 'petstore/platform';
+import { PhotoDto, PhotoParams } from './kennel.dto.js';
+import { PhotosService } from './photos.service.js';
+
+/** A picture of one point. */
+const POINT = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const PICTURES = { types: ['image/png', 'image/jpeg'], example: POINT };
+
+@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@Stability('experimental')
+@Controller('photos')
+export class PhotosController {
+  constructor(private readonly photos: PhotosService) {}
+
+  @Put(':photoId')
+  @Idempotent()
+  @Operation({
+    id: 'putPhoto',
+    summary: 'Add or replace a photo',
+    description: 'Under the id that you give.',
+    takes: { ...PICTURES, maxBytes: 5_000_000 },
+    returns: PhotoDto,
+    successes: [
+      { status: 200, means: 'Replaced.' },
+      { status: 201, located: true },
+    ],
+    errors: { photo_not_found: 404 },
+  })
+  async put(
+    @AccountId() accountId: string,
+    @Param() { photoId }: PhotoParams,
+    @Headers('content-type') type: string,
+    @Body() content: Buffer,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<PhotoDto> {
+    return reply.put(
+      await this.photos.put(accountId, photoId, type.replace(/;.*$/, '').toLowerCase(), content),
+    );
+  }
+
+  @Get(':photoId')
+  @Operation({
+    id: 'getPhoto',
+    summary: 'Fetch a photo',
+    description: 'As it was sent, or a part of it.',
+    gives: PICTURES,
+    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
+    errors: { photo_not_found: 404 },
+  })
+  async get(
+    @AccountId() accountId: string,
+    @Param() { photoId }: PhotoParams,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<StreamableFile | undefined> {
+    const { content, type, digest } = await this.photos.get(accountId, photoId);
+    return reply.file(content, { type, tag: digest });
+  }
+}

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import {
+  call,
+  createAccount,
+  createKey,
+  expectError,
+  query,
+  type Service,
+  startService,
+} from 'petstore/testing';
+
+let service: Service;
+let account: { id: number; email: string; password: string };
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  account = await createAccount(service);
+  key = await createKey(service, account);
+});
+afterAll(() => service.stop());
+
+const DOG = { name: 'Luna', breed: 'Beagle', traits: { likes: ['swimming'] } };
+const putDog = (id: string, fields: object = {}, headers = {}, as = key) =>
+  call(service, 'PUT', `/v1/dogs/${id}`, { key: as, headers, body: { ...DOG, ...fields } });
+const get = (path: string, headers = {}, as = key) =>
+  call(service, 'GET', `/v1/${path}`, { key: as, headers });
+const putPhoto = (id: string, body: unknown, type = 'image/png', headers = {}) =>
+  call(service, 'PUT', `/v1/photos/${id}`, { key, body, headers: { 'Content-Type': type, ...headers } });
+
+/** Waits until something is so. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await isSo()); await new Promise((done) => setTimeout(done, 20)))
+    if (Date.now() > end) throw new Error(`Not so after 20 s: ${String(isSo)}`);
+}
+
+describe('A dog', () => {
+  test('is added once by twenty at once, and replaced by the others, at its own address', async () => {
+    const id = randomUUID();
+    const all = await Promise.all(Array.from({ length: 20 }, (_, i) => putDog(id, { name: `Luna ${i}` })));
+    const statuses = all.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses).toEqual([...Array<number>(19).fill(200), 201]);
+    for (const { status, headers } of all)
+      expect(headers.get('location')).toBe(status === 201 ? `${service.url}/v1/dogs/${id}` : null);
+    const { body } = await get(`dogs/${id}`);
+    expect(all.map((one) => one.body)).toContainEqual(body);
+  });
+
+  test('is answered again as it was for the same Idempotency-Key: 201, also when it has been replaced', async () => {
+    const id = randomUUID();
+    const keyed = { 'Idempotency-Key': randomUUID() };
+    const first = await putDog(id, {}, keyed);
+    const replaced = { 'Idempotency-Key': randomUUID() };
+    const second = await putDog(id, { name: 'Bella' }, replaced);
+    const again = [await putDog(id, {}, keyed), await putDog(id, { name: 'Bella' }, replaced)];
+    expect([first.status, second.status, ...again.map(({ status }) => status)]).toEqual([201, 200, 201, 200]);
+    expect(again.map(({ text }) => text)).toEqual([first.text, second.text]);
+    expect(again.map(({ headers }) => headers.get('location'))).toEqual([
+      `${service.url}/v1/dogs/${id}`,
+      null,
+    ]);
+    expect((await get(`dogs/${id}`)).body.name).toBe('Bella');
+  });
+
+  test('of another account is not there, and not replaced', async () => {
+    const id = randomUUID();
+    await putDog(id);
+    const other = await createKey(service);
+    expectError(await putDog(id, { name: 'Mine' }, {}, other), 404, 'dog_not_found');
+    expectError(await get(`dogs/${id}`, {}, other), 404, 'dog_not_found');
+  });
+
+  test('has a photo that is there', async () => {
+    expectError(await putDog(randomUUID(), { photoId: randomUUID() }), 400, 'photo_not_found');
+    const photoId = randomUUID();
+    await putPhoto(photoId, 'x');
+    expect((await putDog(randomUUID(), { photoId })).body.photoId).toBe(photoId);
+  });
+
+  test('has traits of any kind, every digit kept, and within their bounds', async () => {
+    const id = randomUUID();
+    const traits = '{"chip":9223372036854775807,"parents":[null,{"name":"Bo"}]}';
+    const body = `{"name":"Luna","breed":"Beagle","traits":${traits}}`;
+    await call(service, 'PUT', `/v1/dogs/${id}`, { key, body });
+    expect((await get(`dogs/${id}`)).text.replaceAll(' ', '')).toContain(traits);
+    const deep = { a: { b: { c: { d: { e: { f: 1 } } } } } };
+    for (const wrong of [deep, { a: 'x'.repeat(4_001) }, []])
+      expectError(await putDog(id, { traits: wrong }), 400, 'validation_failed');
+  });
+});
+
+test('A search has the dogs with all words, the best first, in pages', async () => {
+  const as = await createKey(service);
+  const ids = Array.from({ length: 5 }, () => randomUUID()).toSorted();
+  for (const id of ids) await putDog(id, { breed: 'Border Collie' }, {}, as);
+  await putDog(randomUUID(), { breed: 'Poodle' }, {}, as);
+  const found: string[] = [];
+  let next: string | undefined = '/v1/dogs?words=collie%20border&limit=2';
+  while (next) {
+    const { body, headers } = await call(service, 'GET', next, { key: as });
+    found.push(...(body as { id: string }[]).map(({ id }) => id));
+    const link: string | undefined = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+    next = link?.slice(service.url.length);
+  }
+  expect(found.toSorted()).toEqual(ids);
+  expectError(await get('dogs'), 400, 'validation_failed');
+});
+
+test('The export has all dogs of an account, as CSV', async () => {
+  const as = await createKey(service);
+  const id = randomUUID();
+  await putDog(id, { name: 'Luna, "the" dog' }, {}, as);
+  const { text, headers } = await get('dogs/export', {}, as);
+  expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+  expect(text).toBe(`id,name,breed\n${id},"Luna, ""the"" dog",Beagle\n`);
+});
+
+test('Events tell which dogs were put, and what a client has missed', async () => {
+  const as = await createKey(service);
+  const hear = async (headers: Record<string, string> = {}) => {
+    const all = { Authorization: `Bearer ${as}`, ...headers };
+    const response = await fetch(`${service.url}/v1/dogs/events`, { headers: all });
+    let text = '';
+    const read = async () => {
+      for await (const part of response.body!.pipeThrough(new TextDecoderStream())) text += part;
+    };
+    const ended = read().catch(() => {});
+    return { heard: () => text, ended };
+  };
+  const [first, second] = [randomUUID(), randomUUID()];
+  const { heard } = await hear();
+  await putDog(first, {}, {}, as);
+  await until(() => heard().includes(first));
+  const [, last] = /^id: (.+)$/m.exec(heard())!;
+  await putDog(second, {}, {}, as);
+  const later = await hear({ 'Last-Event-ID': String(last) });
+  await until(() => later.heard().includes(second));
+});
+
+test('A report may take longer than other operations', async () => {
+  await putDog(randomUUID(), { breed: 'Counted' });
+  expect((await get('dogs/breeds')).body.breeds).toContainEqual({ breed: 'Counted', dogs: 1 });
+});
+
+describe('A photo', () => {
+  const content = Buffer.from('as many bytes as a photo has');
+
+  test('is sent and fetched as it is, added or replaced', async () => {
+    const id = randomUUID();
+    const added = await putPhoto(id, content);
+    expect([added.status, added.body, added.headers.get('location')]).toEqual([
+      201,
+      { id, type: 'image/png' },
+      `${service.url}/v1/photos/${id}`,
+    ]);
+    expect((await putPhoto(id, content, 'image/jpeg')).status).toBe(200);
+    const { bytes, headers } = await get(`photos/${id}`);
+    expect([headers.get('content-type'), Buffer.from(bytes)]).toEqual(['image/jpeg', content]);
+    expectError(await get(`photos/${randomUUID()}`), 404, 'photo_not_found');
+  });
+
+  test('is not sent again to who has it, and in parts to who asks for some', async () => {
+    const id = randomUUID();
+    await putPhoto(id, content);
+    const tag = (await get(`photos/${id}`)).headers.get('etag')!;
+    expect((await get(`photos/${id}`, { 'If-None-Match': tag })).status).toBe(304);
+    const part = await get(`photos/${id}`, { Range: 'bytes=3-6' });
+    expect([part.status, part.text, part.headers.get('content-range')]).toEqual([
+      206,
+      'many',
+      `bytes 3-6/${content.length}`,
+    ]);
+    expectError(await get(`photos/${id}`, { Range: 'bytes=99-' }), 416, 'range_not_satisfiable');
+    await putPhoto(id, 'another');
+    expect((await get(`photos/${id}`, { 'If-None-Match': tag })).status).toBe(200);
+  });
+
+  test('is a picture of at most 5 MB', async () => {
+    expectError(await putPhoto(randomUUID(), content, 'image/gif'), 400, 'invalid_content_type');
+    expectError(await putPhoto(randomUUID(), Buffer.alloc(5_000_001)), 413, 'payload_too_large');
+  });
+});
+
+test('Dogs that nobody has put for a year are removed at night, by a job that the audit log names', async () => {
+  const id = randomUUID();
+  await putDog(id);
+  await query(service.databaseUrl, `UPDATE dogs SET updated_at = now() - interval '2 years' WHERE id = $1`, [
+    id,
+  ]);
+  await query(
+    service.databaseUrl,
+    `INSERT INTO pgboss.job (name, data) VALUES ('kennel-cleaning', '{"payload":{}}')`,
+  );
+  const records = () =>
+    query(
+      service.databaseUrl,
+      'SELECT actor, job, action, account_id::int FROM audit_log WHERE subject_id = $1',
+      [id],
+    );
+  await until(async () => (await records()).length > 0);
+  expect(await records()).toEqual([
+    { actor: 'job', job: 'kennel-cleaning', action: 'dog.removed', account_id: account.id },
+  ]);
+  expectError(await get(`dogs/${id}`), 404, 'dog_not_found');
+});
