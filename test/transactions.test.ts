@@ -130,6 +130,13 @@ class VisitsController {
     return this.orders.changeRow({ id }, 'pet_not_found', (order) => (order.status = OrderStatus.Approved));
   }
 
+  @Post('leaving-out')
+  @Idempotent({ writesRow: true })
+  @Operation({ id: 'addLeavingOut', summary: 'Add', returns: StatusDto })
+  leavingOut(): Promise<StatusDto> {
+    return this.pets.addRow({ name: 'Rex', categoryId: '1' });
+  }
+
   /** Writes what belongs to a row after it, where it can no longer be a part of the statement. */
   @Post('asking-late')
   @Idempotent({ writesRow: true })
@@ -354,6 +361,27 @@ test('A method that says of itself that it writes one row, and does more, is don
     expect(records).toHaveLength(path === '/asking-more' ? 0 : 1);
   }
   expect(warn.mock.calls).toContainEqual([expect.stringMatching(/`writesRow`.*addAskingMore/)]);
+});
+
+test('A row whose optional values are left out is written with its answer by one statement', async () => {
+  const begin = jest.spyOn(DeadlineClient.prototype, 'begin');
+  const ask = async (retryKey: string) => {
+    begin.mockClear();
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': retryKey,
+    };
+    const answer = await fetch(`${extended.url}/v1/leaving-out`, { method: 'POST', headers, body: '{}' });
+    return { text: await answer.text(), transactions: begin.mock.calls.length };
+  };
+  expect(await ask(randomUUID())).toEqual({ text: expect.stringMatching(/^."id":/), transactions: 1 });
+  const retryKey = randomUUID();
+  const added = await ask(retryKey);
+  expect(added.transactions).toBe(0);
+  expect(added.text).toMatch(/^\{"id":\d+\}$/);
+  expect(await ask(retryKey)).toEqual(added);
+  begin.mockRestore();
 });
 
 test('Two tables that are answered with one class are each written themselves', async () => {

@@ -32,8 +32,13 @@ export class PreparedParts implements RowsInOne {
     const { shape } = this;
     const all = shape.withInitial(values);
     const given = this.given(all);
-    const assigned = shape.selected.filter((column) => !given.includes(column));
-    const part = this.rowPart(all, assigned, {
+    const others = shape.selected.filter((column) => !given.includes(column));
+    const [empty, assigned] = [
+      others.filter(({ isLeftEmpty }) => isLeftEmpty),
+      others.filter(({ isLeftEmpty }) => !isLeftEmpty),
+    ];
+    const nothing = Object.fromEntries(empty.map(({ property }) => [property, null]));
+    const part = this.rowPart({ ...all, ...nothing }, assigned, {
       name: `add ${shape.table} ${namesOf(given)}`,
       parameters: written(given, all),
       text: (gate, first) => insertFrom(shape, given, numbered(given, first), gate, true),

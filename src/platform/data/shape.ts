@@ -37,6 +37,8 @@ export interface ShapeColumn {
   /** PostgreSQL's name of its type, without length or precision. */
   readonly type: string;
   readonly isArray: boolean;
+  /** Whether a row that is added without a value has none: nothing that the entity says assigns one. */
+  readonly isLeftEmpty: boolean;
   /** What TypeORM does with a value before it is sent and after it was received; undefined if that is nothing. */
   readonly write?: Convert;
   readonly read?: Convert;
@@ -131,6 +133,8 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
     sql: quoted(column.databaseName, column.entityMetadata),
     type: CAST[type] ?? type,
     isArray: column.isArray,
+    isLeftEmpty:
+      column.isNullable && column.default === undefined && !column.isGenerated && !column.asExpression,
     ...(isUnchanged
       ? {}
       : {

@@ -40,7 +40,7 @@ export class AppointmentsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createAppointment',
     summary: 'Book an appointment',
@@ -74,7 +74,7 @@ export class AppointmentsController {
   }
 
   @Patch(':appointmentId')
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'updateAppointment',
     summary: 'Move, keep or cancel an appointment',

@@ -30,7 +30,7 @@ export class OwnersController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createOwner',
     summary: 'Add an owner',
@@ -56,7 +56,7 @@ export class OwnersController {
   }
 
   @Patch(':ownerId')
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'updateOwner',
     summary: 'Change an owner',

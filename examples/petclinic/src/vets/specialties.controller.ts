@@ -30,7 +30,7 @@ export class SpecialtiesController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createSpecialty',
     summary: 'Add a specialty',

@@ -30,7 +30,7 @@ export class VetsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent({ writesRow: true })
   @Operation({
     id: 'createVet',
     summary: 'Add a vet',
