@@ -108,8 +108,15 @@ function addByHand(name: string, module: string): void {
 }
 
 describe('The guide for modules', () => {
-  const listings = ['extending', 'rows', 'jobs', 'answers', 'streams', 'uploads', 'kennel', 'versioning']
-    .map((name) => `docs/${name}.md`)
+  /** What the first page leads to, itself among them. */
+  const pages = new Set([
+    'extending.md',
+    ...[...read('docs/extending.md').matchAll(/\]\(([\w-]+\.md)/g)].map(([, page]) => page!),
+  ]);
+  // Has code of those who are sent messages.
+  pages.delete('messages.md');
+  const listings = [...pages]
+    .map((name) => `docs/${name}`)
     .flatMap((page) =>
       [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
         page,
