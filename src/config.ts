@@ -43,7 +43,7 @@ export class Config {
   @IsOptional() @IsString() HOST?: string;
   /** A PostgreSQL server, 15 or newer, or the hosts of a primary and its standbys. Without it, the service starts its own in DATA_DIR. */
   @IsOptional() @DatabaseUrl() DATABASE_URL?: string;
-  /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations and the message queue. */
+  /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations, jobs, events, streams, slow operations. */
   @IsOptional() @DatabaseUrl() DATABASE_DIRECT_URL?: string;
   /** Replicas of DATABASE_URL's server that lists are read from, separated by commas. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
@@ -55,6 +55,8 @@ export class Config {
   @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Results that a process streams from the database at a time, each on a connection of its own. */
   @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_STREAMS = 4;
+  /** Seconds that an operation may declare as its own time. */
+  @AsInteger() @Min(3) @Max(30) @IsInt() OPERATION_MAX_SECONDS = 30;
   /** Folder of the embedded PostgreSQL. */
   @IsString() DATA_DIR = './data';
   /** Address of production; also the base of `Link` and `Location`, which otherwise follow the request. */

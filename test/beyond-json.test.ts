@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import '../src/features.js';
 import { call, createKey } from '../src/testing/client.js';
@@ -9,7 +10,8 @@ import { query, type Service, startService } from '../src/testing/service.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { times } from './support/customer.js';
 import { eventually } from './support/npm.js';
-import { RecordingsController } from './support/recordings.controller.js';
+import { setAhead } from './support/passing-time.js';
+import { RecordingsController, RowCounter } from './support/recordings.controller.js';
 
 let service: Service;
 let key: string;
@@ -18,7 +20,7 @@ let extended: Extended;
 beforeAll(async () => {
   service = await startService();
   key = await createKey(service);
-  extended = await startExtended(service.databaseUrl, RecordingsController);
+  extended = await startExtended(service.databaseUrl, RecordingsController, RowCounter);
 }, 60_000);
 afterAll(async () => {
   await extended.stop();
@@ -54,6 +56,8 @@ function open(path: string, requestId: string, localAddress?: string): Promise<I
     );
   });
 }
+
+afterEach(() => setAhead(0));
 
 /** Reads an event stream into a text, until it ends. */
 function hearing(response: Response): { text: () => string; ended: Promise<void> } {
@@ -108,6 +112,20 @@ describe('A stream', () => {
       expect(extended.lines.filter(({ requestId, level }) => requestId === id && level === 50)).toEqual([]);
     },
   );
+
+  test('whose source gives nothing for 30 seconds is cut off, and the log says why', async () => {
+    const response = await ask('lines?lines=2&pauseMs=60000', { headers: { 'X-Request-Id': 'stalled' } });
+    const text = response.text();
+    setAhead(29_000);
+    await sleep(1_200);
+    setAhead(0);
+    expect(await Promise.race([text, Promise.resolve('open')])).toBe('open');
+    setAhead(31_000);
+    await expect(text).rejects.toThrow();
+    expect(await lineOf('stalled')).toMatchObject({ status: 200, aborted: true, bytes: 1_024 });
+    const told = extended.lines.filter(({ requestId, msg }) => requestId === 'stalled' && msg !== undefined);
+    expect(told.map(({ msg }) => msg)).toEqual(['A stream was cut off: its source gave nothing']);
+  });
 
   test('that cannot begin is an error like any other', async () => {
     const response = await ask('missing');
@@ -197,6 +215,33 @@ describe('Rows from the database', () => {
     expect((await ask('rows')).status).toBe(200);
   });
 
+  test('come from a query of the builder too', async () => {
+    const response = await ask('built-rows?rows=2');
+    expect([response.status, (await response.text()).split('\n')[0]]).toEqual([200, 'id,text']);
+    const [names] = await query<{ names: string }>(
+      service.databaseUrl,
+      `SELECT string_agg(id || ',' || name, E'\\n' ORDER BY id) AS names FROM categories WHERE id <= 2`,
+    );
+    expect(await (await ask('built-rows?rows=2')).text()).toBe(`id,text\n${names!.names}\n`);
+  });
+
+  test('are read in a job, to the last, and the connection is free again', async () => {
+    const headers = { 'Content-Type': 'application/json' };
+    expect((await ask('counted', { method: 'POST', body: '{}', headers })).status).toBe(204);
+    await eventually(() => RowCounter.counts.length > 0, 20_000);
+    expect(RowCounter.counts).toEqual([100_000]);
+    await eventually(async () => (await streaming()) === 0);
+  }, 30_000);
+
+  test('come from whichever of several hosts can be written', async () => {
+    const { host } = new URL(service.databaseUrl);
+    const several = service.databaseUrl.replace(host, `127.0.0.1:1,${host}`);
+    const other = await startExtended(several, RecordingsController);
+    const response = await ask('rows?rows=5', {}, other.url);
+    expect([response.status, (await response.text()).split('\n').length]).toEqual([200, 7]);
+    await other.stop();
+  });
+
   test('are an error like any other where the query is wrong, and the connection is free again', async () => {
     const statuses = await times(5, async () => (await ask('wrong-rows')).status);
     expect(statuses).toEqual(Array(5).fill(500));
@@ -217,7 +262,7 @@ describe('Rows from the database', () => {
 
 describe('Server-sent events', () => {
   test('reach all instances within a second, whichever has them, for longer than any deadline', async () => {
-    const other = await startExtended(service.databaseUrl, RecordingsController);
+    const other = await startExtended(service.databaseUrl, RecordingsController, RowCounter);
     const heard = [extended.url, other.url].map(async (at) => {
       const response = await ask('heard', {}, at);
       expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
@@ -264,6 +309,70 @@ describe('Server-sent events', () => {
     await eventually(() => after.text().includes('data: heard again'));
   });
 
+  test('have a comment after 15 seconds without one, and not before', async () => {
+    const heard = hearing(await ask('heard'));
+    await say('hello');
+    await eventually(() => heard.text().includes('hello'));
+    const before = heard.text();
+    setAhead(13_000);
+    await sleep(1_200);
+    expect(heard.text()).toBe(before);
+    setAhead(0);
+    setAhead(15_000);
+    await eventually(() => heard.text() === `${before}:\n\n`, 2_500);
+  });
+
+  test('are not sent for what is undone', async () => {
+    const heard = hearing(await ask('heard'));
+    const undone = { method: 'POST', body: '{"text":"undone"}' };
+    const headers = { 'Content-Type': 'application/json' };
+    expect((await ask('unsaid', { ...undone, headers })).status).toBe(204);
+    await say('done');
+    await eventually(() => heard.text().includes('data: done'));
+    expect(heard.text()).not.toContain('undone');
+  });
+
+  test('of a process are 4,000 at most: one more of the same client is answered 503, another client has a place', async () => {
+    const other = await startExtended(
+      { DATABASE_URL: service.databaseUrl, ROLE: 'api' },
+      RecordingsController,
+    );
+    const open = (path: string, from = '127.0.0.1') => {
+      const socket = connect({
+        port: Number(new URL(other.url).port),
+        host: '127.0.0.1',
+        localAddress: from,
+      });
+      socket.on('error', () => {});
+      socket.write(`GET /v1/recordings/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+      return socket;
+    };
+    const begun = async (socket: Socket) => String(((await once(socket, 'data')) as [Buffer])[0]);
+    const streams: Socket[] = [];
+    const active = async () =>
+      Number(
+        /^http_server_active_streams (\d+)$/m.exec(await (await fetch(`${other.url}/metrics`)).text())![1],
+      );
+    while (streams.length < 4_000) {
+      const some = Array.from({ length: 100 }, () => open('heard'));
+      streams.push(...some);
+      for (const answer of await Promise.all(some.map(begun))) expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    }
+    expect(await active()).toBe(4_000);
+    const refused = await begun(open('heard'));
+    expect(refused).toMatch(
+      /^HTTP\/1.1 503 [^]*\r\nContent-Type: application\/json[^]*"code":"service_unavailable"/i,
+    );
+    let lost = 0;
+    for (const socket of streams) socket.once('close', () => lost++);
+    expect(await begun(open('heard', '127.0.0.2'))).toMatch(/^HTTP\/1.1 200 /);
+    await eventually(() => lost > 0, 5_000);
+    expect(lost).toBe(1);
+    expect(await active()).toBe(4_000);
+    for (const socket of streams) socket.destroy();
+    await other.stop();
+  }, 60_000);
+
   test('are an error where they are larger than PostgreSQL takes', async () => {
     expect((await say('x'.repeat(9_000))).status).toBe(500);
   });
@@ -276,6 +385,14 @@ describe('Server-sent events', () => {
 
 describe('An operation with a time of its own', () => {
   const report = () => ask('report');
+
+  test('that is longer than the operator allows ends the start, by its name', async () => {
+    const env = { DATABASE_URL: service.databaseUrl, OPERATION_MAX_SECONDS: '9' };
+    await expect(startExtended(env, RecordingsController)).rejects.toThrow(
+      'OPERATION_MAX_SECONDS is 9, and getReport may take 10 seconds.',
+    );
+    await (await startExtended({ ...env, OPERATION_MAX_SECONDS: '10' }, RecordingsController)).stop();
+  });
 
   test('has it from the database too, and leaves those without one their connections', async () => {
     // More than there are connections, all of one client.

@@ -1,7 +1,11 @@
+import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
+import '../src/features.js';
 import { call, createKey, expectError } from '../src/testing/client.js';
 import { Customer, times } from './support/customer.js';
 import { eventually } from './support/npm.js';
+import { startExtended } from './support/extended.js';
+import { RecordingsController } from './support/recordings.controller.js';
 import { findVersion, PgBouncer } from './support/pgbouncer.js';
 import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
@@ -19,9 +23,10 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
     let pooler: PgBouncer;
     let service: Service;
     let key: string;
+    let databaseUrl: string;
 
     beforeAll(async () => {
-      const databaseUrl = await createDatabase();
+      databaseUrl = await createDatabase();
       pooler = await PgBouncer.start(databaseUrl, {
         default_pool_size: SESSIONS,
         ...(mode === 'off' && { max_prepared_statements: keepsStatements ? '0' : undefined }),
@@ -83,6 +88,23 @@ const MODES = keepsStatements ? ['off', 'on'] : ['off'];
       expect(service.output()).toContain(
         'Not in force: idle_in_transaction_session_timeout, lock_timeout, statement_timeout.',
       );
+    });
+
+    test('an operation has a time of its own, and streams their rows, past the pooler', async () => {
+      // As deploy/pgbouncer has it for the role.
+      const { pathname } = new URL(service.databaseUrl);
+      await query(databaseUrl, `ALTER DATABASE ${pathname.slice(1)} SET statement_timeout = '1200ms'`);
+      const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl, ROLE: 'api' };
+      const extended = await startExtended(env, RecordingsController);
+      const ask = async (path: string) => {
+        const headers = { Authorization: `Bearer ${key}` };
+        const response = await fetch(`${extended.url}/v1/recordings/${path}`, { headers });
+        return [response.status, await response.text()];
+      };
+      expect(await ask('report')).toEqual([200, expect.stringContaining('"done":1')]);
+      const [status, text] = await ask('rows?rows=100000&firstMs=1500');
+      expect([status, String(text).split('\n').length]).toEqual([200, 100_002]);
+      await extended.stop();
     });
 
     test('a pooler that dies costs 503s, until it is back', async () => {

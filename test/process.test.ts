@@ -384,6 +384,7 @@ describe('every number of the configuration', () => {
   /** The least and the most that each may be; a process more would be tested with `WORKERS`. */
   const BOUNDS = {
     DATABASE_POOL_SIZE: [1, 1_000],
+    OPERATION_MAX_SECONDS: [3, 30],
     AUTH_LIMIT_PER_MINUTE: [0, 1_000_000],
     AUDIT_RETENTION_DAYS: [1, 36_500],
     KEY_LIMIT_PER_MINUTE: [0, 100_000_000],

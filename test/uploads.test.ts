@@ -3,12 +3,14 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import '../src/features.js';
 import { createKey } from '../src/testing/client.js';
 import { type Service, startService } from '../src/testing/service.js';
 import { type Extended, startExtended } from './support/extended.js';
+import { setAhead } from './support/passing-time.js';
 import { hasRequests, LANGUAGES } from './support/languages.js';
 import { PIXEL, UploadsController } from './support/uploads.controller.js';
 
@@ -341,6 +343,68 @@ describe('Bodies that come slowly', () => {
     );
     expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]));
   }, 30_000);
+});
+
+afterEach(() => setAhead(0));
+
+/** What was sent before has come: another request has, and its answer. */
+async function arrive(): Promise<void> {
+  const headers = { Authorization: `Bearer ${key}` };
+  for (let i = 0; i < 3; i++) expect((await fetch(`${extended.url}/v1/pets`, { headers })).status).toBe(200);
+}
+
+describe('As time goes by,', () => {
+  test('a body is given up that comes more slowly than 16 kB a second, and one goes on that does not', async () => {
+    const slow = beginPicture(1_000_000);
+    const steady = beginPicture(1_000_000);
+    slow.write(bytes(16_000));
+    steady.write(bytes(200_000));
+    const answers = [statusOn(slow), statusOn(steady)];
+    await arrive();
+    setAhead(10_000);
+    slow.write(bytes(100));
+    steady.write(bytes(100));
+    await arrive();
+    // So both have sent something within the last 15 seconds.
+    setAhead(20_000);
+    expect(await answers[0]).toBe('408');
+    steady.write(bytes(799_900));
+    expect(await answers[1]).toBe('200');
+    for (const socket of [slow, steady]) socket.destroy();
+  });
+
+  test('a body that finds no room for 10 seconds is answered 503', async () => {
+    const room = Array.from({ length: 26 }, () => beginPicture(5_000_000));
+    for (const socket of room) socket.write(bytes(100));
+    await arrive();
+    const waiting = beginPicture(5_000_000);
+    waiting.write(bytes(5_000_000));
+    const answer = statusOn(waiting);
+    await arrive();
+    setAhead(9_000);
+    await sleep(600);
+    expect(await Promise.race([answer, Promise.resolve('waits')])).toBe('waits');
+    setAhead(10_000);
+    expect(await answer).toBe('503');
+    for (const socket of [...room, waiting]) socket.destroy();
+  });
+});
+
+test('A stop with a body under way ends within the grace period, and the body is not taken', async () => {
+  const main = fileURLToPath(new URL('./support/with-uploads.js', import.meta.url));
+  const stopping = await startService({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '1000' }, main);
+  const socket = connect(Number(new URL(stopping.url).port), '127.0.0.1').on('error', () => {});
+  socket.write(
+    `PUT /v1/pictures HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: image/png\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n`,
+  );
+  expect(await statusOn(socket)).toBe('100');
+  socket.write(bytes(1_000));
+  const closed = once(socket, 'close');
+  const begun = performance.now();
+  expect(await stopping.stop()).toBe(0);
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  await closed;
+  expect(stopping.output()).not.toContain('a picture was taken');
 });
 
 describe('The document', () => {

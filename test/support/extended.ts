@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { Module, type Type, VersioningType } from '@nestjs/common';
+import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { pino } from 'pino';
@@ -18,19 +19,27 @@ export interface Extended {
 }
 
 /**
- * Starts the service with controllers that a team could have added, on the database of a service that runs.
+ * Starts the service with controllers, and with providers, that a team could have added, on the database of a service that runs.
+ * @param given the URL of that database, or an environment
  * @throws what ends its start
  */
-export async function startExtended(databaseUrl: string, ...controllers: Type[]): Promise<Extended> {
+export async function startExtended(
+  given: string | Record<string, string>,
+  ...classes: Type[]
+): Promise<Extended> {
+  const env = typeof given === 'string' ? { DATABASE_URL: given } : given;
+  const isController = (one: Type) => Reflect.hasMetadata(PATH_METADATA, one);
+  const controllers = classes.filter(isController);
+  const providers = classes.filter((one) => !isController(one));
   const lines: Record<string, unknown>[] = [];
   const write = (line: Buffer, _encoding: string, done: () => void) => {
     lines.push(JSON.parse(line.toString()));
     done();
   };
-  const config = readConfig({ DATABASE_URL: databaseUrl, AUTH_LIMIT_PER_MINUTE: '0' });
+  const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env });
 
   const log = pino(new Writable({ write }));
-  @Module({ imports: [AppModule.with(config, log)], controllers })
+  @Module({ imports: [AppModule.with(config, log)], controllers, providers })
   class ExtendedModule {}
 
   const adapter = new HttpAdapter();

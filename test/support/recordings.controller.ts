@@ -7,6 +7,7 @@ import {
   Controller,
   Get,
   Headers,
+  Injectable,
   type MessageEvent,
   Post,
   Query,
@@ -18,7 +19,9 @@ import type { Response } from 'express';
 import { map, type Observable } from 'rxjs';
 import {
   Events,
+  HandlesJob,
   IntegerParam,
+  Jobs,
   Operation,
   RowStreams,
   Tag,
@@ -72,6 +75,7 @@ export class RecordingsController {
     private readonly events: Events,
     private readonly transactions: Transactions,
     private readonly rows: RowStreams,
+    private readonly jobs: Jobs,
   ) {}
 
   @Get('report')
@@ -120,6 +124,23 @@ export class RecordingsController {
     return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
   }
 
+  @Get('built-rows')
+  @Operation({ id: 'exportBuilt', summary: 'Export built rows', description: 'By a query of the builder.' })
+  async built(@Query() { rows: most }: Rows): Promise<StreamableFile> {
+    const { manager } = this.transactions;
+    const found = manager.createQueryBuilder().select('id').addSelect('name', 'text').from('categories', 'c');
+    const rows = await this.rows.stream<{ id: string; text: string }>(
+      found.where('id <= :most', { most }).orderBy('id'),
+    );
+    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
+  }
+
+  @Post('counted')
+  @Operation({ id: 'countLater', summary: 'Count rows later', description: 'In a job.', status: 204 })
+  async countLater(): Promise<void> {
+    await this.jobs.add('count-rows');
+  }
+
   @Get('wrong-rows')
   @Operation({ id: 'exportNothing', summary: 'Export what is not there', description: 'Never.' })
   async wrong(): Promise<StreamableFile> {
@@ -143,6 +164,16 @@ export class RecordingsController {
     this.said.push(one);
   }
 
+  @Post('unsaid')
+  @Operation({ id: 'unsay', summary: 'Say nothing', description: 'After all.', status: 204 })
+  async unsay(@Body() { text }: Said): Promise<void> {
+    const said = this.transactions.run(async () => {
+      await this.events.publish('said', { id: '0', text });
+      throw new Error('undone');
+    });
+    await said.catch(() => {});
+  }
+
   @Sse('heard')
   @Operation({
     id: 'hear',
@@ -154,6 +185,23 @@ export class RecordingsController {
     return this.events
       .of<{ id: string; text: string }>('said', missed)
       .pipe(map(({ id, text }) => ({ id, data: text })));
+  }
+}
+
+/** What reads rows where nobody waits. */
+@Injectable()
+export class RowCounter {
+  /** Rows of each job that has ended. */
+  static readonly counts: number[] = [];
+
+  constructor(private readonly rows: RowStreams) {}
+
+  @HandlesJob('count-rows')
+  async count(): Promise<void> {
+    let count = 0;
+    const sql = 'SELECT generate_series(1, 100000) AS id';
+    for await (const row of await this.rows.stream<{ id: number }>({ sql })) count += row.id > 0 ? 1 : 0;
+    RowCounter.counts.push(count);
   }
 }
 

@@ -164,7 +164,7 @@ interface OperationOptions extends Partial<
   successes?: readonly [Success, ...Success[]];
 }
 
-/** What an operation may ask for: `TIMEOUTS.ownTime`. */
+/** What an operation may ask for, whatever the operator allows: the most of `OPERATION_MAX_SECONDS`. */
 const MOST_SECONDS = 30;
 
 /**
@@ -416,6 +416,15 @@ export function requireErrors(modules: ModulesContainer): void {
   requireAll(modules, 'errors', 'and the list of features has it.', ({ errors }) =>
     Object.keys(errors).filter((code) => !isDeclared(code)),
   );
+}
+
+/** @throws OperatorError that names every operation that takes longer than the operator allows */
+export function requireTimes(modules: ModulesContainer, mostSeconds: number): void {
+  const longer = [...declaredOperations(modules)].flatMap(([id, { seconds = 0 }]) =>
+    seconds > mostSeconds ? [`${id} may take ${seconds} seconds`] : [],
+  );
+  if (longer.length === 0) return;
+  throw new OperatorError(`OPERATION_MAX_SECONDS is ${mostSeconds}, and ${longer.join(', ')}.`);
 }
 
 /** A route, in the order in which the router tries them. */

@@ -1,15 +1,14 @@
-import type { PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
-import { FAIR_PG, OWN_TIME_CONNECTIONS } from './fair-pool.js';
+import { FAIR_PG, type FairPoolConfig, OWN_TIME_CONNECTIONS, type OwnTime } from './fair-pool.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
+  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     max: config.DATABASE_POOL_SIZE,
     Client: DeadlineClient,
@@ -18,19 +17,23 @@ export function poolOptions(config: Config): ConnectionOptions {
     lock_timeout: TIMEOUTS.lock,
     idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
   };
+  const ownTime: OwnTime = { statement_timeout: config.OPERATION_MAX_SECONDS * 1_000 };
+  const connectionString = DATABASE_DIRECT_URL ?? DATABASE_URL;
   return {
     type: 'postgres',
     driver: FAIR_PG,
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
-    extra: pool,
+    extra: { ...pool, ownTime: { ...ownTime, connectionString } },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) =>
+      replicaPool({ ...pool, ownTime }, url),
+    ),
   };
 }
 
-function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
+function replicaPool(pool: FairPoolConfig, connectionString: string): FairPoolConfig {
   const connectionTimeoutMillis = TIMEOUTS.connect;
   return { ...pool, connectionString, application_name: 'petstore-lists', connectionTimeoutMillis };
 }

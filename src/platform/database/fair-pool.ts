@@ -22,10 +22,20 @@ interface Loan {
 /** Connections of a pool for what has a time of its own: reports. All of them together wait in one line for these. */
 export const OWN_TIME_CONNECTIONS = 2;
 
+/** What is different about these connections. */
+export interface OwnTime {
+  /** How long a statement may run there. A pooler would not hand the time on: where there is one, they lead past it. */
+  readonly statement_timeout: number;
+  readonly connectionString?: string;
+}
+
+/** The options of a pool; those that have a time of their own have what others have where it has nothing for them. */
+export type FairPoolConfig = PoolConfig & { readonly ownTime?: OwnTime };
+
 /** A connection on which the server may be silent for as long as a statement may run. */
 class PatientClient extends DeadlineClient {
   constructor(config?: ClientConfig) {
-    super(config, TIMEOUTS.ownTime);
+    super(config, Number(config?.statement_timeout));
   }
 }
 
@@ -54,8 +64,15 @@ export class FairPool extends Pool {
   /** Where those wait that have a time of their own, once there are any. */
   private slow?: FairPool;
 
-  constructor(private readonly config?: PoolConfig) {
+  private readonly ownTime?: () => FairPool;
+
+  constructor({ ownTime, ...config }: FairPoolConfig = {}) {
     super(config);
+    if (ownTime)
+      this.ownTime = () => {
+        const own = { ...config, ...ownTime, max: OWN_TIME_CONNECTIONS, Client: PatientClient };
+        return new FairPool(own).on('error', (error, client) => this.emit('error', error, client));
+      };
     const { connectionTimeoutMillis } = this.options;
     // At the start, nobody waits for an answer, and loading the service on a busy machine blocks it for longer.
     this.options.connectionTimeoutMillis = TIMEOUTS.start;
@@ -82,8 +99,7 @@ export class FairPool extends Pool {
         this.connect((error, connection) => (error ? reject(error) : resolve(connection!))),
       );
     const whose = asker.getStore();
-    if (whose?.hasOwnTime && this.config?.Client === DeadlineClient)
-      return this.forOwnTime().connect(callback);
+    if (whose?.hasOwnTime && this.ownTime) return (this.slow ??= this.ownTime()).connect(callback);
     const isBeside = whose?.part === 'within';
     if (isBeside) beside.add(callSite());
     if (isBeside && this.options.max === 1)
@@ -100,16 +116,6 @@ export class FairPool extends Pool {
   override end(callback?: () => void): Promise<void> | void {
     void this.slow?.end();
     return callback ? super.end(callback) : super.end();
-  }
-
-  private forOwnTime(): FairPool {
-    if (!this.slow) {
-      const statement_timeout = TIMEOUTS.ownTime;
-      const own = { ...this.config, max: OWN_TIME_CONNECTIONS, statement_timeout, Client: PatientClient };
-      this.slow = new FairPool(own);
-      this.slow.on('error', (error, client) => this.emit('error', error, client));
-    }
-    return this.slow;
   }
 
   private mayHold(holder: Holder): boolean {

@@ -26,13 +26,8 @@ export const TIMEOUTS = {
   /** A complete request is answered after this, if need be by a 503. */
   request: 2_900,
   /**
-   * An operation may ask for more (`seconds`), up to this. Its statements run on connections of their own, which are few, so
-   * that the others keep theirs: the server ends a statement there after this time, and silence is no sign.
-   */
-  ownTime: 30_000,
-  /**
-   * So long before that, the connections that a request still has are closed: what it has not committed is undone before its
-   * client is told to try again.
+   * So long before an answer is due, the connections that a request still has are closed: what it has not committed is undone
+   * before its client is told to try again.
    */
   taken: 100,
   /** After this, a read that a replica has not answered goes to the primary. */

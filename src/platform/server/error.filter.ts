@@ -11,12 +11,14 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
+import { Config } from '../../config.js';
 import {
   ApiError,
   type ErrorCode,
   requestIdOf,
   requireErrors,
   requireReachable,
+  requireTimes,
   type RoutedRequest,
 } from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
@@ -40,13 +42,15 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
 
   constructor(
     private readonly modules: ModulesContainer,
+    private readonly config: Config,
     @Optional() private readonly page?: NotFoundPage,
   ) {}
 
-  /** @throws Error for an operation with an error that nobody has declared, and for a route that is never called */
+  /** @throws Error for an error that nobody has declared, a route that is never called, and a time that nobody allows */
   onModuleInit(): void {
     requireErrors(this.modules);
     requireReachable(this.modules);
+    requireTimes(this.modules, this.config.OPERATION_MAX_SECONDS);
   }
 
   catch(exception: unknown, host: ArgumentsHost): void {
