@@ -1,9 +1,14 @@
 import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { Config } from '../src/config.js';
+import { samplesOf as callSamples } from '../src/platform/docs/openapi/call-samples.js';
 import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { createKey } from '../src/testing/client.js';
 import { exampleOf, inWorkingOrder, operations, type Placed, statusesOf } from '../src/testing/document.js';
@@ -144,6 +149,37 @@ test.each(Object.entries(ASKED).filter(([label]) => label !== 'Python' || hasPyt
       ['size', 'small'],
       ['ids', '1,2'],
     ]);
+  },
+);
+
+test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
+  'The code samples in %s send files of their reader, by their names, alone and in a form',
+  async (label) => {
+    const sent: { type?: string; body: string }[] = [];
+    const receiver = createServer((request, response) => {
+      void text(request).then((body) => {
+        sent.push({ type: request.headers['content-type'], body });
+        response.setHeader('Content-Type', 'application/json').end('{}');
+      });
+    });
+    await once(receiver.listen(0, '127.0.0.1'), 'listening');
+    const { port } = receiver.address() as AddressInfo;
+    await writeFile(join(folder, "Luna's.csv"), 'id,name\n1,Luna\n');
+    const file = { type: 'text/csv', file: "Luna's.csv" };
+    const call = { method: 'POST', url: `http://127.0.0.1:${port}/`, access: 'public' } as const;
+    const form = [
+      { name: 'rows', ...file },
+      { name: 'caption', text: 'Dogs' },
+    ];
+    for (const what of [{ content: file }, { form }]) {
+      const { source } = callSamples({ ...call, ...what }).find((one) => one.label === label)!;
+      await run(...LANGUAGES[label]!(source), { cwd: folder });
+    }
+    receiver.close();
+    expect(sent[0]).toEqual({ type: 'text/csv', body: 'id,name\n1,Luna\n' });
+    expect(sent[1]!.type).toMatch(/^multipart\/form-data/);
+    for (const part of [/name="rows"; filename="Luna's.csv"/, /text\/csv/, /1,Luna/, /name="caption"\s+Dogs/])
+      expect(sent[1]!.body).toMatch(part);
   },
 );
 

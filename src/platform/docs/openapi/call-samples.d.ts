@@ -7,10 +7,12 @@ export interface Sample {
   source: string;
 }
 
+/** A text, bytes, or a file of the reader's by its name. */
 interface Content {
   type: string;
   text?: string;
   base64?: string;
+  file?: string;
 }
 
 /** A call, as samples show it. */

@@ -33,6 +33,7 @@ const typeOf = ({ content, body, text }) =>
   content?.type ?? (body === undefined && text === undefined ? undefined : 'application/json');
 
 function bodyInShell({ content, text, body }) {
+  if (content?.file !== undefined) return `--data-binary ${inShell(`@${content.file}`)}`;
   if (content?.base64 !== undefined) return '--data-binary @-';
   const raw = content?.text ?? text;
   // Unlike `-d`, it does not take a text that begins with an @ for the name of a file.
@@ -40,16 +41,17 @@ function bodyInShell({ content, text, body }) {
 }
 
 /** In Bash, which gives a file the output of a command. */
-function fieldInShell({ name, type, text, base64 }) {
+function fieldInShell({ name, type, text, base64, file }) {
+  if (file !== undefined) return inShell(`${name}=@${file}${type && `;type=${type}`}`);
   if (!type) return inShell(`${name}=${text}`);
-  const ends = `;type=${type};filename=${fileName(name, type)}`;
+  const ends = `;type=${type};filename=${fileName({ name, type })}`;
   return `${inShell(`${name}=@`)}<(${bytesInShell(base64)})${inShell(ends)}`;
 }
 
 const bytesInShell = (base64) => `echo ${inShell(base64)} | base64 -d`;
 
 /** What a file is called that is sent as a field. */
-const fileName = (name, type) => `${name}.${type.replace(/.*\//, '')}`;
+const fileName = ({ name, type, file }) => file ?? `${name}.${type.replace(/.*\//, '')}`;
 
 /** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
 function inShell(text) {
@@ -66,11 +68,15 @@ function python(call) {
   if (content) all.unshift(`"Content-Type": ${quote(content.type)}`);
   if (access === 'bearer')
     all.unshift(`"Authorization": ${key ? quote(`Bearer ${key}`) : 'f"Bearer {os.environ[\'API_KEY\']}"'}`);
-  const bytes = (one) =>
-    one.base64 === undefined ? `${quote(one.text)}.encode()` : `base64.b64decode(${quote(one.base64)})`;
+  const bytes = (one) => {
+    if (one.file !== undefined) return `open(${quote(one.file)}, "rb")`;
+    return one.base64 === undefined
+      ? `${quote(one.text)}.encode()`
+      : `base64.b64decode(${quote(one.base64)})`;
+  };
   const field = (one) => {
-    const value = one.type
-      ? `${quote(fileName(one.name, one.type))}, ${bytes(one)}, ${quote(one.type)}`
+    const value = isFile(one)
+      ? `${quote(fileName(one))}, ${bytes(one)}, ${quote(one.type)}`
       : `None, ${quote(one.text)}`;
     return `(${quote(one.name)}, (${value}))`;
   };
@@ -105,11 +111,15 @@ function python(call) {
   ].join('\n');
 }
 
+const isFile = ({ type, file }) => Boolean(type) || file !== undefined;
+
 function typescript(call) {
   const { method, url, access, headers = {}, body, text, content, form, key, email, password } = call;
   const all = Object.entries(headers).map(([name, value]) => `${quote(name)}: ${quote(value)}`);
-  const bytes = (one) =>
-    one.base64 === undefined ? quote(one.text) : `Buffer.from(${quote(one.base64)}, 'base64')`;
+  const bytes = (one) => {
+    if (one.file !== undefined) return `await openAsBlob(${quote(one.file)})`;
+    return one.base64 === undefined ? quote(one.text) : `Buffer.from(${quote(one.base64)}, 'base64')`;
+  };
   const type = typeOf(call);
   if (type) all.unshift(`'Content-Type': '${type}'`);
   const account = email ? quote(`${email}:${password}`) : '`${process.env.EMAIL}:${process.env.PASSWORD}`';
@@ -127,10 +137,12 @@ function typescript(call) {
     ...(sent ? [`body: ${sent}`] : []),
   ];
   const field = (one) => {
-    if (!one.type) return `form.append(${quote(one.name)}, ${quote(one.text)});\n`;
+    if (!isFile(one)) return `form.append(${quote(one.name)}, ${quote(one.text)});\n`;
     const file = `new Blob([${bytes(one)}], { type: ${quote(one.type)} })`;
-    return `form.append(${quote(one.name)}, ${file}, ${quote(fileName(one.name, one.type))});\n`;
+    return `form.append(${quote(one.name)}, ${file}, ${quote(fileName(one))});\n`;
   };
+  const hasFile = [content, ...(form ?? [])].some((one) => one?.file !== undefined);
+  const imports = hasFile ? `import { openAsBlob } from 'node:fs';\n\n` : '';
   const fields = form ? `const form = new FormData();\n${form.map(field).join('')}` : '';
   const seen = {
     text: ', await response.text()',
@@ -144,7 +156,7 @@ function typescript(call) {
     call.answers === 'events'
       ? '\nfor await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);'
       : '';
-  return `${fields}${asked}\nconsole.log(response.status${seen ?? ', await response.json()'});${events}`;
+  return `${imports}${fields}${asked}\nconsole.log(response.status${seen ?? ', await response.json()'});${events}`;
 }
 
 /** A text as a literal of Python and TypeScript. */

@@ -55,12 +55,14 @@ function callOf(system, path, method) {
     operationId: operation.get('operationId'),
   });
   if (/%7B|\{/i.test(url)) return undefined;
+  const content = contentOf(body, headers['Content-Type'], operation);
+  if (!content) return undefined;
   const sent = Object.entries(headers).filter(([name]) => !/^(?:accept|content-type)$/i.test(name));
   return {
     method: method.toUpperCase(),
     url,
     headers: Object.fromEntries(sent),
-    ...contentOf(body),
+    ...content,
     answers: seenIn(operation.get('responses')),
     ...credentialsOf(system, operation.getIn(['security', 0])?.keySeq().first()),
   };
@@ -88,15 +90,42 @@ function requestOf({ specSelectors, oas3Selectors }, pathName, method) {
     parameters: specSelectors.parameterValues([pathName, method]).toJS(),
     requestContentType: oas3Selectors.requestContentType(pathName, method),
     responseContentType: oas3Selectors.responseContentType(pathName, method),
-    requestBody: oas3Selectors.requestBodyValue(pathName, method),
+    requestBody: plainBody(oas3Selectors.requestBodyValue(pathName, method)),
     server,
     serverVariables: oas3Selectors.serverVariables({ server }).toJS(),
     contextUrl: new URL(specSelectors.url(), location.href).href,
   };
 }
 
-/** A body as a value, if JavaScript has one for it that is exact. */
-function contentOf(text) {
+/** A form as it is sent: what stands in its fields, without those that are empty. */
+function plainBody(value) {
+  if (!value?.toJS) return value;
+  const fields = value.map((one) => (one?.get ? one.get('value') : one)).toJS();
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, one]) => one?.length !== 0 && one !== undefined),
+  );
+}
+
+/**
+ * What samples send: a form, a file by its name, another text, or JSON as a value if JavaScript has one for it that is exact.
+ * Undefined while a file has to be chosen first.
+ */
+function contentOf(body, type = 'application/json', operation) {
+  if (body instanceof FormData) {
+    const { required = [] } =
+      operation.getIn(['requestBody', 'content', 'multipart/form-data', 'schema'])?.toJS() ?? {};
+    if (required.some((name) => !body.has(name))) return undefined;
+    const fields = [...body].map(([name, one]) =>
+      one instanceof File ? { name, type: one.type, file: one.name } : { name, text: one },
+    );
+    return { form: fields };
+  }
+  if (body instanceof File) return { content: { type: type || body.type, file: body.name } };
+  if (!/^application\/json\b/.test(type)) return body ? { content: { type, text: body } } : undefined;
+  return jsonOf(body);
+}
+
+function jsonOf(text) {
   if (typeof text !== 'string' || text === '') return {};
   try {
     return /\d{16}/.test(text) ? { text } : { body: JSON.parse(text) };
