@@ -111,6 +111,8 @@ function plainBody(value) {
  * Undefined while a file has to be chosen first.
  */
 function contentOf(body, type = 'application/json', operation) {
+  const types = operation.getIn(['requestBody', 'content'])?.keySeq().toArray() ?? [];
+  if (body === undefined && types.length > 0 && !types.includes('application/json')) return undefined;
   if (body instanceof FormData) {
     const { required = [] } =
       operation.getIn(['requestBody', 'content', 'multipart/form-data', 'schema'])?.toJS() ?? {};
