@@ -9,6 +9,7 @@ import {
   type Answer,
   call,
   createAccount,
+  createCheapAccount,
   createKey,
   type Credentials,
   expectError,
@@ -50,7 +51,7 @@ let account: Credentials;
 
 beforeAll(async () => {
   service = await startService({ AUTH_LIMIT_PER_MINUTE: '0' });
-  account = await createAccount(service);
+  account = await createCheapAccount(service);
 });
 afterAll(() => service.stop());
 

@@ -5,7 +5,7 @@ import {
   type Answer,
   call,
   type CallOptions,
-  createAccount,
+  createCheapAccount,
   createKey,
   type Credentials,
   credentialsFor,
@@ -33,7 +33,7 @@ let account: Credentials & { id: number };
 
 beforeAll(async () => {
   service = await startService();
-  account = await createAccount(service);
+  account = await createCheapAccount(service);
   key = await createKey(service, account);
 });
 afterAll(() => service.stop());
@@ -102,7 +102,7 @@ describe('A failing database', () => {
   /** As an account that may be closed, should the database not fail. */
   let has: CallOptions;
   beforeAll(async () => {
-    const own = await createAccount(service);
+    const own = await createCheapAccount(service);
     has = { account: own, key: await createKey(service, own) };
   });
   const everywhere = async (failing: Service): Promise<Answer[]> =>

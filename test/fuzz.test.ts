@@ -3,7 +3,7 @@ import { breaks, isBreakable } from './support/break.js';
 import {
   call,
   type CallOptions,
-  createAccount,
+  createCheapAccount,
   createKey,
   type Credentials,
   credentialsFor,
@@ -54,9 +54,9 @@ const counts = { valid: 0, broken: 0, garbage: 0 };
 beforeAll(async () => {
   service = await startService();
   key = await createKey(service);
-  account = await createAccount(service);
+  account = await createCheapAccount(service);
   spareKey = await createKey(service, account);
-  spareAccount = await createAccount(service);
+  spareAccount = await createCheapAccount(service);
   for (let i = 0; i < 2; i++) {
     const pet = await call(service, 'POST', '/v1/pets', {
       key,

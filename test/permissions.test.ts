@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, createAccount, type Credentials, expectError } from '../src/testing/client.js';
+import {
+  call,
+  createAccount,
+  createCheapAccount,
+  type Credentials,
+  expectError,
+} from '../src/testing/client.js';
 import { ask, neededBy, type Request, requestsFor } from './support/authorization.js';
 import { Belongings } from './support/belongings.js';
 import { ALL, type Caller, callersOf, READING } from './support/callers.js';
@@ -19,7 +25,7 @@ beforeAll(async () => {
   facts = await loadFacts();
   service = await startService();
   other = await startService({ DATABASE_URL: service.databaseUrl });
-  account = await createAccount(service);
+  account = await createCheapAccount(service);
   for (const one of ALL) keys.set(one, await keyWith([one]));
 });
 afterAll(async () => {

@@ -5,7 +5,7 @@ import {
   type Answer,
   call,
   type CallOptions,
-  createAccount,
+  createCheapAccount,
   createKey,
   type Credentials,
   credentialsFor,
@@ -105,7 +105,7 @@ class Tried {
 
   static async start(facts: Facts): Promise<Tried> {
     const service = await startService();
-    const account = await createAccount(service);
+    const account = await createCheapAccount(service);
     return new Tried(service, account, await createKey(service, account), facts);
   }
 

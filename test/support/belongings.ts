@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type Answer,
   call,
-  createAccount,
+  createCheapAccount,
   createKey,
   type Credentials,
   credentialsFor,
@@ -65,7 +65,7 @@ export class Belongings {
   ) {}
 
   static async of(service: Service, facts: Facts = {}): Promise<Belongings> {
-    const account = await createAccount(service);
+    const account = await createCheapAccount(service);
     const tables = await Tables.of(service.databaseUrl, facts.tables);
     const all = new Belongings(service, account, await createKey(service, account), tables, facts);
     // Those that others are below come first.
