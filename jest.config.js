@@ -33,7 +33,8 @@ export default {
   globalSetup: '<rootDir>/dist/src/testing/setup.js',
   globalTeardown: '<rootDir>/dist/src/testing/teardown.js',
   testSequencer: '<rootDir>/test/support/slowest-first.js',
-  // They wait more than they work.
+  // One more than the cores of a small machine: two cores are then busy for 85 % of a run, as tests also wait for time-outs and
+  // disks.
   maxWorkers: 3,
   testTimeout: 120_000,
 };
