@@ -405,6 +405,67 @@ const contexts = new Map<string, BrowserContext>();
     SLOW,
   );
 
+  test(
+    'leads a newcomer from the front door through an order, a list, a retry and a refusal, all on this site',
+    async () => {
+      const { page, troubles } = await visit({ on: hosted });
+      const panel = (id: string) => panelOf(page, id);
+      const answered = (id: string, text: string) =>
+        panel(id).locator('.live', { hasText: text }).waitFor({ state: 'attached' });
+      const goTo = async (id: string, link: Locator) => {
+        await link.click();
+        await panel(id).getByRole('button', { name: 'Execute' }).waitFor();
+        await eventually(() => panel(id).locator('h3').evaluate(isUncovered));
+      };
+      // Leaving the page would cut off what it still fetches.
+      await page.waitForLoadState('networkidle');
+      await page.goto(hosted.url);
+      await page.getByRole('link', { name: 'Try it in the browser' }).click();
+      await page.getByRole('button', { name: 'Get a key' }).click();
+      await goTo('createPet', nextStep(page).getByRole('link', { name: 'Add an animal' }));
+      await pressExecute(page, 'createPet');
+      await goTo('placeOrder', panel('createPet').getByRole('link', { name: 'Order an animal' }));
+      await pressExecute(page, 'placeOrder');
+      await goTo(
+        'updateOrder',
+        panel('placeOrder').getByRole('link', { name: 'Set its status to approved' }),
+      );
+      await pressExecute(page, 'updateOrder');
+      await panel('updateOrder').getByRole('link', { name: 'Set its status to delivered' }).click();
+      await pressExecute(page, 'updateOrder');
+      await answered('updateOrder', '"delivered"');
+
+      await panel('createPet').locator('tr[data-param-name=Idempotency-Key] input').fill('newcomer');
+      const first = await (await pressExecute(page, 'createPet')).json();
+      const again = await pressExecute(page, 'createPet');
+      await answered('createPet', 'idempotency-replayed');
+      expect(await again.json()).toEqual(first);
+
+      const side = page.getByRole('navigation', { name: 'Operations' });
+      await side.getByRole('link', { name: 'List animals' }).click();
+      await eventually(() => panel('listPets').locator('h3').evaluate(isUncovered));
+      await panel('listPets').locator('.try').click();
+      await panel('listPets').locator('tr[data-param-name=limit] input').fill('1');
+      await pressExecute(page, 'listPets');
+      const page2 = page.waitForResponse(/cursor=/);
+      await panel('listPets').getByRole('button', { name: 'Next page' }).click();
+      expect((await page2).status()).toBe(200);
+
+      // The order is delivered: it cannot be delivered again.
+      const refused = await pressExecute(page, 'updateOrder');
+      await answered('updateOrder', refused.headers()['x-request-id']!);
+      expect(troubles.splice(0).filter((trouble) => !trouble.includes('409'))).toEqual([]);
+      await page.waitForLoadState('networkidle');
+      await panel('updateOrder').getByRole('link', { name: 'What to do about it' }).click();
+      await page
+        .locator('tr', { has: page.locator('#invalid_transition') })
+        .getByText('Fetch the order')
+        .waitFor();
+      expect(troubles).toEqual([]);
+    },
+    SLOW,
+  );
+
   test('keeps the key in use where another one is made, and offers that', async () => {
     const { page } = await visit({ on: hosted });
     await page.getByRole('button', { name: 'Get a key' }).click();
@@ -1254,13 +1315,14 @@ async function clickEach(buttons: Locator): Promise<void> {
 interface PageElement {
   ownerDocument: {
     activeElement: PageElement;
+    elementFromPoint(x: number, y: number): PageElement | null;
     defaultView: {
       innerHeight: number;
       getComputedStyle(element: PageElement): Record<string, string>;
     };
   };
   contains(other: PageElement): boolean;
-  getBoundingClientRect(): { top: number };
+  getBoundingClientRect(): { top: number; bottom: number; left: number };
 }
 
 /** Runs in the page. */
@@ -1282,6 +1344,13 @@ function holdsFocus(element: PageElement): boolean {
 function isTopInSight(element: PageElement): boolean {
   const { top } = element.getBoundingClientRect();
   return top >= 0 && top < element.ownerDocument.defaultView.innerHeight;
+}
+
+/** Runs in the page: whether it is in sight, and nothing lies over it. */
+function isUncovered(element: PageElement): boolean {
+  const { top, bottom, left } = element.getBoundingClientRect();
+  const seen = [top + 2, bottom - 2].map((y) => element.ownerDocument.elementFromPoint(left + 2, y));
+  return seen.every((one) => one !== null && element.contains(one));
 }
 
 /** As the browser has computed it. */

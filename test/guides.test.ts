@@ -228,6 +228,21 @@ describe('The samples of the guides', () => {
     expect(all.filter(({ answer }) => answer).length).toBeGreaterThanOrEqual(14);
   });
 
+  test('in JavaScript run as TypeScript too', async () => {
+    const programs = runnable().filter(({ name }) => name === 'JavaScript');
+    expect(programs.length).toBeGreaterThanOrEqual(3);
+    const env = { PATH: process.env.PATH, API_KEY: await createKey(service) };
+    for (const [i, { text }] of programs.entries()) {
+      const outputs = ['mjs', 'mts'].map(async (extension) => {
+        const file = join(folder, `program-${i}.${extension}`);
+        await writeFile(file, text);
+        return (await run(process.execPath, [file], { env })).stdout;
+      });
+      const [script, typed] = await Promise.all(outputs);
+      expect(typed).toBe(script);
+    }
+  });
+
   /** The answer has the status, the headers and the fields that the guide shows; of an Error, also its code. */
   function expectSame(where: object, told: string, { name, text }: Sample): void {
     const shown = text.trim();

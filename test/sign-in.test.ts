@@ -91,6 +91,8 @@ test('The policy of the page lets it ask the token endpoint, and nothing else ha
       expect(status).toBe(200);
       const text = sent!.replace(/^Bearer /, '');
       expect(text.split('.')).toHaveLength(3);
+      const sample = page.locator('[data-id=listPets] .samples pre:visible');
+      await sample.filter({ hasText: `Bearer ${text.slice(0, 12)}…` }).waitFor();
       expect(await keptBy(page)).not.toContain(text.slice(-40));
       const all = service.output() + (await everythingStored(service));
       for (const part of text.split('.')) expect(all).not.toContain(part);

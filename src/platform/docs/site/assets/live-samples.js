@@ -149,6 +149,9 @@ function seenIn(responses) {
 const ACCESS = { bearerAuth: 'bearer', basicAuth: 'basic' };
 
 function credentialsOf({ authSelectors }, scheme) {
+  const token = authSelectors.authorized().getIn(['openIdConnect', 'token', 'access_token']);
+  // Sent as long as it is there, whatever else is filled in.
+  if (scheme && token) return { access: 'bearer', key: token };
   const value = authSelectors.authorized().getIn([scheme, 'value']);
   if (scheme === 'bearerAuth') return { access: ACCESS[scheme], key: value };
   const { username: email, password } = value?.toJS() ?? {};

@@ -63,6 +63,8 @@ async function load() {
 }
 
 function script() {
+  // A part of the bundle would take over links within the page, and stop beneath the line that stays at the top.
+  globalThis.noZensmooth = true;
   return new Promise((resolve, reject) => {
     const element = Object.assign(document.createElement('script'), { src: bundle() });
     element.addEventListener('load', resolve);
