@@ -1,4 +1,5 @@
-import { Database, EMAIL } from './database.js';
+import { createKey } from './account.js';
+import { Database } from './database.js';
 import { requireEqualAnswers } from './equality.js';
 import { measureGrowth } from './growth.js';
 import { printLayers } from './layers.js';
@@ -68,25 +69,6 @@ async function compare(
   }
   bench.close();
   if (options.out) writeReport(summarize(all), options, on.version, options.out);
-}
-
-/** An account with a key, created as every client does. */
-async function createKey(url: string): Promise<string> {
-  const account = { email: EMAIL, password: 'correct horse battery' };
-  const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
-  await post(`${url}/v1/accounts`, account);
-  const headers = { Authorization: `Basic ${basic}` };
-  return (await post(`${url}/v1/api-keys`, { name: 'bench' }, headers)).key;
-}
-
-async function post(url: string, body: object, headers = {}): Promise<{ key: string }> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-  return (await response.json()) as { key: string };
 }
 
 /** Stops everything that was started, once. */

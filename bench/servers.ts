@@ -39,15 +39,17 @@ process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
  * except for the log lines of requests.
  * @param flags options for Node
  * @param more further variables of its environment
+ * @param main another program that is the service, with more in it
  */
 export async function startServer(
   name: ServerName,
   databaseUrl: string,
   flags: string[] = [],
   more: Record<string, string> = {},
+  main = SERVERS[name].main,
 ): Promise<RunningServer> {
   const environment = { ...(name === 'service' ? START : {}), ...more };
-  const child = spawn(process.execPath, [...flags, SERVERS[name].main], {
+  const child = spawn(process.execPath, [...flags, main], {
     env: { ...environment, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
   });

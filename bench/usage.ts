@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 // /proc counts in ticks (proc_pid_stat(5)); Linux has 100 a second wherever Node runs.
 const TICK_US = 1e6 / 100;
@@ -25,6 +25,23 @@ export function memoryOf(pid: number): number {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
   } catch {
     return NaN;
+  }
+}
+
+/** The most memory that a process has had in MB, since the last call of `forgetPeak`; NaN if the platform cannot tell. */
+export function peakOf(pid: number): number {
+  try {
+    return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  } catch {
+    return NaN;
+  }
+}
+
+export function forgetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Then it is the most since the start.
   }
 }
 

@@ -1,0 +1,94 @@
+import { connect, type Socket } from 'node:net';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
+
+/** What clients do at once, each on a connection of its own. */
+export interface Doing {
+  port: number;
+  /** How many there are. */
+  clients: number;
+  /** Local addresses, in turn: each is a client of its own for the service. */
+  from: string[];
+  /** The request, but for its body. */
+  head: string;
+  /** Bytes of a body that follow it; all at once, or so many a second. */
+  body?: { bytes: number; perSecond?: number };
+  /** Whether a client asks again as soon as it has its answer. */
+  again?: boolean;
+}
+
+/** Where a crowd counts. */
+const COUNTS = ['bytes', 'begun', 'answered', 'refused', 'ended', 'events'] as const;
+export type Counts = Record<(typeof COUNTS)[number], number>;
+
+/** Clients in a thread of their own. */
+export class Crowd {
+  private readonly worker: Worker;
+  private readonly shared: BigInt64Array;
+
+  constructor(doing: Doing) {
+    this.shared = new BigInt64Array(new SharedArrayBuffer(8 * COUNTS.length));
+    this.worker = new Worker(new URL(import.meta.url), { workerData: { doing, shared: this.shared } });
+  }
+
+  /** What has happened so far. */
+  get counts(): Counts {
+    return Object.fromEntries(
+      COUNTS.map((name, i) => [name, Number(Atomics.load(this.shared, i))]),
+    ) as Counts;
+  }
+
+  /** Closes all connections. */
+  async stop(): Promise<void> {
+    await this.worker.terminate();
+  }
+}
+
+if (!isMainThread && workerData?.doing) run(workerData as { doing: Doing; shared: BigInt64Array });
+
+/** Clients that come at the same moment; the next ones do 10 ms later. */
+const AT_ONCE = 20;
+
+function run({ doing, shared }: { doing: Doing; shared: BigInt64Array }): void {
+  const count = (name: keyof Counts, by = 1) => Atomics.add(shared, COUNTS.indexOf(name), BigInt(by));
+  const sockets: Socket[] = [];
+  const opening = setInterval(() => {
+    for (let i = 0; i < AT_ONCE && sockets.length < doing.clients; i++)
+      sockets.push(open(doing, sockets.length, count));
+    if (sockets.length === doing.clients) clearInterval(opening);
+  }, 10);
+  const { bytes, perSecond } = doing.body ?? { bytes: 0 };
+  if (!perSecond) return;
+  const part = Buffer.alloc(Math.ceil(perSecond / 2), 'x');
+  let left = bytes;
+  setInterval(() => {
+    const next = part.subarray(0, Math.max(0, (left -= part.length) + part.length));
+    for (const socket of sockets) if (!socket.destroyed) socket.write(next);
+  }, 500);
+}
+
+function open({ port, from, head, body, again }: Doing, i: number, count: Count): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from[i % from.length] }).setNoDelay();
+  const whole = body && !body.perSecond ? Buffer.alloc(body.bytes, 'x') : '';
+  const ask = () => {
+    isHead = true;
+    socket.write(head);
+    if (whole) socket.write(whole);
+  };
+  let isHead = true;
+  socket.on('error', () => {}).on('close', () => count('ended'));
+  socket.on('data', (chunk: Buffer) => {
+    count('bytes', chunk.length);
+    if (isHead) {
+      const status = Number(chunk.toString('latin1', 9, 12));
+      count('begun');
+      count(status < 300 ? 'answered' : 'refused');
+      isHead = false;
+      if (again) ask();
+    }
+    if (chunk.includes('data: ')) count('events');
+  });
+  ask();
+  return socket;
+}
+
+type Count = (name: keyof Counts, by?: number) => void;
