@@ -125,7 +125,12 @@ class Arrival {
       const upload = new Upload(exchange, this.type, bytes, settle, this.begin);
       this.upload = upload;
       exchange.isTakingBody = true;
-      response.once('close', () => room.leave(upload));
+      response.once('close', () => {
+        room.leave(upload);
+        // A connection that stays open holds its last request, which is to hold no bytes that have no room any more.
+        this.chunks.length = 0;
+        Object.assign(request, { body: undefined, rawBody: undefined });
+      });
       room.enter(upload);
     });
   }
