@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import { And, type FindOptionsOrder, In, IsNull, Like, MoreThan, type ObjectLiteral } from 'typeorm';
+import { And, type FindOptionsOrder, In, IsNull, MoreThan, type ObjectLiteral } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { ApiKey } from '../src/auth/api-key.entity.js';
 import { Category } from '../src/categories/category.entity.js';
@@ -329,119 +330,88 @@ describe('What a transaction leaves to its end', () => {
   });
 });
 
-describe('Transactions that share a COMMIT', () => {
-  const transactions = () => Transactions.of(connected.database);
-  const sentNow = () => connected.sent.splice(0).map(({ text }) => /^(?:SET LOCAL|\w+)/.exec(text)![0]);
+describe('Works of the same moment that each write one row', () => {
+  const writesRow = <T>(work: () => Promise<T>) =>
+    Transactions.of(connected.database).writesRow('test', work);
   const named = async (prefix: string) => {
     const rows = await plain(Category).find({ order: { name: 'ASC' } });
     return rows.map(({ name }) => name).filter((name) => name.startsWith(prefix));
   };
   const numbers = Array.from({ length: 20 }, (_none, i) => i);
+  // The first one is done in a transaction.
+  beforeAll(() => writesRow(() => fast(Category).addRow({ name: 'The first of its kind' })));
 
-  test('send their statements of a kind as one', async () => {
-    await transactions().group('test', () =>
-      fast(Category).addRow({ name: 'Grouped, so that the next wait' }),
-    );
-    const all = numbers.map((i) =>
-      transactions().group('test', async () => {
-        const { id } = await fast(Category).addRow({ name: `Grouped ${i}` });
-        await fast(Category).updateRows({ id }, { name: `Grouped, changed ${i}` });
-        await fast(Category).changeRow({ id }, 'category_not_found', (row) => (row.name += '!'));
-        await fast(Category).addRowsAtCommit({ name: `Grouped, last ${i}` });
-        return id;
-      }),
-    );
+  test('are sent together, each as one statement, without a transaction of their own', async () => {
+    const id = '5';
     connected.sent.length = 0;
-    expect(new Set(await Promise.all(all)).size).toBe(20);
-    expect(sentNow()).toEqual([
-      ...['START', 'SET LOCAL', 'WITH', 'UPDATE', 'SELECT', 'UPDATE', 'WITH', 'COMMIT'],
-    ]);
-    expect(await named('Grouped, changed')).toHaveLength(20);
-    expect(await named('Grouped, last')).toHaveLength(20);
+    await Promise.all(
+      numbers.map((i) =>
+        writesRow(async () => {
+          await fast(Pet).setRow({ id }, { name: `Set ${i}` });
+          return fast(Category).addRow({ name: `Sent ${i}` }, () =>
+            fast(Category).addRowsAtCommit({ name: `Sent along ${i}` }),
+          );
+        }),
+      ),
+    );
+    const words = connected.sent.splice(0).map(({ text }) => /^\w+/.exec(text)![0]);
+    expect(words).toEqual(['SELECT', ...numbers.map(() => 'WITH')]);
+    expect(await named('Sent')).toHaveLength(40);
+    expect((await fast(Pet).findRow({ id }))!.name).toBe('Set 19');
   });
 
   test.each<[what: string, fail: (name: string) => Promise<unknown>]>([
-    ['fails after its write', () => Promise.reject(new ApiError('pet_not_found'))],
+    ['fails before its row', () => Promise.reject(new ApiError('pet_not_found'))],
     ['is refused by PostgreSQL', () => fast(Category).addRow({ name: 'Dogs' })],
-    ['fails at its end', () => fast(Category).addRowsAtCommit({ name: 'Dogs' })],
     [
-      'ignores a failure',
+      'is refused for what belongs to its row',
+      (name) => fast(Category).addRow({ name }, () => fast(Category).addRowsAtCommit({ name: 'Dogs' })),
+    ],
+    [
+      'sets a row that is not there',
+      async (name) => {
+        const isSet = await fast(Pet).setRow({ id: '999999' }, { name });
+        if (!isSet) throw new ApiError('pet_not_found');
+        await fast(Category).addRow({ name });
+      },
+    ],
+    [
+      'changes a row, and then objects to it',
       () =>
-        fast(Category)
-          .addRow({ name: 'Dogs' })
-          .catch(() => {}),
+        fast(Category).changeRow({ id: '1' }, 'category_not_found', () => Promise.reject(new Error('no'))),
     ],
-    [
-      'changes a row that it does not name by its key',
-      (name) =>
-        fast(Category).changeRow({ name }, 'category_not_found', () => Promise.reject(new Error('no'))),
-    ],
-    ['asks the manager', () => transactions().manager.query('SELECT nothing')],
   ])('lose nothing but the one that %s', async (what, fail) => {
-    const calls: number[] = [];
     const work = async (i: number) => {
-      calls.push(i);
       const name = `${what} ${i}`;
-      await fast(Category).addRow({ name });
       if (i % 7 === 3) await fail(name);
+      else await fast(Category).addRow({ name });
       return name;
     };
-    const outcomes = await Promise.allSettled(
-      numbers.map((i) => transactions().group('test', () => work(i))),
-    );
+    const outcomes = await Promise.allSettled(numbers.map((i) => writesRow(() => work(i))));
     const done = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(done).toHaveLength(17);
     expect((await named(what)).toSorted()).toEqual(done.toSorted());
-    expect(calls.length).toBeLessThanOrEqual(40);
-  });
-
-  test('are not repeated for one that is refused before it has written', async () => {
-    const calls: number[] = [];
-    const work = async (i: number) => {
-      calls.push(i);
-      if (i % 2) await fast(Pet).getRow({ id: '999999' }, 'pet_not_found');
-      const [found] = await fast(Pet).updateRows({ id: '999999' }, { name: 'Nobody' });
-      if (!found && i % 4 === 0) throw new ApiError('pet_not_found');
-      return fast(Category).addRow({ name: `Unharmed ${i}` });
-    };
-    const outcomes = await Promise.allSettled(
-      numbers.map((i) => transactions().group('test', () => work(i))),
-    );
-    expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(5);
-    expect(await named('Unharmed')).toHaveLength(5);
-    expect(calls).toHaveLength(20);
   });
 
   test('change one row in turn', async () => {
     const [pet] = await fast(Pet).addRows([{ name: '-', categoryId: '1', status: null }]);
-    const change = (i: number) =>
-      transactions().group('test', () =>
-        fast(Pet).changeRow({ id: pet!.id }, 'pet_not_found', async (row) => {
-          if (i % 3 === 0) await fast(Category).getRow({ id: '1' }, 'category_not_found');
-          row.name += 'x';
-        }),
-      );
+    const change = () =>
+      writesRow(() => fast(Pet).changeRow({ id: pet!.id }, 'pet_not_found', (row) => (row.name += 'x')));
     await Promise.all(numbers.map(change));
     expect((await fast(Pet).findRow({ id: pet!.id }))!.name).toBe(`-${'x'.repeat(20)}`);
   });
 
-  test('do not wait for one that waits for something else', async () => {
-    const works = numbers.map((i) =>
-      transactions().group('test', async () => {
-        await fast(Category).addRow({ name: `Patient ${i}` });
-        if (i === 5) {
-          await sleep(1_500);
-          await fast(Category).addRow({ name: `Patient in the end ${i}` });
-        }
-        return performance.now();
-      }),
-    );
-    const begun = performance.now();
-    const slow = works.splice(5, 1)[0]!;
-    const ends = await Promise.all(works);
-    expect(Math.max(...ends) - begun).toBeLessThan(2_000);
-    await slow;
-    expect(await named('Patient')).toHaveLength(21);
+  test('let one of them alone take a row that all want', async () => {
+    const { id } = await fast(Pet).addRow({ name: 'free', categoryId: '1', status: null });
+    const take = () =>
+      writesRow(async () => {
+        if (!(await fast(Pet).setRow({ id, name: 'free' }, { name: 'taken' })))
+          throw new ApiError('pet_not_available');
+        return fast(Category).addRow({ name: `Taken ${randomUUID()}` });
+      });
+    const outcomes = await Promise.allSettled(numbers.map(take));
+    expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(1);
+    expect(await named('Taken')).toHaveLength(1);
   });
 
   test('wait for nobody who holds a row of one of them', async () => {
@@ -450,9 +420,8 @@ describe('Transactions that share a COMMIT', () => {
     await runner.startTransaction();
     await runner.query('SELECT FROM categories WHERE id = $1 FOR UPDATE', [held]);
     const works = numbers.map((i) =>
-      transactions().group('test', async () => {
-        if (i === 5)
-          await fast(Category).changeRow({ id: held }, 'category_not_found', (row) => (row.name = 'Free'));
+      writesRow(async () => {
+        if (i === 5) await fast(Category).setRow({ id: held }, { name: 'Free' });
         return fast(Category).addRow({ name: `Not held ${i}` });
       }),
     );
@@ -465,20 +434,7 @@ describe('Transactions that share a COMMIT', () => {
     expect(await named('Free')).toHaveLength(1);
   });
 
-  test('write what is left to the end before their COMMIT, whatever properties it has', async () => {
-    connected.sent.length = 0;
-    const all = numbers.map((i) =>
-      transactions().group('test', async () => {
-        const values = { name: `At the end ${i}`, categoryId: '1' };
-        await fast(Pet).addRowsAtCommit(i % 2 ? values : { ...values, status: PetStatus.Sold });
-      }),
-    );
-    await Promise.all(all);
-    expect(sentNow().at(-1)).toBe('COMMIT');
-    expect(await plain(Pet).countBy({ name: Like('At the end %') })).toBe(20);
-  });
-
-  test('are undone where a trigger leaves out what is left to the end', async () => {
+  test('are undone where a trigger leaves out what belongs to their row, and only these', async () => {
     await query(
       service.databaseUrl,
       `CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -486,10 +442,11 @@ describe('Transactions that share a COMMIT', () => {
          WHEN (NEW.name LIKE 'Left out%') EXECUTE FUNCTION leave_out()`,
     );
     const all = numbers.map((i) =>
-      transactions().group('test', async () => {
-        await fast(Category).addRow({ name: `With another ${i}` });
-        if (i === 7) await fast(Category).addRowsAtCommit({ name: 'Left out' });
-      }),
+      writesRow(() =>
+        fast(Category).addRow({ name: `With another ${i}` }, async () => {
+          if (i === 7) await fast(Category).addRowsAtCommit({ name: 'Left out' });
+        }),
+      ),
     );
     const outcomes = await Promise.allSettled(all);
     await query(service.databaseUrl, 'DROP TRIGGER leave_out ON categories; DROP FUNCTION leave_out');
@@ -497,88 +454,12 @@ describe('Transactions that share a COMMIT', () => {
     expect(await named('With another')).toHaveLength(19);
   });
 
-  test('keep what one of them has not waited for from being done', async () => {
-    const all = numbers.map((i) =>
-      transactions().group('test', async () => {
-        const late = async () => {
-          await fast(Category).getRow({ id: '1' }, 'category_not_found');
-          await fast(Category).getRow({ id: '1' }, 'category_not_found');
-          await fast(Category).addRow({ name: `Not waited for ${i}` });
-        };
-        const fails = async () => {
-          if (i % 2) throw new ApiError('pet_not_found');
-        };
-        await Promise.all([fails(), late()]);
-      }),
-    );
-    const outcomes = await Promise.allSettled(all);
-    expect(outcomes.filter(({ status: one }) => one === 'rejected')).toHaveLength(10);
-    await sleep(50);
-    expect(await named('Not waited for')).toHaveLength(10);
-  });
-
-  test.each<[how: string, take: (id: string) => Promise<unknown>]>([
-    ['a row that one holds', (id) => fast(Pet).changeRow({ id }, 'pet_not_found', () => {})],
-    [
-      'a row that one has locked by the manager',
-      (id) =>
-        transactions().manager.findOneOrFail(Pet, { where: { id }, lock: { mode: 'pessimistic_write' } }),
-    ],
-  ])('let no other change %s', async (_how, take) => {
-    const { id: held } = await fast(Pet).addRow({ name: 'free', categoryId: '1', status: null });
-    const works = numbers.map(() =>
-      transactions().group('test', async () => {
-        const { name: found } = (await take(held)) as Pet;
-        if (found !== 'free') throw new ApiError('pet_not_available');
-        await fast(Pet).getRow({ id: '1' }, 'pet_not_found');
-        await fast(Pet).updateRows({ id: held }, { name: 'taken' });
-      }),
-    );
-    const outcomes = await Promise.allSettled(works);
-    expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(1);
-  });
-
-  test('lose no write of one to the savepoint of another', async () => {
-    const works = numbers.map((i) =>
-      transactions().group('test', async () => {
-        if (i % 5 === 0)
-          await transactions()
-            .manager.transaction(async (inner) => {
-              await sleep(5);
-              await inner.query('SELECT 1 / 0');
-            })
-            .catch(() => {});
-        await fast(Category).addRow({ name: `Beside a savepoint ${i}` });
-      }),
-    );
-    await Promise.all(works);
-    expect(await named('Beside a savepoint')).toHaveLength(20);
-  });
-
-  test('do not wait for those who wait for each other in a circle', async () => {
-    const [one, other] = await fast(Pet).addRows(
-      ['one', 'other'].map((each) => ({ name: each, categoryId: '1', status: null })),
-    );
-    const both = (first: string, second: string) =>
-      transactions().group('test', () =>
-        fast(Pet).changeRow({ id: first }, 'pet_not_found', async () => {
-          await fast(Pet).changeRow({ id: second }, 'pet_not_found', (row) => (row.name += '-'));
-        }),
-      );
-    const begun = performance.now();
-    const circle = Promise.allSettled([both(one!.id, other!.id), both(other!.id, one!.id)]);
-    await transactions().group('test', () => fast(Category).addRow({ name: 'Beside a circle' }));
-    expect(performance.now() - begun).toBeLessThan(900);
-    await circle;
-    expect(await named('Beside a circle')).toHaveLength(1);
-  });
-
   test('keep the context of each', async () => {
     const contexts = new AsyncLocalStorage<number>();
     const seen = await Promise.all(
       numbers.map((i) =>
         contexts.run(i, () =>
-          transactions().group('test', async () => {
+          writesRow(async () => {
             await fast(Category).addRow({ name: `In context ${i}` });
             return contexts.getStore();
           }),
@@ -586,6 +467,15 @@ describe('Transactions that share a COMMIT', () => {
       ),
     );
     expect(seen).toEqual(numbers);
+  });
+
+  test('are part of the transaction that is open around them', async () => {
+    const work = Transactions.of(connected.database).run(async () => {
+      await writesRow(() => fast(Category).addRow({ name: 'Undone with the others' }));
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    expect(await named('Undone with the others')).toEqual([]);
   });
 });
 

@@ -383,12 +383,12 @@ async function record(): Promise<Sent[]> {
   await Promise.all(placed.slice(1).map(({ id }) => orders.move(by, id, OrderStatus.Cancelled)));
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
-  const once = (key: string, group?: string) =>
-    idempotency.once(
-      { accountId: '1', key, requestHash: Buffer.alloc(32) },
-      async () => ({ status: 200, headers: {}, body: '{}' }),
-      group,
-    );
+  const once = (key: string) =>
+    idempotency.once({ accountId: '1', key, requestHash: Buffer.alloc(32) }, async () => ({
+      status: 200,
+      headers: {},
+      body: '{}',
+    }));
   const whole = async <T>(key: string, told: Omit<Prospect, 'base'>, work: () => Promise<T>): Promise<T> => {
     let done: T;
     const write = async () => {
@@ -396,11 +396,11 @@ async function record(): Promise<Sent[]> {
       return { status: told.status, headers: {}, body: '{}' };
     };
     const request = { accountId: '1', key, requestHash: Buffer.alloc(32) };
-    await idempotency.once(request, write, told.id, { ...told, base: null });
+    await idempotency.once(request, write, { ...told, base: null });
     return done!;
   };
   await once('another key');
-  await Promise.all(['a', 'b', 'c'].map((key) => once(key, 'keys')));
+  await Promise.all(['a', 'b', 'c'].map((key) => once(key)));
   // The first one of a kind is done in a transaction, the next ones by one statement each.
   for (const { id } of free.slice(1)) {
     const { id: orderId } = await whole(

@@ -22,7 +22,7 @@ export class MessagesService {
     const id = randomUUIDv7();
     const row = { id, accountId, message, status: MessageStatus.Queued };
     const work = () => this.messages.addRow(row, () => this.jobs.addAll(QUEUE, [{ id }]));
-    return this.transactions.group('messages', work, message.length);
+    return this.transactions.writesRow('messages', work);
   }
 
   /** @throws ApiError `message_not_found` */

@@ -60,7 +60,7 @@ export class OrdersService {
    */
   place(by: Caller, { petId }: NewOrderDto): Promise<Order> {
     const { accountId } = by;
-    return this.transactions.group('orders that are placed', async () => {
+    return this.transactions.writesRow('orders that are placed', async () => {
       await this.pets.reserve(petId);
       return (
         this.orders
@@ -81,7 +81,7 @@ export class OrdersService {
   /** @throws ApiError `order_not_found`, `precondition_failed`, `invalid_transition` */
   move(by: Caller, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
     const where = { id, accountId: by.accountId };
-    return this.transactions.group('orders that are moved', () =>
+    return this.transactions.writesRow('orders that are moved', () =>
       this.orders.changeRow(where, 'order_not_found', async (order) => {
         precondition?.require(order);
         if (!NEXT[order.status].includes(status)) {

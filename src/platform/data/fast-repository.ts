@@ -9,7 +9,7 @@ import {
 } from 'typeorm';
 import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/index.js';
 import { OperatorError } from '../process/index.js';
-import { isExactKey, Listing, type Order } from './listing.js';
+import { Listing, type Order } from './listing.js';
 import { PreparedRows } from './prepared-rows.js';
 import type { Sql } from '../database/index.js';
 import { type Draft, type OneStatement, Unfit } from './one-statement.js';
@@ -38,10 +38,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /** The row with these values, or null. Of several, any one. */
   async findRow(where: Where<Entity>): Promise<Entity | null> {
     requireValues(where);
-    const { current, transactions } = this;
-    const name = this.nameOf(where);
-    if (name) await transactions.reach(name, false);
-    return this.rows.find(current, where) as Promise<Entity | null>;
+    return this.rows.find(this.current, where) as Promise<Entity | null>;
   }
 
   /** The row with these values. @throws ApiError with the code `missing` where there is none */
@@ -92,7 +89,6 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
     requireValues(which);
     const { current, transactions } = this;
-    await transactions.reach(this.nameOf(which), true);
     const update = () => this.rows.update(current, which, values);
     return transactions.written(update, ({ length }) => length === 0) as Promise<Entity[]>;
   }
@@ -116,7 +112,6 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
     this.requireKey(where);
     const { current, transactions } = this;
-    await transactions.reach(this.nameOf(where), true);
     const put = await transactions.written(
       () => this.rows.put(current, where, values),
       (found) => found === null,
@@ -136,13 +131,12 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     if (one) return this.inOne.change(one, where, work as (row: ObjectLiteral) => unknown) as Promise<Entity>;
     const change = (transaction: EntityManager) =>
       this.rows.change(transaction, where, work as (row: ObjectLiteral) => unknown);
-    const row = await this.whole(async (transaction) => {
-      await transactions.reach(this.nameOf(where), true);
-      return transactions.written(
+    const row = await this.whole((transaction) =>
+      transactions.written(
         () => change(transaction),
         (found) => found === null,
-      );
-    });
+      ),
+    );
     if (!row) throw new ApiError(missing);
     transactions.rowWritten();
     return row as Entity;
@@ -226,16 +220,6 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   private get current(): EntityManager {
     return this.manager.queryRunner ? this.manager : this.transactions.connection;
-  }
-
-  /** A text that names the row with these values and no other; undefined where they do not have its key. */
-  private nameOf(where: ObjectLiteral): string | undefined {
-    const { tablePath, primaryColumns, dataSource } = this.metadata;
-    const [key, ...more] = primaryColumns;
-    if (!key || more.length > 0 || key.transformer) return undefined;
-    const type = dataSource.driver.normalizeType(key);
-    const value: unknown = where[key.propertyName];
-    return isExactKey(type, value) ? `${tablePath} ${value}` : undefined;
   }
 
   private get rows(): Rows {

@@ -26,15 +26,8 @@ export class PreparedInserts {
   /** Inserts a row with values for some columns; returns it as it is stored. */
   async one(manager: EntityManager, given: readonly ShapeColumn[], row: Row): Promise<Row> {
     // SQL has no type for a list of lists.
-    if (given.length > 0 && !given.some(({ isArray }) => isArray)) {
-      if (!manager.queryRunner) return this.batch(given).add(row);
-      const calls = Transactions.of(manager.dataSource).gathered<Row, Row>(
-        manager,
-        this.many(given),
-        (rows) => this.attempt(manager, given, rows),
-      );
-      if (calls) return calls.add(row);
-    }
+    const areLists = given.some(({ isArray }) => isArray);
+    if (!manager.queryRunner && given.length > 0 && !areLists) return this.batch(given).add(row);
     return (await this.all(manager, given, [row]))[0]!;
   }
 
@@ -53,19 +46,15 @@ export class PreparedInserts {
   }
 
   /** Inserts a batch; without the rows whose references are missing, once there have been such. */
-  private async attempt(
-    manager: EntityManager,
-    given: readonly ShapeColumn[],
-    rows: Row[],
-  ): Promise<Outcome<Row>[]> {
+  private async attempt(given: readonly ShapeColumn[], rows: Row[]): Promise<Outcome<Row>[]> {
     const { missing } = this;
+    const { manager } = this.shape.entity.dataSource;
     const canLookThrough = rows.length > 1 && missing.areIn(given);
     if (!canLookThrough || !missing.areSuspected) {
       try {
         return made(await this.all(manager, given, rows));
       } catch (error) {
-        // A transaction is over with it.
-        if (!missing.suspect(error) || !canLookThrough || manager.queryRunner) throw error;
+        if (!missing.suspect(error) || !canLookThrough) throw error;
       }
     }
     return missing.insert(manager, given, rows);
@@ -85,7 +74,7 @@ export class PreparedInserts {
         make: ([row, ...more]: Row[]) =>
           more.length === 0 && isLarge(row)
             ? Transactions.of(manager.dataSource).run(async (own) => made(await this.all(own, given, [row!])))
-            : this.attempt(manager, given, [row!, ...more]),
+            : this.attempt(given, [row!, ...more]),
         canRepeat: isUndone,
       };
       batch = new Batcher<Row, Row>(making, this.statements.connections.writes);

@@ -2,7 +2,7 @@ import type { EntityManager, ObjectLiteral } from 'typeorm';
 import type { Put, Slice } from '../api/index.js';
 import { Batcher, bytesOf, made, type Statement } from '../database/index.js';
 import { PreparedInserts } from './inserts.js';
-import { compareKeys, isExactKey, type Listing } from './listing.js';
+import { isExactKey, type Listing } from './listing.js';
 import { PreparedPages } from './pages.js';
 import { edit, PreparedParts } from './prepared-parts.js';
 import type { Place, Rows } from './rows.js';
@@ -16,8 +16,7 @@ import {
   valuesOf,
   written,
 } from './shape.js';
-import { insertUnread, lockMany, selectAmong, selectOne, update, updateMany, upsertOne } from './sql.js';
-import { Transactions } from './transactions.js';
+import { insertUnread, selectAmong, selectOne, update, upsertOne } from './sql.js';
 import type { TypeOrmRows } from './typeorm-rows.js';
 
 /**
@@ -87,20 +86,9 @@ export class PreparedRows implements Rows {
     values: ObjectLiteral,
   ): Promise<ObjectLiteral[]> {
     const { shape, statements } = this;
-    const set = this.shape.given(values);
+    const set = shape.given(values);
     const by = this.sought(which);
     if (!set?.length) return this.plain.update(manager, which, values);
-    const alone = this.gathered(
-      manager,
-      [...set, ...by],
-      which,
-      `update many ${namesOf(set)} by ${namesOf(by)}`,
-      () => updateMany(shape, set, by),
-    );
-    if (alone)
-      return (await alone.add([...written(set, values), ...written(by, which)])).map((row) =>
-        shape.hydrate(row),
-      );
     const among = new Set(by.filter((column) => !column.isArray && Array.isArray(valueOf(column, which))));
     const name = `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`;
     const statement = statements.once(name, () => update(shape, set, by, among));
@@ -188,51 +176,9 @@ export class PreparedRows implements Rows {
     lock: boolean,
   ): Promise<Row | undefined> {
     const by = this.sought(where);
-    const calls = lock
-      ? this.gathered(manager, by, where, `lock many by ${namesOf(by)}`, () => lockMany(this.shape, by))
-      : undefined;
-    if (calls) return (await calls.add(written(by, where)))[0];
     const name = `${lock ? 'lock' : 'find'} by ${namesOf(by)}`;
     const statement = this.statements.once(name, () => selectOne(this.shape, by, lock));
     return (await this.statements.run(manager, statement, written(by, where)))[0];
-  }
-
-  /**
-   * Statements of a transaction that several share, each of one row by its key; undefined where they are none.
-   * @param columns those of the values, in their order
-   */
-  private gathered(
-    manager: EntityManager,
-    columns: readonly ShapeColumn[],
-    where: ObjectLiteral,
-    name: string,
-    write: () => string,
-  ): Batcher<Row, Row[]> | undefined {
-    const { statements } = this;
-    const [key, ...more] = this.shape.keys;
-    if (!manager.queryRunner || more.length > 0 || columns.some(({ isArray }) => isArray)) return undefined;
-    if (key!.read || !isExactKey(key!.type, where[key!.property])) return undefined;
-    // A list of values is for several rows.
-    if (Object.values(where).some(Array.isArray)) return undefined;
-    const statement = statements.once(name, write);
-    const place = columns.lastIndexOf(key!);
-    return Transactions.of(manager.dataSource).gathered<Row, Row[]>(manager, statement, async (calls) => {
-      const answers = calls.map((): Row[] => []);
-      // In the order of their keys, so that no two transactions wait for each other.
-      let left = [...calls.keys()].toSorted((a, b) => compareKeys(calls[a]![place], calls[b]![place]));
-      while (left.length > 0) {
-        // Of several for one row, each sees what the one before has left.
-        const now = left.filter((i, at) => calls[left[at - 1]!]?.[place] !== calls[i]![place]);
-        left = left.filter((i) => !now.includes(i));
-        const lists = valuesOf(
-          columns,
-          now.map((i) => calls[i]!),
-        );
-        for (const [n, ...row] of await statements.run(manager, statement, lists))
-          answers[now[Number(n) - 1]!] = [row];
-      }
-      return made(answers);
-    });
   }
 
   /** What one statement inserts: rows with values for the same columns; undefined if they are none. */

@@ -148,23 +148,6 @@ export function update(
   return `UPDATE ${shape.table} SET ${changesOf(shape, set, (i) => `$${i + 1}`)} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 
-/**
- * Finds and locks the rows of many look-ups at once, each by the key and perhaps others; first, the place of the look-up.
- * They are locked in the order of their keys, so that no two transactions wait for each other.
- */
-export function lockMany(shape: Shape, by: readonly ShapeColumn[]): string {
-  const { lists, items } = listsOf(by);
-  const found = `unnest(${lists}) WITH ORDINALITY AS list(${items}, n) JOIN ${shape.table} AS one ON ${matches(shape, by, 1)}`;
-  return `SELECT list.n, ${namesIn('one', shape.selected)} FROM ${found} ORDER BY ${namesIn('one', shape.keys)} FOR UPDATE OF one`;
-}
-
-/** Updates many rows, each by the key and perhaps others, with values of its own; returns their places, and the rows. */
-export function updateMany(shape: Shape, set: readonly ShapeColumn[], by: readonly ShapeColumn[]): string {
-  const changes = changesOf(shape, set, (i) => `list.v${i + 1}`);
-  const { lists, items } = listsOf([...set, ...by]);
-  return `UPDATE ${shape.table} AS one SET ${changes} FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, n) WHERE ${matches(shape, by, set.length + 1)} RETURNING list.n, ${namesIn('one', shape.selected)}`;
-}
-
 /** What an UPDATE sets: columns to values, and when the row was changed. */
 function changesOf(shape: Shape, set: readonly ShapeColumn[], value: (i: number) => string): string {
   const changes = set.map(({ sql }, i) => `${sql} = ${value(i)}`);

@@ -1,20 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { ApiError } from '../api/index.js';
-import {
-  asPartOf,
-  Batcher,
-  Connections,
-  DeadlineClient,
-  isUnavailable,
-  isUndone,
-  made,
-  type Outcome,
-} from '../database/index.js';
+import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
+import { asPartOf, type Batcher, bytesOf, Connections, DeadlineClient, type Run } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { AsksMore, type OneStatement } from './one-statement.js';
+import { AsksMore, OneStatement, runsTogether, Unfit } from './one-statement.js';
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
 interface Ending<T> {
@@ -24,8 +14,10 @@ interface Ending<T> {
   matters: boolean;
 }
 
-/** A transaction that was certainly undone, for what one of those who share it has done or cannot do in company. */
+/** A transaction that was certainly undone. */
 class UndoneError extends Error {}
+
+const BRIEFLY = { name: 'lock_briefly', text: `SELECT set_config('lock_timeout', $1, true)` };
 
 /** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
 async function inNewTransaction<T>(
@@ -100,15 +92,9 @@ async function settled<T extends readonly unknown[]>(
   return Promise.all(promises);
 }
 
-/** For how many milliseconds a group waits for what others have locked. */
-const BRIEF_MS = 50;
-
-/** Milliseconds after which those who share a transaction no longer wait for one that does something else. */
-const PATIENCE_MS = 1_000;
-
 type Insert = (values: unknown[]) => Promise<unknown>;
 
-/** A transaction that is open, for all whose work it is. */
+/** A transaction that is open. */
 interface Session {
   manager: EntityManager;
   client: PoolClient;
@@ -118,39 +104,23 @@ interface Session {
   isOver: boolean;
   /** Whether its COMMIT may tell something: it has written, or a statement has failed. */
   matters: boolean;
-  /** Where several share it: their calls of the same kind, and who has which row. */
-  shared?: { calls: Map<object, Batcher<unknown, unknown>>; owners: Map<string, Part> };
 }
 
-/** The part of a transaction that is one caller's. */
+/** What a piece of work has done in a transaction. */
 interface Part {
   session: Session;
-  /** Its writes that were made, or may still be. */
-  writes: number;
   /** Whether it has ended: what it still asks for would be nobody's. */
   isOver: boolean;
-  /** Where several share the transaction: whether it has rows, and what tells the others that it has ended. */
-  hasRows: boolean;
   /** Whether it has written a row by itself (`addRow`, `changeRow`), and asked for something after that. */
   hasRow: boolean;
   asksOn: boolean;
-  ended: PromiseWithResolvers<void>;
   /** Whether all of the transaction has to be undone. */
   failure?: { error: unknown };
 }
 
-/** One of those who share a transaction, and the context of its request. */
-interface Member {
-  work: () => Promise<unknown>;
-  inContext: <T>(run: () => T) => T;
-}
-
-/** That work asks for what it cannot have in company. */
-class AloneError extends UndoneError {}
-
-const alone = new ThrottledWarning(
+const more = new ThrottledWarning(
   new Logger('Data'),
-  'Work that was to share its transaction was done again, alone, and so took twice as long',
+  'Work that is said to write one row (`writesRow`) asks for more, and so is done in a transaction',
 );
 
 const ENDED = 'The transaction has ended before all of its work was done';
@@ -166,8 +136,13 @@ const known = new WeakMap<DataSource, Transactions>();
  */
 export class Transactions {
   private readonly open = new AsyncLocalStorage<Part>();
-  private readonly groups = new Map<string, Batcher<Member, unknown>>();
   private readonly statements = new AsyncLocalStorage<OneStatement>();
+  /**
+   * Kinds of work that are said to write one row, and whether they ask for nothing else. What is asked for behind the row would
+   * come too late for its statement: so the first work of each kind is done in a transaction, which shows that.
+   */
+  private readonly fits = new Map<string, boolean>();
+  private together?: Batcher<Run, unknown[]>;
 
   private constructor(private readonly database: DataSource) {}
 
@@ -179,14 +154,12 @@ export class Transactions {
   }
 
   /**
-   * TypeORM's manager of the open transaction, else that of no transaction. Work that several share a transaction for is
-   * done alone if it asks for the manager: nothing tells what is done with it, such as a savepoint, or a row's lock.
+   * TypeORM's manager of the open transaction, else that of no transaction.
    * @throws Error when that transaction has ended: somebody has not waited for all of its work
    */
   get manager(): EntityManager {
     const { current } = this;
-    if (current?.session.shared) throw new AloneError('it asks for the manager');
-    if (current) current.writes++;
+    if (current) current.session.matters = true;
     return current?.session.manager ?? this.database.manager;
   }
 
@@ -203,9 +176,7 @@ export class Transactions {
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     return this.runCounted(async (manager) => {
-      const part = this.open.getStore()!;
-      part.writes++;
-      if (part.session.shared && work.length > 0) throw new AloneError('it takes the manager');
+      this.open.getStore()!.session.matters = true;
       return work(manager);
     });
   }
@@ -218,49 +189,72 @@ export class Transactions {
   }
 
   /**
-   * Runs `work` in the open transaction, or else in one that it shares with others of its kind which come at the same
-   * moment: their statements of the same kind are one, and so is their COMMIT (a group commit). A row that one of them
-   * changes or holds is out of reach of the others until its work has ended. An error undoes what its own work has done,
-   * and harms nobody else's: then each is done again, in a transaction of its own. So `work` may be called twice, and asks
-   * the database alone, by a `FastRepository`: what waits for anything else holds up the others.
-   * @param kind names what shares transactions, such as an operation
-   * @param bytes about how much it writes: what is large goes alone
+   * Runs work all of whose writes are one `addRow` or `changeRow`, what belongs to that row (`addRowsAtCommit`, the audit
+   * log, jobs), and rows that are set before (`setRow`): in the open transaction, or else by one statement, and those of
+   * one moment together, with one COMMIT. Work that asks for more, or whose rows are not as it has found them, is called again, in
+   * a transaction of its own: until then, nothing was done.
+   * @param kind names such work, such as an operation
    */
-  async group<T>(kind: string, work: () => Promise<T>, bytes = 0): Promise<T> {
+  async writesRow<T>(kind: string, work: () => Promise<T>): Promise<T> {
     if (this.gathering) return work();
     const { current } = this;
     if (current) return asPart(current, work);
-    let group = this.groups.get(kind);
-    if (!group) this.groups.set(kind, (group = this.newGroup(kind)));
-    return group.add({ work, inContext: AsyncLocalStorage.snapshot() }, bytes) as Promise<T>;
+    if (this.canBeOne(kind)) {
+      const statement = new OneStatement((one) => this.runAlone(one));
+      try {
+        const result = await this.inOne(kind, statement, work);
+        if (statement.isDone) return result;
+      } catch (error) {
+        if (!statement.isUndone && !(error instanceof Unfit)) throw error;
+      }
+    }
+    return this.runCounted(() => this.watch(kind, work));
   }
 
-  private newGroup(kind: string): Batcher<Member, unknown> {
-    const { writes } = Connections.of(this.database);
-    const making = {
-      make: async (members: Member[]) => {
-        if (members.length > 1) return this.runTogether(kind, members);
-        const [{ work, inContext }] = members as [Member];
-        return made([await inContext(() => this.runCounted(work))]);
-      },
-      canRepeat: (error: unknown) => error instanceof UndoneError || isUndone(error),
-      tryAlone: ({ work, inContext }: Member, lockMs: number) =>
-        inContext(() =>
-          this.runCounted(async (transaction) => {
-            await transaction.query(briefly(lockMs));
-            return work();
-          }),
-        ),
-    };
-    return new Batcher<Member, unknown>(making, writes);
+  /** Whether work of a kind can be done by one statement, as far as is known. */
+  canBeOne(kind: string): boolean {
+    return this.fits.get(kind) === true;
   }
 
   /**
    * Runs work whose writes are gathered into one statement, in no transaction.
    * @throws Unfit where it asks for more than that can do, and nothing was done
    */
-  inOne<T>(statement: OneStatement, work: () => Promise<T>): Promise<T> {
-    return this.statements.run(statement, work);
+  async inOne<T>(kind: string, statement: OneStatement, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.statements.run(statement, work);
+    } catch (error) {
+      if (error instanceof AsksMore) this.note(kind, false);
+      throw error;
+    }
+  }
+
+  /** Runs work of a kind in the open transaction, and takes note of whether one statement could do it. */
+  async watch<T>(kind: string, work: () => Promise<T>): Promise<T> {
+    const part = this.open.getStore()!;
+    const result = await work();
+    if (part.hasRow && this.fits.get(kind) !== false) this.note(kind, !part.asksOn);
+    return result;
+  }
+
+  private note(kind: string, fits: boolean): void {
+    this.fits.set(kind, fits);
+    if (!fits) more.add(kind);
+  }
+
+  private async runAlone(statement: OneStatement): Promise<unknown[]> {
+    const { parameters } = statement;
+    const text = `WITH gate AS (SELECT), ${statement.queries('gate')} SELECT (SELECT ${statement.check} FROM made), made.* FROM made`;
+    const run: Run = [statement.prepare(`alone ${statement.name}`, text), parameters];
+    this.together ??= runsTogether(Connections.of(this.database), (runs, lockMs) => [
+      lockMs === undefined ? [] : [[BRIEFLY, [String(lockMs)]]],
+      [...runs],
+    ]);
+    const row = await this.together.add(run, bytesOf(parameters)).catch((error: Error) => {
+      throw new QueryFailedError(text, parameters, error);
+    });
+    if (!row) throw new Unfit('A row is not there, or not as it was');
+    return row.slice(1);
   }
 
   /** The statement that gathers the writes of the current work. @throws Error where it has been sent */
@@ -283,8 +277,9 @@ export class Transactions {
   ): Promise<void> {
     const { current } = this;
     if (!current) return void (await insert([...values]));
-    current.writes++;
-    const { last } = current.session;
+    const { session } = current;
+    session.matters = true;
+    const { last } = session;
     const others = last.get(into);
     if (others) others.values.push(...values);
     else last.set(into, { values: [...values], insert: insert as Insert });
@@ -296,74 +291,25 @@ export class Transactions {
     if (part) part.hasRow = true;
   }
 
-  /** Whether the open transaction has been asked for something behind its row: no one statement could do that. */
-  get hasAskedOn(): boolean {
-    return this.open.getStore()?.asksOn ?? false;
-  }
-
-  /** Counts a write of the open transaction, unless it has certainly written nothing. */
+  /** Takes note that the open transaction writes, unless it has certainly written nothing: then nobody waits for its end. */
   async written<T>(write: () => Promise<T>, isNothing: (result: T) => boolean = () => false): Promise<T> {
     const part = this.current;
     if (!part) return write();
-    part.writes++;
+    const { session } = part;
     try {
       const result = await write();
-      if (isNothing(result)) part.writes--;
+      if (!isNothing(result)) session.matters = true;
       return result;
     } catch (error) {
-      part.session.matters = true;
-      if (error instanceof ApiError || isUndone(error)) part.writes--;
+      session.matters = true;
       throw error;
     }
-  }
-
-  /**
-   * Calls of one kind in a transaction that several share, to be made together; undefined where nobody shares it.
-   * @param make makes them in that transaction, in the context of nobody's request
-   */
-  gathered<Item, Result>(
-    manager: EntityManager,
-    kind: object,
-    make: (items: Item[]) => Promise<Outcome<Result>[]>,
-  ): Batcher<Item, Result> | undefined {
-    const { session } = this.current ?? {};
-    if (!session?.shared || session.manager !== manager) return undefined;
-    const { calls } = session.shared;
-    let together = calls.get(kind) as Batcher<Item, Result> | undefined;
-    if (!together) {
-      const within = (items: Item[]) => this.open.run(partOf(session), () => make(items));
-      together = new Batcher<Item, Result>({ make: within });
-      calls.set(kind, together as Batcher<unknown, unknown>);
-    }
-    return together;
-  }
-
-  /**
-   * In a transaction that several share, in which a row's lock keeps out none of them: waits until no other one has the
-   * row.
-   * @param row names the row; undefined if it is not known which it is, and so cannot be had in company
-   * @param has whether the current one has it from then on, until its work has ended
-   */
-  async reach(row: string | undefined, has: boolean): Promise<void> {
-    const part = this.current;
-    const owners = part?.session.shared?.owners;
-    if (!owners) return;
-    if (row === undefined) throw new AloneError('it asks for a row by something else than its key');
-    for (let owner = owners.get(row); owner && owner !== part && !owner.isOver; owner = owners.get(row)) {
-      // Whoever has rows waits for none, so that no two wait for each other.
-      if (part.hasRows) throw new UndoneError('it asks for a row that another has');
-      await owner.ended.promise;
-    }
-    if (part.isOver) throw new UndoneError(ENDED);
-    if (!has) return;
-    owners.set(row, part);
-    part.hasRows = true;
   }
 
   /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
   in<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const within = (own: EntityManager) =>
-      this.within(own, {}, (session) => this.runPart(partOf(session), () => work(own)));
+      this.within(own, (session) => this.runPart(partOf(session), () => work(own)));
     if (!manager.queryRunner) return inNewTransaction(this.database, within);
     const whole = async (own: EntityManager) => {
       const { result, last } = await within(own);
@@ -385,29 +331,6 @@ export class Transactions {
     return part;
   }
 
-  /** Runs all of a group in one transaction. @throws UndoneError where each has to be done alone */
-  private runTogether(kind: string, members: readonly Member[]): Promise<Outcome<unknown>[]> {
-    return inNewTransaction(this.database, (manager) => {
-      const shared = { calls: new Map(), owners: new Map() };
-      const ending = this.within(manager, { shared }, async (session) => {
-        session.client.query(briefly(BRIEF_MS)).catch(() => {});
-        const all = members.map(({ work, inContext }) =>
-          inContext(() => asPartOf('within', () => this.runOneOfMany(partOf(session), work))),
-        );
-        const outcomes = await inTime(Promise.allSettled(all), session);
-        const undone = outcomes.find((one) => one.status === 'rejected' && one.reason instanceof UndoneError);
-        if (undone) throw (undone as PromiseRejectedResult).reason;
-        return outcomes;
-      });
-      // Nothing was sent to be committed.
-      return ending.catch((error: Error) => {
-        const { cause = error } = error;
-        if (cause instanceof AloneError) alone.add(`${kind}: ${cause.message}`);
-        throw isUnavailable(error) ? error : new UndoneError(error.message, { cause: error });
-      });
-    });
-  }
-
   /** Runs one's work in a transaction. @throws what it throws */
   private async runPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
     try {
@@ -415,30 +338,17 @@ export class Transactions {
       if (part.failure) throw part.failure.error;
       return result;
     } finally {
-      if (part.writes > 0) part.session.matters = true;
       part.isOver = true;
-      part.ended.resolve();
-    }
-  }
-
-  /** The same in a transaction that several share. @throws UndoneError if all of it has to be undone */
-  private async runOneOfMany<T>(part: Part, work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.runPart(part, work);
-    } catch (error) {
-      if (part.writes === 0) throw error;
-      throw new UndoneError('One of those who share a transaction has failed', { cause: error });
     }
   }
 
   /** Runs `work` in the transaction of a manager, to its end. */
   private async within<T>(
     manager: EntityManager,
-    more: Pick<Session, 'shared'>,
     work: (session: Session) => Promise<T>,
   ): Promise<Ending<T>> {
     const client = (await manager.queryRunner!.connect()) as PoolClient;
-    const session: Session = { manager, client, last: new Map(), isOver: false, matters: false, ...more };
+    const session: Session = { manager, client, last: new Map(), isOver: false, matters: false };
     const inOpen = <Result>(step: () => Promise<Result>) =>
       asPartOf('within', () => this.open.run(partOf(session), step));
     try {
@@ -461,30 +371,7 @@ async function asPart<T>(part: Part, work: () => Promise<T>): Promise<T> {
 }
 
 function partOf(session: Session): Part {
-  const [isOver, hasRows, hasRow, asksOn] = [false, false, false, false];
-  return { session, writes: 0, isOver, hasRows, hasRow, asksOn, ended: Promise.withResolvers() };
-}
-
-const briefly = (lockMs: number) => `SET LOCAL lock_timeout = ${lockMs}`;
-
-/** @throws UndoneError where one of a group takes too long; whatever it still does goes nowhere */
-async function inTime<T>(all: Promise<T>, { client }: Session): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  let isOver = false;
-  const giveUp = () => {
-    if (isOver) return;
-    const reason = 'one of those who share a transaction takes too long';
-    if (client instanceof DeadlineClient) client.terminate(reason);
-    reject(new UndoneError(reason));
-  };
-  // After a turn of the event loop that took long, what has arrived is read after the timers and before this.
-  const timer = setTimeout(() => setImmediate(giveUp), PATIENCE_MS);
-  try {
-    return await Promise.race([all, late]);
-  } finally {
-    isOver = true;
-    clearTimeout(timer);
-  }
+  return { session, isOver: false, hasRow: false, asksOn: false };
 }
 
 /**

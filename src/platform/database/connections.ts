@@ -75,11 +75,8 @@ class Described {
   }
 }
 
-/** Has a connection parse a statement, and say what the columns of its result are. */
+/** Has a connection keep a statement under a name. */
 class Preparation extends InternalQuery {
-  private reads: readonly Read[] = [];
-  private connection!: Connection;
-
   constructor(name: string, text: string, done: Done) {
     super(text, [], done);
     this.name = name;
@@ -87,27 +84,21 @@ class Preparation extends InternalQuery {
 
   override prepare(connection: Connection): void {
     const { name, text } = this as { name: string; text: string };
-    this.connection = connection;
     if (!this.hasBeenParsed(connection)) {
       connection.parse({ name, text, types: [] }, false);
       (connection as unknown as Kept).submittedNamedStatements[name] = text;
     }
-    connection.describe({ type: 'S', name }, false);
     connection.sync();
   }
 
-  handleRowDescription({ fields }: Fields): void {
-    this.reads = readsOf(fields);
-  }
-
   handleReadyForQuery(): void {
-    Described.of(this.connection).reads.set(this.name!, this.reads);
     this.callback(null, []);
   }
 }
 
 /** What `pg` notes of the statements that it has sent to be parsed. */
 interface Kept {
+  parsedStatements: Record<string, string>;
   submittedNamedStatements: Record<string, string>;
 }
 
@@ -146,10 +137,10 @@ class Runs extends InternalQuery {
 
   override prepare(connection: Connection): void {
     this.described = Described.of(connection);
-    const { open, silent } = this.described;
+    const { open, silent, reads } = this.described;
     for (const [i, [{ name, text }, values]] of this.runs.entries()) {
       Object.assign(this, { name, text, values: withExactTimes(values) });
-      super.prepare(name === undefined ? open : silent);
+      super.prepare(name !== undefined && reads.has(name) ? silent : open);
       if (!this.failure) continue;
       // Its values could not be sent, but others were: no portal has this name, so PostgreSQL undoes those.
       if (i > 0) connection.execute({ portal: 'none' }, false);
@@ -163,7 +154,6 @@ class Runs extends InternalQuery {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    // A connection describes a statement before the first run of it.
     const reads = (this.reads ??= this.described.reads.get(this.runs[this.place]![0].name!)!);
     try {
       const row = fields.map((text, i) => (text === null ? null : reads[i]!(text)));
@@ -174,7 +164,9 @@ class Runs extends InternalQuery {
   }
 
   handleCommandComplete(): void {
-    this.place++;
+    const [{ name }] = this.runs[this.place++]!;
+    if (name !== undefined)
+      this.described.reads.set(name, this.reads ?? this.described.reads.get(name) ?? []);
     this.reads = undefined;
   }
 
@@ -220,9 +212,9 @@ class PreparedStatements {
     });
     return new Promise((resolve, reject) => {
       let unprepared: Error | null = null;
-      const { reads } = Described.of((client as unknown as { connection: Connection }).connection);
+      const { parsedStatements } = (client as unknown as { connection: Kept }).connection;
       for (const { name, text } of new Set(all.map(([statement]) => statement)))
-        if (name !== undefined && !reads.has(name))
+        if (name !== undefined && !(name in parsedStatements))
           client.query(new Preparation(name, text, (failure) => (unprepared ??= failure)) as never);
       const done: Done = (failure, rows) => {
         if (!failure) return resolve(rows);
@@ -330,7 +322,16 @@ export class Connections {
   async runAll(runs: readonly Run[], withinMs: number): Promise<unknown[][][]> {
     const client = (await this.primary.connect()) as DeadlineClient & PoolClient;
     const timer = setTimeout(() => client.terminate('the statements have taken too long'), withinMs);
-    return lent(client, () => this.prepared.run(client, runs)).finally(() => clearTimeout(timer));
+    const send = async () => {
+      try {
+        return await this.prepared.run(client, runs);
+      } catch (error) {
+        // PostgreSQL tells of a failure before it has given up the locks: whoever tries again elsewhere must not meet them.
+        if (isAnswer(error)) await client.query('SELECT');
+        throw error;
+      }
+    };
+    return lent(client, send).finally(() => clearTimeout(timer));
   }
 
   /** Closes those to replicas; TypeORM closes its own. */

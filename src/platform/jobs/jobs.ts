@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AsksMore, type Part, Transactions, Unfit } from '../data/index.js';
-import { Connections, made } from '../database/index.js';
+import { Connections } from '../database/index.js';
 import { Metrics } from '../telemetry/index.js';
 import { QUEUE_OPTIONS } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
@@ -90,12 +90,9 @@ export class Jobs implements OnApplicationBootstrap {
     }));
     const one = this.transactions.gathering;
     if (one) return one.add(await this.partOf(name, rows));
-    await this.transactions.runCounted(async (transaction) => {
-      const calls = this.transactions.gathered<NewRow[], void>(transaction, queue, (all) =>
-        this.insert(transaction, name, all.flat()).then(() => made(all.map(() => undefined))),
-      );
-      await this.transactions.written(() => (calls ? calls.add(rows) : this.insert(transaction, name, rows)));
-    });
+    await this.transactions.runCounted((transaction) =>
+      this.transactions.written(() => this.insert(transaction, name, rows)),
+    );
   }
 
   /** What waits in a queue, as it was at most a second ago. */

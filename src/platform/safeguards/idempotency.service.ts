@@ -1,20 +1,12 @@
-import {
-  Global,
-  Injectable,
-  Logger,
-  Module,
-  type OnApplicationBootstrap,
-  StreamableFile,
-} from '@nestjs/common';
+import { Global, Injectable, Module, type OnApplicationBootstrap, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { PoolClient } from 'pg';
-import { type EntityManager, LessThanOrEqual } from 'typeorm';
+import { LessThanOrEqual } from 'typeorm';
 import { ApiError, JsonText, type OperationFacts } from '../api/index.js';
 import {
-  AsksMore,
   DataModule,
   FastRepository,
   InjectFastRepository,
@@ -22,8 +14,7 @@ import {
   Transactions,
   violation,
 } from '../data/index.js';
-import { Batcher, bytesOf, codeOf, Connections, isLostStatement, made } from '../database/index.js';
-import { ThrottledWarning } from '../telemetry/index.js';
+import { Batcher, bytesOf, Connections, made } from '../database/index.js';
 import { AccountClosing } from './account-closing.js';
 import {
   type AnswerHead,
@@ -46,17 +37,15 @@ interface GivenAnswer {
 }
 
 /**
- * For each of some keys: its place, whether this transaction may write under it, and what is stored. What another one
- * stores between the look-up and its lock is found by the primary key: then all of the transaction is undone.
+ * Whether this transaction may write under a key, and what is stored. What another one stores between the look-up and its lock
+ * is found by the primary key: then all of the transaction is undone.
  */
 const CLAIM = {
   name: 'idempotency_claim',
-  text: `SELECT n, CASE WHEN found.created_at > $3::timestamptz THEN NULL
-      ELSE pg_try_advisory_xact_lock(hashtextextended(asked.key, asked.account_id)) END,
+  text: `SELECT CASE WHEN found.created_at > $3::timestamptz THEN NULL
+      ELSE pg_try_advisory_xact_lock(hashtextextended($2::text, $1::bigint)) END,
     found.request_hash, found.location, found.body, found.head, found.created_at
-  FROM unnest((SELECT $1::bigint[])::bigint[], (SELECT $2::text[])::text[]) WITH ORDINALITY AS asked(account_id, key, n)
-  LEFT JOIN LATERAL (SELECT * FROM idempotency_keys AS stored
-    WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
+  FROM (SELECT) AS asked LEFT JOIN idempotency_keys AS found ON found.account_id = $1 AND found.key = $2`,
 };
 
 /** What is stored under each of some keys, with its place. */
@@ -71,14 +60,6 @@ const FIND = {
 /** So many keys that were answered last are looked up before anything else: a replay then costs what a read costs. */
 const REMEMBERED = 10_000;
 
-/** SQLSTATE of a statement that was undone, since it has waited for a lock, or taken, longer than it may. */
-const GIVEN_UP = new Set(['55P03', '57014']);
-
-const more = new ThrottledWarning(
-  new Logger('Idempotency'),
-  'Operations that are said to write one row (`writesRow`) ask for more, and so are done in a transaction',
-);
-
 const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
 
 /** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
@@ -86,11 +67,6 @@ const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
 export class IdempotencyService implements OnApplicationBootstrap {
   /** The writes of this process, whose retries are turned away; locks are for those to others. */
   private readonly running = new Map<string, KeyedRequest>();
-  /**
-   * Operations that are said to write one row, and whether they ask for nothing else. What is asked for behind the row would
-   * come too late for its statement: so the first write of each is done in a transaction, which shows that.
-   */
-  private readonly fits = new Map<string, boolean>();
   /** Keys under which an answer is probably stored. */
   private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
   private readonly finds: Batcher<KeyedRequest, StoredRow | undefined>;
@@ -111,14 +87,12 @@ export class IdempotencyService implements OnApplicationBootstrap {
   /**
    * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
    * fails stores nothing, so it can be tried again.
-   * @param group the kind of writes that the transaction may be shared with, as `Transactions.group` says; none when left out
    * @param sole what is known of the answer of a work that writes one row, and what belongs to it
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async once(
     request: KeyedRequest,
     write: () => Promise<StoredAnswer>,
-    group?: string,
     sole?: Prospect,
   ): Promise<GivenAnswer> {
     const { transactions } = this;
@@ -131,11 +105,9 @@ export class IdempotencyService implements OnApplicationBootstrap {
     }
     const work = () => this.claimAndWrite(request, write, sole);
     try {
-      const given = await (sole && this.fits.get(sole.id)
+      const given = await (sole && transactions.canBeOne(sole.id)
         ? this.writeSole(request, write, sole)
-        : group
-          ? transactions.group(group, work, request.bytes)
-          : transactions.runCounted(work));
+        : transactions.runCounted(work));
       this.answered.set(name, true);
       return given;
     } catch (error) {
@@ -159,14 +131,12 @@ export class IdempotencyService implements OnApplicationBootstrap {
     this.requireFirst(request);
     this.running.set(nameOf(request), request);
     const sole = new SoleWrite(request, prospect, this.writes);
+    const { statement } = sole;
     try {
-      await this.transactions.inOne(sole.statement, write);
+      await this.transactions.inOne(prospect.id, statement, write);
     } catch (error) {
-      if (error instanceof AsksMore) this.note(prospect, false);
-      // Whatever the work objects to, an answer that is stored comes first. What waits for a lock of others has all the time
-      // of its request in a transaction, where the key is taken first.
-      const isUndone = sole.isUnfit || isLostStatement(error) || GIVEN_UP.has(codeOf(error) ?? '');
-      if (sole.statement.isSent && !isUndone) throw error;
+      // Whatever the work objects to, an answer that is stored comes first.
+      if (statement.isSent && !statement.isUndone) throw error;
     }
     const { kept: answer, createdAt, claim } = sole;
     if (answer) return { answer, createdAt, isReplayed: false };
@@ -191,8 +161,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     this.running.set(nameOf(request), request);
     // It has expired, and may be swept meanwhile, or be another by now.
     if (stored) await this.forget(request);
-    const answer = await write();
-    if (sole && this.fits.get(sole.id) !== false) this.note(sole, !this.transactions.hasAskedOn);
+    const answer = await (sole ? this.transactions.watch(sole.id, write) : write());
     const createdAt = new Date();
     const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
     await this.keys.addRowsAtCommit({ accountId, key, ...values });
@@ -205,33 +174,18 @@ export class IdempotencyService implements OnApplicationBootstrap {
     if (running && running !== request) throw new ApiError('idempotency_key_in_use');
   }
 
-  private note({ id }: Prospect, fits: boolean): void {
-    this.fits.set(id, fits);
-    if (!fits) more.add(id);
-  }
-
   private async forget({ accountId, key }: KeyedRequest): Promise<void> {
     const { connection } = this.transactions;
     const expired = { accountId, key, createdAt: LessThanOrEqual(expiry()) };
     await this.transactions.written(() => connection.delete(IdempotencyKey, expired));
   }
 
-  /** Claims a key for the open transaction; all that are claimed together by one statement. */
-  private async claim(request: KeyedRequest): Promise<Claim> {
-    const { connection } = this.transactions;
-    const calls = this.transactions.gathered<KeyedRequest, Claim>(connection, CLAIM, async (requests) =>
-      made(await this.claimAll(connection, requests)),
-    );
-    return calls ? calls.add(request, request.bytes) : (await this.claimAll(connection, [request]))[0]!;
-  }
-
-  private async claimAll({ queryRunner }: EntityManager, requests: KeyedRequest[]): Promise<Claim[]> {
-    const client = (await queryRunner!.connect()) as PoolClient;
-    const claims: Claim[] = [];
-    const values = [...listsOf(requests), expiry()];
-    for (const [n, isMine, ...stored] of await this.connections.run(client, CLAIM, values))
-      claims[Number(n) - 1] = { isMine: isMine === true, stored: storedRow(stored) };
-    return claims;
+  /** Claims a key for the open transaction. */
+  private async claim({ accountId, key }: KeyedRequest): Promise<Claim> {
+    const client = (await this.transactions.connection.queryRunner!.connect()) as PoolClient;
+    const values = [accountId, key, expiry()];
+    const [[isMine, ...stored] = []] = await this.connections.run(client, CLAIM, values);
+    return { isMine: isMine === true, stored: storedRow(stored) };
   }
 
   private async findAll(requests: KeyedRequest[]): Promise<(StoredRow | undefined)[]> {

@@ -41,14 +41,9 @@ type IdempotentRequest = RawBodyRequest<AuthenticatedRequest> & { runOnce?: Once
 /** What an operation says of its writes. */
 export interface IdempotentOptions {
   /**
-   * Whether writes of the same moment share a transaction, as `Transactions.group` says, which makes them several times as
-   * many: the method asks the database alone, and may be called twice for one request.
-   */
-  grouped?: boolean;
-  /**
    * Whether all that the method asks of the database is one `addRow` or `changeRow`, whose row it returns, what is added for
    * that row (`addRowsAtCommit`, the audit log, jobs), and rows that are set before (`setRow`): key, rows and answer are then
-   * written by one statement, and those of one moment are sent together. It includes `grouped`. A method that asks for more is
+   * written by one statement, and those of one moment are sent together. A method that asks for more is
    * done in a transaction, and the log says so; one that does so now and then, behind its row, is answered 500.
    */
   writesRow?: boolean;
@@ -83,7 +78,7 @@ class IdempotencyGuard implements CanActivate {
   /** What is sent is decided when interceptors are done: `response` may have changed, and is stored as it is then. */
   private async run(
     keyed: KeyedRequest,
-    { writesRow, grouped = writesRow }: IdempotentOptions,
+    { writesRow }: IdempotentOptions,
     method: Method,
     request: IdempotentRequest,
     response: Response,
@@ -107,7 +102,6 @@ class IdempotencyGuard implements CanActivate {
     const { answer, createdAt, isReplayed } = await this.idempotency.once(
       keyed,
       write,
-      grouped ? operation.id : undefined,
       writesRow ? prospectOf(request) : undefined,
     );
     request.settle = async (body) => {

@@ -1,8 +1,8 @@
 import type { Type } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 import { fieldsIn, gapWriter } from '../api/index.js';
-import { OneStatement, Unfit } from '../data/index.js';
-import { Batcher, type Connections, isUndone, made, type Run, TIMEOUTS } from '../database/index.js';
+import { OneStatement, runsTogether, Unfit } from '../data/index.js';
+import type { Batcher, Connections, Run } from '../database/index.js';
 import type { Claim, KeyedRequest, StoredAnswer } from './idempotency-key.entity.js';
 
 /** What is known of an answer before its row is. */
@@ -46,27 +46,14 @@ const LOCK = {
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked(account_id, key, n)), true)`,
 };
 
-/** For how many milliseconds those that are sent together wait for a lock: then each is sent alone. */
-const BRIEF_MS = 50;
-
-/**
- * Sends the keyed writes of one moment in one packet, behind the locks of their keys, with one COMMIT. What PostgreSQL refuses
- * one of them for undoes all; then each is sent alone, and answered for itself.
- */
+/** Sends the keyed writes of one moment together, behind the locks of their keys. */
 export function keyedRuns(connections: Connections): Batcher<KeyedRun, Row> {
-  const send = async (all: readonly KeyedRun[], lockMs?: number) => {
+  return runsTogether(connections, (all, lockMs) => {
     const requests = all.map(({ request }) => request);
-    const locks = [requests.map((one) => one.accountId), requests.map((one) => one.key), lockMs ?? null];
-    const runs = all.map(({ run: [statement, values] }, i): Run => [statement, [...values, i + 1]]);
-    const [, ...found] = await connections.runAll([[LOCK, locks], ...runs], TIMEOUTS.request);
-    return found.map(([row]) => row!);
-  };
-  const making = {
-    make: async (all: KeyedRun[]) => made(await send(all, all.length > 1 ? BRIEF_MS : undefined)),
-    canRepeat: isUndone,
-    tryAlone: async (one: KeyedRun, lockMs: number) => (await send([one], lockMs))[0]!,
-  };
-  return new Batcher<KeyedRun, Row>(making, connections.writes);
+    const lists = [requests.map((one) => one.accountId), requests.map((one) => one.key)];
+    const locks: Run = [LOCK, [...lists, lockMs ?? null]];
+    return [[locks], all.map(({ run: [statement, values] }, i): Run => [statement, [...values, i + 1]])];
+  });
 }
 
 /**
@@ -84,14 +71,7 @@ export class SoleWrite {
   /** What the statement has found of the key. */
   claim?: Claim;
   /** Gathers what the work writes. */
-  readonly statement = new OneStatement((statement) =>
-    this.write(statement).catch((error: unknown) => {
-      this.isUnfit = error instanceof Unfit;
-      throw error;
-    }),
-  );
-  /** Whether the statement has done nothing, whatever the work makes of that. */
-  isUnfit = false;
+  readonly statement = new OneStatement((statement) => this.write(statement));
 
   constructor(
     private readonly request: KeyedRequest,
