@@ -5,8 +5,8 @@ import { codeOf, isUnavailable } from './unavailable.js';
 
 /** Milliseconds after which a call no longer waits for others: one slow statement must not hold up all that follow. */
 const MAX_WAIT_MS = 25;
-/** A statement with more than this many calls, or bytes of them, would run long, and lock what it touches as long. */
-const MAX = { calls: 100, bytes: 1_048_576 };
+/** A batch of more than this many calls, bytes of them, or milliseconds would run long, and lock what it touches as long. */
+const MAX = { calls: 100, bytes: 1_048_576, ms: 300 };
 /** Bytes from which on a call is large, and made alone: in company it would hold up the others. */
 const LARGE = 128 * 1024;
 
@@ -23,6 +23,9 @@ const LOCK_NOT_AVAILABLE = '55P03';
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const REFUSED = /^(?:22|23|40|55)/;
+
+/** That something could not be sent, and so was not done: a value that has no text, such as a circular one. */
+export class UnsentError extends Error {}
 
 /** Runs a function in the context that this module was loaded in: that of no request. */
 const outside = AsyncLocalStorage.snapshot();
@@ -74,7 +77,7 @@ export class Batcher<Item, Result> {
   private underWay = 0;
   /** Whether the last batch was for more than one. */
   private isCrowded = false;
-  /** How many calls may be answered together: by the size of the last results, no more than `MAX.bytes` of them. */
+  /** How many calls may be answered together: by the size of the last results, and the time that they took. */
   private most = MAX.calls;
   private timer?: NodeJS.Timeout;
 
@@ -128,8 +131,10 @@ export class Batcher<Item, Result> {
 
   private async send(calls: Call<Item, Result>[]): Promise<void> {
     const { make, canRepeat, bytesOf: sizeOf } = this.making;
+    const begun = performance.now();
     try {
       const outcomes = await make(calls.map(({ item }) => item));
+      const inTime = (MAX.ms * calls.length) / (performance.now() - begun);
       let bytes = 0;
       for (let i = 0; i < calls.length; i++) {
         const outcome = outcomes[i]!;
@@ -139,7 +144,8 @@ export class Batcher<Item, Result> {
           if (sizeOf) bytes += sizeOf(outcome.value);
         }
       }
-      if (bytes > 0) this.most = within(Math.floor((MAX.bytes * calls.length) / bytes));
+      const inBytes = bytes > 0 ? (MAX.bytes * calls.length) / bytes : Infinity;
+      this.most = Math.max(1, Math.min(MAX.calls, Math.floor(Math.min(inTime, inBytes))));
     } catch (error) {
       if (calls.length > 1 && canRepeat?.(error)) void this.makeEachAlone(calls);
       else for (const call of calls) call.reject(error);
@@ -170,8 +176,6 @@ export class Batcher<Item, Result> {
     await each(held, makeAlone);
   }
 }
-
-const within = (most: number) => Math.max(1, Math.min(MAX.calls, most));
 
 async function each<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
   const left = all.values();
@@ -217,5 +221,6 @@ export function bytesOf(value: unknown, depth = 4): number {
  */
 export function isUndone(error: unknown): boolean {
   const { driverError = error } = error as { driverError?: unknown };
+  if (driverError instanceof UnsentError) return true;
   return driverError instanceof DatabaseError && (!isUnavailable(error) || REFUSED.test(codeOf(error) ?? ''));
 }

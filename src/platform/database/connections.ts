@@ -11,7 +11,7 @@ import {
 import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import type { BatchCounts } from './batcher.js';
+import { type BatchCounts, UnsentError } from './batcher.js';
 import { type DeadlineClient, withExactTimes } from './deadline-client.js';
 import { readerOf } from './exact-json.js';
 import type { FairPool } from './fair-pool.js';
@@ -43,7 +43,6 @@ interface Internals {
   text: string;
   values: readonly unknown[];
   queryMode?: 'extended';
-  hasBeenParsed(connection: Connection): boolean;
   prepare(connection: Connection): void;
 }
 
@@ -75,26 +74,8 @@ class Described {
   }
 }
 
-/** Has a connection keep a statement under a name. */
-class Preparation extends InternalQuery {
-  constructor(name: string, text: string, done: Done) {
-    super(text, [], done);
-    this.name = name;
-  }
-
-  override prepare(connection: Connection): void {
-    const { name, text } = this as { name: string; text: string };
-    if (!this.hasBeenParsed(connection)) {
-      connection.parse({ name, text, types: [] }, false);
-      (connection as unknown as Kept).submittedNamedStatements[name] = text;
-    }
-    connection.sync();
-  }
-
-  handleReadyForQuery(): void {
-    this.callback(null, []);
-  }
-}
+/** So many runs of a message are answered before the others have been run. */
+const FLUSH_AFTER = 8;
 
 /** What `pg` notes of the statements that it has sent to be parsed. */
 interface Kept {
@@ -117,7 +98,8 @@ const readsOf = (fields: Fields['fields']): Read[] => fields.map(({ dataTypeID }
  */
 class Runs extends InternalQuery {
   private readonly answers: Row[][];
-  private described!: Described;
+  private described?: Described;
+  private kept!: Kept;
   private reads?: readonly Read[];
   private place = 0;
   private failure: Error | null = null;
@@ -137,15 +119,27 @@ class Runs extends InternalQuery {
 
   override prepare(connection: Connection): void {
     this.described = Described.of(connection);
+    this.kept = connection as unknown as Kept;
+    const { submittedNamedStatements, parsedStatements } = this.kept;
     const { open, silent, reads } = this.described;
     for (const [i, [{ name, text }, values]] of this.runs.entries()) {
+      if (name !== undefined && !(name in parsedStatements || name in submittedNamedStatements)) {
+        // A failed run may have left it there, or whoever had the session before, behind a pooler.
+        connection.close({ type: 'S', name }, false);
+        connection.parse({ name, text, types: [] }, false);
+        submittedNamedStatements[name] = text;
+      }
       Object.assign(this, { name, text, values: withExactTimes(values) });
       super.prepare(name !== undefined && reads.has(name) ? silent : open);
+      // PostgreSQL keeps its answers to itself until then: a long message would seem to be silence.
+      if (i % FLUSH_AFTER === FLUSH_AFTER - 1) connection.flush();
       if (!this.failure) continue;
       // Its values could not be sent, but others were: no portal has this name, so PostgreSQL undoes those.
       if (i > 0) connection.execute({ portal: 'none' }, false);
       break;
     }
+    // Of several, none is what `pg` notes as parsed.
+    if (this.runs.length > 1) this.name = undefined;
     connection.sync();
   }
 
@@ -154,7 +148,7 @@ class Runs extends InternalQuery {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    const reads = (this.reads ??= this.described.reads.get(this.runs[this.place]![0].name!)!);
+    const reads = (this.reads ??= this.described!.reads.get(this.runs[this.place]![0].name!)!);
     try {
       const row = fields.map((text, i) => (text === null ? null : reads[i]!(text)));
       this.answers[this.place]!.push(row);
@@ -164,16 +158,29 @@ class Runs extends InternalQuery {
   }
 
   handleCommandComplete(): void {
-    const [{ name }] = this.runs[this.place++]!;
-    if (name !== undefined)
-      this.described.reads.set(name, this.reads ?? this.described.reads.get(name) ?? []);
+    const [{ name, text }] = this.runs[this.place++]!;
+    if (name !== undefined) {
+      const { kept } = this;
+      const described = this.described!;
+      kept.parsedStatements[name] = text;
+      delete kept.submittedNamedStatements[name];
+      described.reads.set(name, this.reads ?? described.reads.get(name) ?? []);
+    }
     this.reads = undefined;
   }
 
   /** Called by `pg` for what PostgreSQL has refused, and for a value that cannot be sent. */
   handleError(error: Error, connection: Connection): void {
-    if (connection === this.described.open || connection === this.described.silent) this.failure = error;
-    else this.callback(this.failure ?? error, this.answers);
+    // Without a description, it was never sent.
+    const { open, silent } = this.described ?? {};
+    if (connection === open || connection === silent)
+      this.failure = new UnsentError(error.message, { cause: error });
+    else {
+      if (this.described)
+        for (const [{ name }] of this.runs.slice(this.place))
+          delete this.kept.submittedNamedStatements[name!];
+      this.callback(this.failure ?? error, this.answers);
+    }
   }
 
   handleReadyForQuery(): void {
@@ -211,15 +218,10 @@ class PreparedStatements {
       return [{ name, text: statement.text }, values];
     });
     return new Promise((resolve, reject) => {
-      let unprepared: Error | null = null;
-      const { parsedStatements } = (client as unknown as { connection: Kept }).connection;
-      for (const { name, text } of new Set(all.map(([statement]) => statement)))
-        if (name !== undefined && !(name in parsedStatements))
-          client.query(new Preparation(name, text, (failure) => (unprepared ??= failure)) as never);
       const done: Done = (failure, rows) => {
         if (!failure) return resolve(rows);
-        if (!unprepared) this.check(failure, generation);
-        reject(unprepared ?? failure);
+        this.check(failure, generation);
+        reject(failure);
       };
       client.query(new Runs(all, done) as never);
     });

@@ -41,7 +41,7 @@ interface GivenAnswer {
  * is found by the primary key: then all of the transaction is undone.
  */
 const CLAIM = {
-  name: 'idempotency_claim',
+  name: 'idempotency_claim_key',
   text: `SELECT CASE WHEN found.created_at > $3::timestamptz THEN NULL
       ELSE pg_try_advisory_xact_lock(hashtextextended($2::text, $1::bigint)) END,
     found.request_hash, found.location, found.body, found.head, found.created_at
