@@ -268,7 +268,8 @@ function valuesOf({ type, format, enum: values }: Schema): string[] {
 }
 
 const isOfTables = ({ text }: Sent) =>
-  /^(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text) && tables.some((table) => text.includes(`"${table}"`));
+  /^\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text) &&
+  tables.some((table) => text.includes(`"${table}"`));
 
 const distinct = (all: Sent[]) => [
   ...new Map(all.map((one) => [one.text + JSON.stringify(one.values), one])).values(),
@@ -381,6 +382,9 @@ async function record(): Promise<Sent[]> {
   await orders.get('1', placed[0]!.id);
   await orders.move(by, placed[0]!.id, OrderStatus.Cancelled);
   await Promise.all(placed.slice(1).map(({ id }) => orders.move(by, id, OrderStatus.Cancelled)));
+  // The first ones were done in a transaction, which shows that a statement can do it.
+  const { id: orderId } = await orders.place(by, { petId: free[0]!.id });
+  await orders.move(by, orderId, OrderStatus.Cancelled);
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
   const once = (key: string) =>

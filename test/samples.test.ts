@@ -157,10 +157,11 @@ test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequ
   async (label) => {
     const sent: { type?: string; body: string }[] = [];
     const receiver = createServer((request, response) => {
-      void text(request).then((body) => {
-        sent.push({ type: request.headers['content-type'], body });
+      const answer = async () => {
+        sent.push({ type: request.headers['content-type'], body: await text(request) });
         response.setHeader('Content-Type', 'application/json').end('{}');
-      });
+      };
+      void answer();
     });
     await once(receiver.listen(0, '127.0.0.1'), 'listening');
     const { port } = receiver.address() as AddressInfo;
