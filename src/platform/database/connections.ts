@@ -93,7 +93,7 @@ const readsOf = (fields: Fields['fields']): Read[] => fields.map(({ dataTypeID }
  * Runs of some statements in one message, which PostgreSQL does all or none of: until the end of a message (Sync), all is one
  * transaction. `pg` ends the message behind each run, and has PostgreSQL describe the columns of the result each time; here a
  * connection has them described once. They stay as they are: PostgreSQL refuses to run a prepared statement whose result would
- * now have other types. `npm run bench` has 1.1 times as many gets, and 1.3 times as many keyed writes.
+ * now have other types.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 class Runs extends InternalQuery {
