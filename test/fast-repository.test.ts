@@ -401,6 +401,36 @@ describe('Works of the same moment that each write one row', () => {
     expect((await fast(Pet).findRow({ id: pet!.id }))!.name).toBe(`-${'x'.repeat(20)}`);
   });
 
+  test('do all that they set, or nothing, whoever is overtaken', async () => {
+    for (let round = 0; round < 5; round++) {
+      const [row, other] = await fast(Pet).addRows(
+        ['free', '-'].map((each) => ({ name: each, categoryId: '1', status: null })),
+      );
+      const take = (i: number) =>
+        writesRow(() =>
+          fast(Pet).changeRow({ id: row!.id }, 'pet_not_found', async (pet) => {
+            if (pet.name !== 'free') throw new Error('taken');
+            await fast(Pet).setRow({ id: other!.id }, { name: `taken by ${i}` });
+            pet.name = `taken by ${i}`;
+          }),
+        );
+      const outcomes = await Promise.allSettled(numbers.map(take));
+      expect(outcomes.filter(({ status: one }) => one === 'fulfilled')).toHaveLength(1);
+      const taken = (await fast(Pet).findRow({ id: row!.id }))!.name;
+      expect((await fast(Pet).findRow({ id: other!.id }))!.name).toBe(taken);
+    }
+    const { id } = await fast(Pet).addRow({ name: 'untouched', categoryId: '1', status: null });
+    await writesRow(async () => {
+      const areSet = [
+        await fast(Pet).setRow({ id }, { name: 'touched' }),
+        await fast(Pet).setRow({ id: '999999' }, { name: 'nobody' }),
+      ];
+      if (areSet.includes(false)) throw new Error('not there');
+      return fast(Category).addRow({ name: 'Not added' });
+    }).catch(() => {});
+    expect((await fast(Pet).findRow({ id }))!.name).toBe('untouched');
+  });
+
   test('let one of them alone take a row that all want', async () => {
     const { id } = await fast(Pet).addRow({ name: 'free', categoryId: '1', status: null });
     const take = () =>

@@ -60,8 +60,8 @@ export interface RowPart extends Part {
   readonly assigned: readonly ShapeColumn[];
 }
 
-/** SQLSTATE of a statement that was undone, since it has waited for a lock, or taken, longer than it may. */
-const GIVEN_UP = new Set(['55P03', '57014']);
+/** SQLSTATE of a statement that was undone, since it has waited for a lock, or taken, longer than it may, or by its `check`. */
+const GIVEN_UP = new Set(['55P03', '57014', '22012']);
 
 /** For how many milliseconds statements that are sent together wait for a lock: then each is sent alone. */
 const BRIEF_MS = 50;
@@ -176,11 +176,15 @@ export class OneStatement {
     return queries.join(', ');
   }
 
-  /** SQL that fails if one of the parts has written less than it should: a trigger or a rule has left it out. */
+  /**
+   * SQL that fails, by a division by zero, where some of the parts were done and others not, so that PostgreSQL undoes all: a row
+   * that is to be set is not there, the row is another by now, or a trigger or a rule has left one out.
+   */
   get check(): string {
     const from = this.first.length + 1;
     const checks = this.last.map(({ rows }, i) => `(SELECT count(*) FROM part${from + i}) = ${rows}`);
-    return `1 / (${['true', ...checks].join(' AND ')})::integer`;
+    const isNothing = this.first.length > 0 ? 'NOT EXISTS (SELECT FROM part0)' : 'true';
+    return `1 / (CASE WHEN EXISTS (SELECT FROM made) THEN ${['true', ...checks].join(' AND ')} ELSE ${isNothing} END)::integer`;
   }
 
   /** How a column of the row is written in SQL. @throws Unfit for a property that is none */

@@ -244,17 +244,17 @@ export class Transactions {
 
   private async runAlone(statement: OneStatement): Promise<unknown[]> {
     const { parameters } = statement;
-    const text = `WITH gate AS (SELECT), ${statement.queries('gate')} SELECT (SELECT ${statement.check} FROM made), made.* FROM made`;
+    const text = `WITH gate AS (SELECT), ${statement.queries('gate')} SELECT ${statement.check}, (SELECT true FROM made), made.* FROM (SELECT) AS asked LEFT JOIN made ON true`;
     const run: Run = [statement.prepare(`alone ${statement.name}`, text), parameters];
     this.together ??= runsTogether(Connections.of(this.database), (runs, lockMs) => [
       lockMs === undefined ? [] : [[BRIEFLY, [String(lockMs)]]],
       [...runs],
     ]);
-    const row = await this.together.add(run, bytesOf(parameters)).catch((error: Error) => {
+    const [, isMade, ...row] = await this.together.add(run, bytesOf(parameters)).catch((error: Error) => {
       throw new QueryFailedError(text, parameters, error);
     });
-    if (!row) throw new Unfit('A row is not there, or not as it was');
-    return row.slice(1);
+    if (!isMade) throw new Unfit('A row is not there, or not as it was');
+    return row;
   }
 
   /** The statement that gathers the writes of the current work. @throws Error where it has been sent */

@@ -142,7 +142,7 @@ function newPlan(returns: Type, statement: OneStatement): Plan {
           'headers', jsonb_strip_nulls(jsonb_build_object('location', ${base} || ${id}))),
         ${createdAt}::timestamptz
       FROM made RETURNING body)
-    SELECT tried.is_mine, stored.*, kept.body, (SELECT ${statement.check} FROM made), made.${id}, made.*
+    SELECT tried.is_mine, stored.*, kept.body, ${statement.check}, made.${id}, made.*
     FROM (SELECT) AS asked LEFT JOIN tried ON true LEFT JOIN stored ON true
       LEFT JOIN made ON true LEFT JOIN kept ON true`;
   const name = `once ${statement.name} for ${gaps.join()}`;
