@@ -381,7 +381,7 @@ describe('As time goes by,', () => {
     waiting.write(bytes(5_000_000));
     const answer = statusOn(waiting);
     await arrive();
-    setAhead(9_000);
+    setAhead(5_000);
     await sleep(600);
     expect(await Promise.race([answer, Promise.resolve('waits')])).toBe('waits');
     setAhead(10_000);
