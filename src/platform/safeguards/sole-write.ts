@@ -61,8 +61,7 @@ export function keyedRuns(connections: Connections): Batcher<KeyedRun, Row> {
  * under that, the writes where nothing is, and the INSERT of the answer. What the answer holds is written here but for
  * what the table assigns, which SQL puts in between. A violation undoes all of it, one of the primary key of the answers too:
  * another one has stored its answer between the look-up and the INSERT. A lone write with a key takes one round trip (two where
- * a row is changed) instead of three or four: at one connection, `npm run bench` has 1.4 to 1.7 times as
- * many keyed orders.
+ * a row is changed) instead of three or four.
  */
 export class SoleWrite {
   readonly createdAt = new Date();
