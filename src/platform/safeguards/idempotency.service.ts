@@ -154,8 +154,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const { stored, isMine } = await this.claim(request);
     const again = replayOf(request, stored);
     if (again) return again;
-    // Nobody waits for it: while the first one runs, others are turned away at once and hold no connection. Of those in
-    // one transaction, each has its lock.
+    // Nobody waits for the first one: while that runs, others are turned away at once and hold no connection.
     if (!isMine) throw new ApiError('idempotency_key_in_use');
     this.requireFirst(request);
     this.running.set(nameOf(request), request);
@@ -210,7 +209,7 @@ function listsOf(requests: readonly KeyedRequest[]): string[][] {
 }
 
 /** What the columns of an answer hold; undefined if there is none. */
-export function storedRow([requestHash, location, body, head, createdAt]: unknown[]): StoredRow | undefined {
+function storedRow([requestHash, location, body, head, createdAt]: unknown[]): StoredRow | undefined {
   return createdAt ? ({ requestHash, location, body, head, createdAt } as StoredRow) : undefined;
 }
 
