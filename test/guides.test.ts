@@ -92,7 +92,7 @@ describe('The guides', () => {
 
   test('name every error code, with what to do', async () => {
     const page = await pageOf('errors');
-    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>(\d{3})<\/td>.*?<\/tr>/gs)].map(([row]) =>
+    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>\d{3}(?: or \d{3})?<\/td>.*?<\/tr>/gs)].map(([row]) =>
       [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => asText(cell!)),
     );
     expect(rows.map(([, code, meaning]) => [code, meaning])).toEqual(Object.entries(CODES));
@@ -107,8 +107,23 @@ describe('The guides', () => {
       expect(advice.get(code)!.startsWith('Check the id.')).toBe(code !== 'route_not_found');
   });
 
+  test('name the statuses of each error code as the document has them', async () => {
+    const page = await pageOf('errors');
+    const said = [...page.matchAll(/<td[^>]*>(\d{3}(?: or \d{3})?)<\/td>\s*<td[^>]*><span id="(\w+)"/g)];
+    const table: string = document.components.schemas.ErrorCode.description;
+    const documented = table.matchAll(/^\| (\d{3}[^|]*) \| `(\w+)`/gm);
+    expect(said.map(([, statuses, code]) => [code, statuses])).toEqual(
+      Array.from(documented, ([, statuses, code]) => [code, statuses]),
+    );
+    expect(said.find(([, , code]) => code === 'category_not_found')![1]).toBe('400 or 404');
+  });
+
   test('name the error codes in the order of their statuses, then of the alphabet', async () => {
-    const ids = [...(await pageOf('errors')).matchAll(/<td[^>]*>(\d{3})<\/td>\s*<td[^>]*><span id="(\w+)"/g)];
+    const ids = [
+      ...(await pageOf('errors')).matchAll(
+        /<td[^>]*>(?:\d{3} or )*(\d{3})<\/td>\s*<td[^>]*><span id="(\w+)"/g,
+      ),
+    ];
     const found = ids.map(([, status, code]) => `${status} ${code}`);
     expect(found).toEqual(found.toSorted());
     expect(ids.map(([, , code]) => code)).toEqual(Object.keys(CODES));

@@ -200,8 +200,7 @@ const ERROR = {
 
 /** The Error schema, its codes, and an example of each error that some operation has. */
 export function errorComponents(document: OpenAPIObject) {
-  const used = new Set(JSON.stringify(document.paths).match(/(?<=#\/components\/examples\/)\w+/g));
-  const examples = [...used].toSorted().map((name) => [name, { summary: name, value: exampleOf(name) }]);
+  const examples = examplesIn(document).map((name) => [name, { summary: name, value: exampleOf(name) }]);
   const codes = allErrors().map(([code]) => code);
   const meanings = allErrors().map(([code, { meaning }]) => [code, meaning]);
   return {
@@ -210,7 +209,7 @@ export function errorComponents(document: OpenAPIObject) {
       ...document.components?.schemas,
       // Open: a client that was made before a code was added reads it as text.
       ErrorCode: {
-        description: errorTable(used),
+        description: errorTable(document),
         anyOf: [
           { type: 'string', enum: codes, 'x-enumDescriptions': Object.fromEntries(meanings) },
           { type: 'string' },
@@ -221,17 +220,27 @@ export function errorComponents(document: OpenAPIObject) {
   };
 }
 
-/**
- * Every code with its usual status and its meaning, as a table in Markdown.
- * @param examples the names of those that some operation has: with them, the statuses that a code has besides
- */
-function errorTable(examples: ReadonlySet<string>): string {
-  const others = (code: string) =>
-    [...examples].flatMap((name) => (/^\d{3}$/.test(name.replace(`${code}_`, '')) ? [name.slice(-3)] : []));
-  const rows = allErrors().map(([code, { status, meaning }]) => {
-    const statuses = [...others(code), String(status)].toSorted().join(' or ');
-    return `| ${statuses} | \`${code}\` | ${meaning} |`;
-  });
+/** The names of the examples of errors that operations have. */
+function examplesIn({ paths }: OpenAPIObject): string[] {
+  const used = new Set(JSON.stringify(paths).match(/(?<=#\/components\/examples\/)\w+/g));
+  return [...used].toSorted();
+}
+
+/** What tells of a code the statuses that it comes with, as `400 or 404`: its usual one, and those that some operation has. */
+export function statusesIn(document: OpenAPIObject): (code: ErrorCode) => string {
+  const examples = examplesIn(document);
+  return (code) => {
+    const others = examples.flatMap((name) =>
+      name.replace(/\d{3}$/, '') === `${code}_` ? [name.slice(-3)] : [],
+    );
+    return [...others, String(factsOf(code).status)].toSorted().join(' or ');
+  };
+}
+
+/** Every code with its statuses and its meaning, as a table in Markdown. */
+function errorTable(document: OpenAPIObject): string {
+  const statusesOf = statusesIn(document);
+  const rows = allErrors().map(([code, { meaning }]) => `| ${statusesOf(code)} | \`${code}\` | ${meaning} |`);
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 

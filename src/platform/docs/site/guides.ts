@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
 import { installedFeatures } from '../../features/index.js';
+import { statusesIn } from '../openapi/responses.js';
 import type { Page } from './assets.js';
-import { escape, htmlOf, idOf, type OperationLinks } from './markdown.js';
+import { escape, htmlOf, idOf } from './markdown.js';
+import { operationsOf } from './operations.js';
 
 /** The build keeps them beside the program, as they stand beside it in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
@@ -16,7 +19,7 @@ export interface Guide {
   readonly title: string;
   /** What it is about, in a line. */
   readonly summary: string;
-  /** As it is shown: with the lists that the code has. */
+  /** As it stands in the repository. */
   readonly markdown: string;
   /** What stands before the first of its parts. */
   readonly opening: string;
@@ -46,8 +49,7 @@ export function readGuides(): { intro: string; guides: Guide[] } {
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
 }
 
-function readGuide(listed: Pick<Guide, 'title' | 'name' | 'summary'>, source: string): Guide {
-  const markdown = filledIn(source);
+function readGuide(listed: Pick<Guide, 'title' | 'name' | 'summary'>, markdown: string): Guide {
   const [opening = '', ...parts] = markdown.split(/^## (?=.+$)/m);
   return { ...listed, markdown, opening, parts: parts.map(toPart) };
 }
@@ -61,25 +63,22 @@ function read(name: string): string {
   return readFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), 'utf8');
 }
 
-/** Puts the lists of the code where a guide says in the repository in which file they are. */
-function filledIn(markdown: string): string {
-  return markdown.replaceAll(
-    /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs,
-    (_, list: 'codes' | 'permissions') => LISTS[list](),
-  );
-}
+/** Where a guide says in the repository in which file a list of the code is. */
+export const LIST = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
 
 const LISTS = {
-  codes: () =>
-    table(
+  codes: (document: OpenAPIObject) => {
+    const statusesOf = statusesIn(document);
+    return table(
       ['Status', 'Code', 'Meaning', 'What to do'],
-      allErrors().map(([code, { status, meaning }]) => [
-        String(status),
+      allErrors().map(([code, { meaning }]) => [
+        statusesOf(code),
         `<span id="${code}">\`${code}\`</span>`,
         meaning,
         adviceOn(code),
       ]),
-    ),
+    );
+  },
   permissions: () =>
     table(
       ['Permission', 'What it lets a key do'],
@@ -106,13 +105,15 @@ export function guidesPage(intro: string, guides: readonly Guide[]): Page {
   return { title: 'Guides', description: intro, content: columns(guides, content) };
 }
 
-/** One of the guides. */
-export function guidePage(guide: Guide, guides: readonly Guide[], operations: OperationLinks): Page {
+/** One of the guides, with the lists that the code has. */
+export function guidePage(guide: Guide, guides: readonly Guide[], document: OpenAPIObject): Page {
   const place = guides.indexOf(guide);
+  const links = new Map(operationsOf(document).map(({ name, address }) => [name, address]));
+  const markdown = guide.markdown.replaceAll(LIST, (_, list: keyof typeof LISTS) => LISTS[list](document));
   const content = `<main class="guide" id="content">
 <details class="menu"><summary>All guides</summary>${linksTo(guides, guide)}</details>
 <article>
-${htmlOf(guide.markdown, operations, new Set(guides.map(({ name }) => name)))}</article>
+${htmlOf(markdown, links, new Set(guides.map(({ name }) => name)))}</article>
 <nav class="around" aria-label="Previous and next guide">
 ${neighbour('Previous', guides[place - 1])}${neighbour('Next', guides[place + 1])}</nav>
 </main>`;

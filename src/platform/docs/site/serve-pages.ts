@@ -2,12 +2,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Express } from 'express';
 import type { Config } from '../../../config.js';
-import { adviceOn, allErrors, type ErrorCode, type ErrorFacts } from '../../api/index.js';
+import { adviceOn, allErrors, type ErrorCode } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
 import { HERE } from '../openapi/operations.js';
+import { statusesIn } from '../openapi/responses.js';
 import type { Operation, Schema } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
-import { type Guide, guidePage, guidesPage, readGuides } from './guides.js';
+import { type Guide, guidePage, guidesPage, LIST, readGuides } from './guides.js';
 import { type NamedOperation, operationsOf } from './operations.js';
 import { referencePage } from './reference.js';
 import { SIGNED_IN, SignIn } from './sign-in.js';
@@ -38,11 +39,10 @@ export function serveGuides(
 ): void {
   const { intro, guides } = readGuides();
   const assets = app.get(Assets);
-  const links = () => new Map(operationsOf(document()).map(({ name, address }) => [name, address]));
   servePage(app, config, '/guides', () => assets.inShell(guidesPage(intro, guides), ''));
   for (const guide of guides)
     servePage(app, config, `/guides/${guide.name}`, () =>
-      assets.inShell(guidePage(guide, guides, links()), '../'),
+      assets.inShell(guidePage(guide, guides, document()), '../'),
     );
   serveJson(app, '/search.json', () => JSON.stringify(searchIndex(guides, document())));
 }
@@ -86,7 +86,9 @@ interface Entry {
 /** Everything that the search box finds: guides and their parts, operations, fields, and error codes. */
 function searchIndex(guides: readonly Guide[], document: OpenAPIObject): Entry[] {
   const operations = operationsOf(document).map(ofOperation);
-  return [...guides.flatMap(ofGuide), ...operations, ...fieldsOf(document), ...allErrors().map(ofError)];
+  const statusesOf = statusesIn(document);
+  const errors = allErrors().map(([code, { meaning }]) => ofError(code, meaning, statusesOf(code)));
+  return [...guides.flatMap(ofGuide), ...operations, ...fieldsOf(document), ...errors];
 }
 
 /** What is asked for: the parameters of operations and the properties of their bodies, each where it comes first. */
@@ -129,16 +131,19 @@ function ofGuide({ name, title, summary, opening, parts }: Guide): Entry[] {
   return [{ kind, title, about: summary, text: wordsOf(opening), address }, ...parts.map(ofPart)];
 }
 
-/** The words of a text in Markdown, without its tables: that of the error codes has entries of its own. */
+/** The words of a text in Markdown, without its tables and lists: that of the error codes has entries of its own. */
 function wordsOf(markdown: string): string {
-  return markdown.replaceAll(/^\|.*\|$/gm, '').replaceAll(/[`*|>#]+/g, ' ');
+  return markdown
+    .replaceAll(LIST, '')
+    .replaceAll(/^\|.*\|$/gm, '')
+    .replaceAll(/[`*|>#]+/g, ' ');
 }
 
 function ofOperation({ name, id, summary, description, address }: NamedOperation): Entry {
   return { kind: 'Operation', title: summary, about: name, text: `${id} ${description}`, address };
 }
 
-function ofError([code, { status, meaning }]: [ErrorCode, ErrorFacts]): Entry {
-  const text = `${status} ${adviceOn(code)}`;
+function ofError(code: ErrorCode, meaning: string, statuses: string): Entry {
+  const text = `${statuses} ${adviceOn(code)}`;
   return { kind: 'Error', title: code, about: meaning, text, address: `guides/errors#${code}` };
 }
