@@ -28,6 +28,8 @@ export interface Orders extends Pets {
 
 /** The database of a run: created for it, on the PostgreSQL of `BENCH_DATABASE_URL` or else an embedded one. */
 export class Database {
+  private static readonly open = new Set<Database>();
+
   private constructor(
     readonly url: string,
     private readonly client: Client,
@@ -46,7 +48,7 @@ export class Database {
     const client = new Client({ connectionString: url.href });
     await client.connect();
     const { rows } = await client.query('SELECT pg_backend_pid() AS pid, version()');
-    return new Database(
+    const database = new Database(
       url.href,
       client,
       parentOf(rows[0].pid),
@@ -57,6 +59,13 @@ export class Database {
         await server.stop();
       },
     );
+    Database.open.add(database);
+    return database;
+  }
+
+  /** Closes all that are open. */
+  static async closeAll(): Promise<void> {
+    await Promise.allSettled([...Database.open].map((database) => database.close()));
   }
 
   /** Fills the tables that the service has created: animals of every status, one for each of `PETS` ids. */
@@ -150,6 +159,7 @@ export class Database {
   }
 
   close(): Promise<void> {
+    Database.open.delete(this);
     return this.remove();
   }
 }

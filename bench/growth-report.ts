@@ -43,7 +43,7 @@ export function growthReport({ titles, stages, costs, runs, rate, version }: Gro
     '',
     `${new Date().toISOString().slice(0, 10)}, ${version}: the same requests on more and more animals, of which one in 1,000 is`,
     `\`available\`, nearly all are sold. Medians of ${runs} runs; PostgreSQL's figures by \`EXPLAIN (ANALYZE, BUFFERS)\` of the service's own prepared`,
-    `statements, latency over one connection. The last animals were added at ${whole(rate)} a second. A ratio above ${TOLERANCE} is`,
+    `statements, latency over one connection each, in turns. The last animals were added at ${whole(rate)} a second. A ratio above ${TOLERANCE} is`,
     `marked with \`!\`.`,
     '',
     ...parts,

@@ -8,58 +8,81 @@ import { Config } from '../src/config.js';
 import { addPets } from '../src/commands/seed/add-pets.js';
 import { STATUS_MIXES } from '../src/commands/seed/status-mixes.js';
 import { Pet } from '../src/pets/pet.entity.js';
-import type { Database } from './database.js';
+import { createKey } from './account.js';
+import { Database } from './database.js';
 import { type Cost, growthReport, whole } from './growth-report.js';
 import { type Question, QUESTIONS } from './growth-questions.js';
 import { partitionPets } from './partitions.js';
-import type { RunningServer } from './servers.js';
+import { type RunningServer, startServer } from './servers.js';
 
-/** Numbers of animals, one measurement after the other. */
-const SIZES = [1_000, 100_000, 10_000_000];
-/** The last of them are measured in as many partitions too. */
-const PARTITIONS = 20;
+/** What is measured side by side: so many animals, each in a database and behind a service of its own. */
+const STAGES = [
+  { size: 1_000, partitions: 0 },
+  { size: 100_000, partitions: 0 },
+  { size: 10_000_000, partitions: 0 },
+  { size: 10_000_000, partitions: 20 },
+];
 /** Runs of each request; the median counts. */
 const RUNS = 400;
-/** Measures the same requests on a growing table, and writes the table of their costs. */
-export async function measureGrowth(
-  on: Database,
-  server: RunningServer,
-  key: string,
-  folder = 'bench/results',
-): Promise<void> {
-  const config = Object.assign(new Config(), { DATABASE_URL: on.url });
-  const costs: Cost[][] = [];
-  let there = 0;
-  let rate = 0;
-  for (const size of SIZES) {
-    const [count, begun] = [size - there, performance.now()];
-    await addPets(config, { count, mix: STATUS_MIXES.rare, onProgress: () => {} });
-    rate = count / ((performance.now() - begun) / 1_000);
-    console.log(`${whole(size)} animals, added at ${whole(rate)} a second …`);
-    there = size;
-    await on.settle();
-    costs.push(await measure(on.url, server.url, key, size));
-  }
-  await partitionPets(on.url, there, PARTITIONS);
-  console.log(`${whole(there)} animals in ${PARTITIONS} partitions …`);
-  await on.settle();
-  costs.push(await measure(on.url, server.url, key, there));
-  const stages = [...SIZES.map(whole), `${whole(there)} in ${PARTITIONS} partitions`];
-  const titles = QUESTIONS.map(({ title }) => title);
-  const text = growthReport({ titles, stages, costs, runs: RUNS, rate, version: on.version });
+
+interface Stage {
+  title: string;
+  size: number;
+  database: Database;
+  server: RunningServer;
+  key: string;
+  /** Animals added a second. */
+  rate: number;
+}
+
+/** Measures the same requests on small and large tables, and writes the table of their costs. */
+export async function measureGrowth(folder = 'bench/results'): Promise<void> {
+  const stages: Stage[] = [];
+  for (const { size, partitions } of STAGES) stages.push(await prepare(size, partitions));
+  // What was written is out of the way before anything is measured.
+  for (const { database } of stages) await database.settle();
+  const costs = await measure(stages);
+  const { rate, database } = stages.at(-1)!;
+  const text = growthReport({
+    titles: QUESTIONS.map(({ title }) => title),
+    stages: stages.map(({ title }) => title),
+    costs,
+    runs: RUNS,
+    rate,
+    version: database.version,
+  });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'growth.md'), text);
   console.log(text);
 }
 
-async function measure(databaseUrl: string, url: string, key: string, size: number): Promise<Cost[]> {
-  const costs: Cost[] = [];
+async function prepare(size: number, partitions: number): Promise<Stage> {
+  const database = await Database.create();
+  const server = await startServer('service', database.url);
+  const key = await createKey(server.url);
+  const config = Object.assign(new Config(), { DATABASE_URL: database.url });
+  const begun = performance.now();
+  await addPets(config, { count: size, mix: STATUS_MIXES.rare, onProgress: () => {} });
+  const rate = size / ((performance.now() - begun) / 1_000);
+  if (partitions > 0) await partitionPets(database.url, size, partitions);
+  const title = partitions > 0 ? `${whole(size)} in ${partitions} partitions` : whole(size);
+  console.log(`${title} animals, added at ${whole(rate)} a second …`);
+  return { title, size, database, server, key, rate };
+}
+
+/** The costs by stage, then by request. Requests take turns, so that what else happens on the machine meets all stages alike. */
+async function measure(stages: readonly Stage[]): Promise<Cost[][]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const costs: Cost[][] = stages.map(() => []);
   for (const question of QUESTIONS) {
-    const { execution, buffers } = await explain(databaseUrl, question, size);
-    const latencies: number[] = [];
-    for (let i = 0; i < RUNS; i++) latencies.push(await timeOf(url + question.path(size), key, agent));
-    costs.push({ execution, buffers, latency: median(latencies.slice(RUNS / 4)) });
+    const latencies: number[][] = stages.map(() => []);
+    for (let i = 0; i < RUNS; i++)
+      for (const [n, { server, size, key }] of stages.entries())
+        latencies[n]!.push(await timeOf(server.url + question.path(size), key, agent));
+    for (const [n, { database, size }] of stages.entries()) {
+      const { execution, buffers } = await explain(database.url, question, size);
+      costs[n]!.push({ execution, buffers, latency: median(latencies[n]!.slice(RUNS / 4)) });
+    }
   }
   agent.destroy();
   return costs;

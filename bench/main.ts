@@ -7,21 +7,19 @@ import { Bench, type Measurement } from './measure.js';
 import { OPERATIONS, takesPart } from './operations.js';
 import { type Options, readOptions } from './options.js';
 import { toText, writeReport } from './report.js';
-import { type RunningServer, startServer } from './servers.js';
+import { type RunningServer, startServer, stopAll } from './servers.js';
 import { summarize } from './summary.js';
 
 /** Load on every server before anything is measured, so that its code is compiled. */
 const WARM_UP = { operations: ['mix', 'keyed'], connections: 16, seconds: 5 } as const;
 
-let database: Database | undefined;
-let servers: RunningServer[] = [];
 let isEnding = false;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1));
 try {
   const options = readOptions(process.argv.slice(2));
-  database = await Database.create();
-  await run(options, database);
+  if (options.growth) await measureGrowth(options.out);
+  else await run(options, await Database.create());
   await end(0);
 } catch (error) {
   if (!isEnding) console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
@@ -31,9 +29,8 @@ try {
 async function run(options: Options, on: Database): Promise<void> {
   // The service first: it creates the schema, and every answer is compared with its own.
   const service = await startServer('service', on.url);
-  servers = [service];
+  const servers = [service];
   const key = await createKey(service.url);
-  if (options.growth) return measureGrowth(on, service, key, options.out);
   await on.seed();
   if (options.layers) return printLayers(on, key, options);
   const taking = options.servers.filter((name) => options.operations.some((one) => takesPart(name, one)));
@@ -75,7 +72,7 @@ async function compare(
 async function end(code: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;
-  await Promise.allSettled(servers.map((server) => server.stop()));
-  await database?.close();
+  await stopAll();
+  await Database.closeAll();
   process.exit(code);
 }

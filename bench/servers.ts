@@ -30,6 +30,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+const running = new Set<RunningServer>();
 const children = new Set<ChildProcess>();
 // However the run ends, no server outlives it, as long as handlers still run.
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
@@ -66,10 +67,18 @@ export async function startServer(
     child.once('exit', (code) => reject(new Error(`${SERVERS[name].title} ended with ${code}: ${output}`)));
   });
   const stop = async () => {
+    running.delete(server);
     child.kill('SIGTERM');
     await exit;
   };
-  return { name, url, process: child, stop };
+  const server = { name, url, process: child, stop };
+  running.add(server);
+  return server;
+}
+
+/** Stops all that are running. */
+export async function stopAll(): Promise<void> {
+  await Promise.allSettled([...running].map((server) => server.stop()));
 }
 
 function showTrouble(line: string): void {

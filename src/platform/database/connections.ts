@@ -112,9 +112,9 @@ class Runs extends InternalQuery {
     super('', [], done);
     this.answers = runs.map(() => []);
     this.queryMode = 'extended';
-    const [{ name, text }] = runs.at(-1)!;
+    const [{ name, text }, values] = runs.at(-1)!;
     // What observes queries, such as tracing, sees the last one.
-    Object.assign(this, { text, name: runs.length === 1 ? name : undefined });
+    Object.assign(this, { text, values, name: runs.length === 1 ? name : undefined });
   }
 
   override prepare(connection: Connection): void {
