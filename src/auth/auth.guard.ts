@@ -1,5 +1,4 @@
-import { type CanActivate, type ExecutionContext, Injectable, type OnModuleInit } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { parse as parseBasic } from 'basic-auth';
 import type { Request, Response } from 'express';
@@ -13,7 +12,6 @@ import {
   clientAddress,
   operationOf,
   requirePermission,
-  requirePermissions,
   timesSent,
 } from '../platform/api/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
@@ -62,7 +60,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
  * request is looked at.
  */
 @Injectable()
-export class AuthGuard implements CanActivate, OnModuleInit {
+export class AuthGuard implements CanActivate {
   constructor(
     private readonly owners: KeyOwners,
     private readonly bearer: BearerStrategy,
@@ -70,13 +68,7 @@ export class AuthGuard implements CanActivate, OnModuleInit {
     private readonly authLimiter: AuthLimiter,
     private readonly keyLimiter: KeyLimiter,
     private readonly invitations: Invitations,
-    private readonly modules: ModulesContainer,
   ) {}
-
-  /** @throws Error for an operation that no permission opens */
-  onModuleInit(): void {
-    requirePermissions(this.modules);
-  }
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();

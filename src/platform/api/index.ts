@@ -33,3 +33,4 @@ export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
+export { type DeclaredOperation, declaredOperations, defaultId, requireSound } from './routes.js';

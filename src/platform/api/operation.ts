@@ -10,12 +10,11 @@ import {
   type Type,
   UseGuards,
 } from '@nestjs/common';
-import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
-import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Clock, OperatorError } from '../process/index.js';
-import { ApiError, type ErrorCode, isDeclared } from './api-error.js';
+import { Clock } from '../process/index.js';
+import { ApiError, type ErrorCode } from './api-error.js';
 import {
   EVENTS_TYPE,
   type Gives,
@@ -26,7 +25,7 @@ import {
   type Takes,
 } from './bodies.js';
 import { listSerializer, type Serializer, serializer } from './dto.js';
-import { isPermission, type Permission } from './permissions.js';
+import type { Permission } from './permissions.js';
 
 /** How an operation is opened: to anyone, to an email and password, or to an API key. */
 export type Access = 'public' | 'basic' | 'bearer';
@@ -373,140 +372,6 @@ function usualPermissions({ access, tag, subject = tag.name }: Declared, handler
 }
 
 /** The HTTP method of a route; undefined for any other method of a class. Nest has no documented way to ask for it. */
-function methodOf(handler: object): RequestMethod | undefined {
+export function methodOf(handler: object): RequestMethod | undefined {
   return Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
-}
-
-/** The operationId of a method without `@Operation`. */
-export function defaultId(controller: string, method: string): string {
-  return `${controller}_${method}`;
-}
-
-/** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
-export interface DeclaredOperation extends OperationFacts {
-  readonly parameters: readonly Type<object>[];
-}
-
-/** What the decorators of all controllers declare, by operationId. */
-export function declaredOperations(modules: ModulesContainer): Map<string, DeclaredOperation> {
-  const scanner = new MetadataScanner();
-  const declared = new Map<string, DeclaredOperation>();
-  for (const { metatype } of new DiscoveryService(modules).getControllers()) {
-    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
-    for (const method of scanner.getAllMethodNames(prototype)) {
-      if (methodOf(prototype[method]) === undefined) continue;
-      const facts = operationOf(prototype[method], metatype as Type);
-      const parameters = (Reflect.getMetadata('design:paramtypes', prototype, method) ??
-        []) as Type<object>[];
-      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, parameters });
-    }
-  }
-  return declared;
-}
-
-/** @throws Error that names every operation for keys whose permission is not in the list */
-export function requirePermissions(modules: ModulesContainer): void {
-  requireAll(modules, 'permissions', 'or mark the operation.', ({ access, permissions }) =>
-    access === 'bearer' ? permissions.filter((one) => !isPermission(one)) : [],
-  );
-}
-
-/** @throws Error that names every operation whose errors nobody has declared */
-export function requireErrors(modules: ModulesContainer): void {
-  requireAll(modules, 'errors', 'and the list of features has it.', ({ errors }) =>
-    Object.keys(errors).filter((code) => !isDeclared(code)),
-  );
-}
-
-/** @throws OperatorError that names every operation that takes longer than the operator allows */
-export function requireTimes(modules: ModulesContainer, mostSeconds: number): void {
-  const longer = [...declaredOperations(modules)].flatMap(([id, { seconds = 0 }]) =>
-    seconds > mostSeconds ? [`${id} may take ${seconds} seconds`] : [],
-  );
-  if (longer.length === 0) return;
-  throw new OperatorError(`OPERATION_MAX_SECONDS is ${mostSeconds}, and ${longer.join(', ')}.`);
-}
-
-/** A route, in the order in which the router tries them. */
-interface Route {
-  /** Its class and method. */
-  name: string;
-  method: RequestMethod;
-  segments: readonly string[];
-  versions: readonly unknown[];
-}
-
-/** @throws OperatorError that names every route whose requests an earlier one takes */
-export function requireReachable(modules: ModulesContainer): void {
-  const routes = routesOf(modules);
-  const shadowed = routes.flatMap((route, i) => {
-    const earlier = routes.slice(0, i).find((one) => takesAllOf(one, route));
-    return earlier
-      ? [`${route.name} (${pathOf(route)}) is never called: ${earlier.name} (${pathOf(earlier)})`]
-      : [];
-  });
-  if (shadowed.length === 0) return;
-  throw new OperatorError(
-    `${shadowed.join(', ')} takes its requests first. Declare the literal path before the parameter.`,
-  );
-}
-
-function routesOf(modules: ModulesContainer): Route[] {
-  const scanner = new MetadataScanner();
-  return new DiscoveryService(modules).getControllers().flatMap(({ metatype }) => {
-    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
-    // A controller of some hosts takes the requests of others not.
-    if (Reflect.getMetadata(HOST_METADATA, metatype as Type) !== undefined) return [];
-    const above = pathsIn(metatype as Type);
-    return scanner.getAllMethodNames(prototype).flatMap((key) => {
-      const handler = prototype[key]!;
-      const method = methodOf(handler);
-      if (method === undefined) return [];
-      const version: unknown =
-        Reflect.getMetadata(VERSION_METADATA, handler) ??
-        Reflect.getMetadata(VERSION_METADATA, metatype as Type);
-      return above.flatMap((start) =>
-        pathsIn(handler).map((end) => ({
-          name: `${name}.${key}`,
-          method,
-          segments: `${start}/${end}`.split('/').filter((segment) => segment !== ''),
-          versions: [version].flat(),
-        })),
-      );
-    });
-  });
-}
-
-function pathsIn(declaring: object): string[] {
-  return [(Reflect.getMetadata(PATH_METADATA, declaring) as string | string[] | undefined) ?? ''].flat();
-}
-
-const pathOf = ({ method, segments }: Route) => `${RequestMethod[method]} /${segments.join('/')}`;
-
-/** Whether a route takes all requests of another: where it has a parameter, the other has anything. */
-function takesAllOf(one: Route, other: Route): boolean {
-  return (
-    (one.method === other.method || one.method === RequestMethod.ALL) &&
-    one.segments.length === other.segments.length &&
-    other.versions.every((version) => one.versions.includes(version)) &&
-    one.segments.every((segment, i) => isParameter(segment) || segment === other.segments[i])
-  );
-}
-
-const isParameter = (segment: string) => /^:\w+$/.test(segment);
-
-function requireAll(
-  modules: ModulesContainer,
-  what: 'permissions' | 'errors',
-  or: string,
-  undeclaredOf: (facts: OperationFacts) => string[],
-): void {
-  const lacking = [...declaredOperations(modules)].flatMap(([id, facts]) => {
-    const undeclared = undeclaredOf(facts);
-    return undeclared.length > 0 ? [`${id} (${undeclared.join(', ')})`] : [];
-  });
-  if (lacking.length === 0) return;
-  throw new Error(
-    `No feature declares ${what} of ${lacking.join(', ')}: its @Feature has to name them, ${or}`,
-  );
 }

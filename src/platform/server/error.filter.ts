@@ -12,15 +12,7 @@ import {
 import { ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { Config } from '../../config.js';
-import {
-  ApiError,
-  type ErrorCode,
-  requestIdOf,
-  requireErrors,
-  requireReachable,
-  requireTimes,
-  type RoutedRequest,
-} from '../api/index.js';
+import { ApiError, type ErrorCode, requestIdOf, requireSound, type RoutedRequest } from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
 import { writeError } from './refusals.js';
 import { allowedMethods } from './router.js';
@@ -46,11 +38,9 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     @Optional() private readonly page?: NotFoundPage,
   ) {}
 
-  /** @throws Error for an error that nobody has declared, a route that is never called, and a time that nobody allows */
+  /** @throws Error for what operations declare and nobody knows or allows */
   onModuleInit(): void {
-    requireErrors(this.modules);
-    requireReachable(this.modules);
-    requireTimes(this.modules, this.config.OPERATION_MAX_SECONDS);
+    requireSound(this.modules, this.config.OPERATION_MAX_SECONDS);
   }
 
   catch(exception: unknown, host: ArgumentsHost): void {

@@ -1,0 +1,134 @@
+import { RequestMethod, type Type } from '@nestjs/common';
+import { HOST_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { OperatorError } from '../process/index.js';
+import { isDeclared } from './api-error.js';
+import { methodOf, NO_ID, type OperationFacts, operationOf } from './operation.js';
+import { isPermission } from './permissions.js';
+
+/** The operationId of a method without `@Operation`. */
+export function defaultId(controller: string, method: string): string {
+  return `${controller}_${method}`;
+}
+
+/** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
+export interface DeclaredOperation extends OperationFacts {
+  readonly parameters: readonly Type<object>[];
+}
+
+/** What the decorators of all controllers declare, by operationId. */
+export function declaredOperations(modules: ModulesContainer): Map<string, DeclaredOperation> {
+  const scanner = new MetadataScanner();
+  const declared = new Map<string, DeclaredOperation>();
+  for (const { metatype } of new DiscoveryService(modules).getControllers()) {
+    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
+    for (const method of scanner.getAllMethodNames(prototype)) {
+      if (methodOf(prototype[method]) === undefined) continue;
+      const facts = operationOf(prototype[method], metatype as Type);
+      const parameters = (Reflect.getMetadata('design:paramtypes', prototype, method) ??
+        []) as Type<object>[];
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, parameters });
+    }
+  }
+  return declared;
+}
+
+/**
+ * Checks what all operations declare, and their order, at the start.
+ * @param mostSeconds what the operator allows an operation to take
+ * @throws Error that names every operation with a permission or an error that no feature declares; OperatorError that names
+ *   every operation that takes longer, and every route whose requests an earlier one takes
+ */
+export function requireSound(modules: ModulesContainer, mostSeconds: number): void {
+  const all = [...declaredOperations(modules)];
+  const among = (of: (facts: OperationFacts) => string[]) =>
+    all.flatMap(([id, facts]) => {
+      const found = of(facts);
+      return found.length > 0 ? [`${id} (${found.join(', ')})`] : [];
+    });
+  const closed = among(({ access, permissions }) =>
+    access === 'bearer' ? permissions.filter((one) => !isPermission(one)) : [],
+  );
+  if (closed.length > 0)
+    throw new Error(
+      `No feature declares permissions of ${closed.join(', ')}: its @Feature has to name them, or mark the operation.`,
+    );
+  const unnamed = among(({ errors }) => Object.keys(errors).filter((code) => !isDeclared(code)));
+  if (unnamed.length > 0)
+    throw new Error(
+      `No feature declares errors of ${unnamed.join(', ')}: its @Feature has to name them, and the list of features has it.`,
+    );
+  const longer = all.flatMap(([id, { seconds = 0 }]) =>
+    seconds > mostSeconds ? [`${id} may take ${seconds} seconds`] : [],
+  );
+  if (longer.length > 0)
+    throw new OperatorError(`OPERATION_MAX_SECONDS is ${mostSeconds}, and ${longer.join(', ')}.`);
+  requireReachable(modules);
+}
+
+/** A route, in the order in which the router tries them. */
+interface Route {
+  /** Its class and method. */
+  name: string;
+  method: RequestMethod;
+  segments: readonly string[];
+  versions: readonly unknown[];
+}
+
+function requireReachable(modules: ModulesContainer): void {
+  const routes = routesOf(modules);
+  const shadowed = routes.flatMap((route, i) => {
+    const earlier = routes.slice(0, i).find((one) => takesAllOf(one, route));
+    return earlier
+      ? [`${route.name} (${pathOf(route)}) is never called: ${earlier.name} (${pathOf(earlier)})`]
+      : [];
+  });
+  if (shadowed.length === 0) return;
+  throw new OperatorError(
+    `${shadowed.join(', ')} takes its requests first. Declare the literal path before the parameter.`,
+  );
+}
+
+function routesOf(modules: ModulesContainer): Route[] {
+  const scanner = new MetadataScanner();
+  return new DiscoveryService(modules).getControllers().flatMap(({ metatype }) => {
+    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
+    // A controller of some hosts takes the requests of others not.
+    if (Reflect.getMetadata(HOST_METADATA, metatype as Type) !== undefined) return [];
+    const above = pathsIn(metatype as Type);
+    return scanner.getAllMethodNames(prototype).flatMap((key) => {
+      const handler = prototype[key]!;
+      const method = methodOf(handler);
+      if (method === undefined) return [];
+      const version: unknown =
+        Reflect.getMetadata(VERSION_METADATA, handler) ??
+        Reflect.getMetadata(VERSION_METADATA, metatype as Type);
+      return above.flatMap((start) =>
+        pathsIn(handler).map((end) => ({
+          name: `${name}.${key}`,
+          method,
+          segments: `${start}/${end}`.split('/').filter((segment) => segment !== ''),
+          versions: [version].flat(),
+        })),
+      );
+    });
+  });
+}
+
+function pathsIn(declaring: object): string[] {
+  return [(Reflect.getMetadata(PATH_METADATA, declaring) as string | string[] | undefined) ?? ''].flat();
+}
+
+const pathOf = ({ method, segments }: Route) => `${RequestMethod[method]} /${segments.join('/')}`;
+
+/** Whether a route takes all requests of another: where it has a parameter, the other has anything. */
+function takesAllOf(one: Route, other: Route): boolean {
+  return (
+    (one.method === other.method || one.method === RequestMethod.ALL) &&
+    one.segments.length === other.segments.length &&
+    other.versions.every((version) => one.versions.includes(version)) &&
+    one.segments.every((segment, i) => isParameter(segment) || segment === other.segments[i])
+  );
+}
+
+const isParameter = (segment: string) => /^:\w+$/.test(segment);
