@@ -51,6 +51,8 @@ interface File {
 export class UploadsController {
   /** How many bodies have come to a method. */
   static calls = 0;
+  /** What all pictures to be looked at wait for. */
+  static gate: Promise<void> | undefined;
 
   @Put('picture')
   @Operation({
@@ -64,6 +66,21 @@ export class UploadsController {
   async picture(@Body() picture: Buffer): Promise<Received> {
     UploadsController.calls++;
     await sleep(50);
+    return { kind: picture.constructor.name, size: String(picture.length) };
+  }
+
+  @Put('looked-at')
+  @Operation({
+    id: 'lookAt',
+    summary: 'Look at a picture',
+    description: 'For as long as it takes.',
+    takes: { types: ['image/png'], maxBytes: 5_000_000, example: PIXEL },
+    returns: Received,
+    seconds: 20,
+  })
+  async lookAt(@Body() picture: Buffer): Promise<Received> {
+    UploadsController.calls++;
+    await UploadsController.gate;
     return { kind: picture.constructor.name, size: String(picture.length) };
   }
 

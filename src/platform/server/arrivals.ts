@@ -22,6 +22,15 @@ const WAIT_MS = 10_000;
 /** After so many milliseconds, a larger body that is still on its way may lose its room to a client that has less. */
 const SLOW_MS = 1_000;
 
+/** A body has so much longer as it brings bytes: what is not slow is there, however large, before others have waited too long. */
+const FAST_BYTES_PER_MS = 4_000;
+
+/**
+ * A client may have so many times what it leaves free of the room: three quarters of it where it is alone, three sevenths beside
+ * another. So there is room for whoever comes next, and nobody has to lose any.
+ */
+const TIMES_FREE = 3;
+
 const CHECK_MS = 250;
 
 /** Ends the wait for a body, which has arrived unless there is a failure. */
@@ -59,10 +68,11 @@ export class Upload {
     return this.exchange.client;
   }
 
-  /** The memory that it may take. What is decompressed is there twice. */
+  /** The memory that it may take, in bytes. What is decompressed is there twice. */
   get weight(): number {
     const isCompressed = this.exchange.request.headers['content-encoding'] !== undefined;
-    return this.bytes * ((COPIES[this.type] ?? 1) + (isCompressed ? 1 : 0));
+    const weight = this.bytes * ((COPIES[this.type] ?? 1) + (isCompressed ? 1 : 0));
+    return Math.min(ROOM_BYTES, weight);
   }
 
   begin(): void {
@@ -76,7 +86,7 @@ export class Upload {
   }
 
   isSlow(now: number): boolean {
-    return now - this.begun >= SLOW_MS;
+    return now - this.begun >= SLOW_MS + this.received / FAST_BYTES_PER_MS;
   }
 
   /** What is to be done about it by now, if anything. */
@@ -95,8 +105,9 @@ export class Upload {
 class Room {
   private readonly waiting = new Shares<Upload>();
   private readonly arriving = new Shares<Upload>();
-  /** Those that have room, whether they are still arriving or not. */
+  /** Those that have room, whether they are still arriving or not, and the bytes of each client. */
   private readonly inside = new Set<Upload>();
+  private readonly bytesOf = new Map<string, number>();
   private taken = 0;
   private isLettingIn = false;
   private timer?: NodeJS.Timeout;
@@ -115,7 +126,7 @@ class Room {
   leave(upload: Upload): void {
     this.waiting.delete(upload.client, upload);
     this.arriving.delete(upload.client, upload);
-    if (this.inside.delete(upload)) this.taken -= upload.weight;
+    if (this.inside.delete(upload)) this.take(upload.client, -upload.weight);
     this.letIn();
   }
 
@@ -127,7 +138,7 @@ class Room {
         const { client } = next;
         this.waiting.takeTurn((one) => one === client);
         this.inside.add(next);
-        this.taken += next.weight;
+        this.take(client, next.weight);
         this.arriving.add(client, next);
         next.begin();
       }
@@ -136,10 +147,21 @@ class Room {
     }
   }
 
-  /** Whose turn it is, if there is room; else the first that may take room from another client. */
+  private take(client: string, bytes: number): void {
+    const held = this.heldBy(client) + bytes;
+    if (held > 0) this.bytesOf.set(client, held);
+    else this.bytesOf.delete(client);
+    this.taken += bytes;
+  }
+
+  private heldBy(client: string): number {
+    return this.bytesOf.get(client) ?? 0;
+  }
+
+  /** The first whose turn it is and whose client has no more than its share, if there is room; else the first that may take room from another client. */
   private next(): Upload | undefined {
-    const [[first] = []] = this.waiting.lines();
-    if (!first || this.fits(first)) return first;
+    const first = this.first();
+    if (first && this.fits(first)) return first;
     const now = performance.now();
     let most = this.slowest(now);
     for (const [upload] of this.waiting.lines()) {
@@ -149,6 +171,15 @@ class Room {
         if (this.fits(upload!)) return upload;
         most = this.slowest(now);
       }
+    }
+    return undefined;
+  }
+
+  private first(): Upload | undefined {
+    for (const [upload] of this.waiting.lines()) {
+      const { client, weight } = upload!;
+      const held = this.heldBy(client);
+      if (held === 0 || held + weight <= TIMES_FREE * (ROOM_BYTES - this.taken - weight)) return upload;
     }
     return undefined;
   }

@@ -87,7 +87,8 @@ async function read(request: RawBodyRequest<RoutedRequest>, response: Response):
 
 /** The arrival of a body. Most come with their headers. While one is on its way, there is nothing to do, but memory to hold. */
 class Arrival {
-  private readonly chunks: Buffer[] = [];
+  /** What has come, and room for more: put together only at the end, a body would be there twice. */
+  private bytes?: Buffer;
   private size = 0;
   private isSettled = false;
   private from = Infinity;
@@ -125,12 +126,7 @@ class Arrival {
       const upload = new Upload(exchange, this.type, bytes, settle, this.begin);
       this.upload = upload;
       exchange.isTakingBody = true;
-      response.once('close', () => {
-        room.leave(upload);
-        // A connection that stays open holds its last request, which is to hold no bytes that have no room any more.
-        this.chunks.length = 0;
-        Object.assign(request, { body: undefined, rawBody: undefined });
-      });
+      response.once('close', () => room.leave(upload));
       room.enter(upload);
     });
   }
@@ -148,13 +144,28 @@ class Arrival {
     const { request, takes } = this;
     const before = this.size;
     for (let chunk = next(request); chunk; chunk = next(request)) {
-      this.size += chunk.length;
-      if (this.size > takes.maxBytes) return this.settle(refuseBody('payload_too_large', takes));
-      this.chunks.push(chunk);
+      if (this.size + chunk.length > takes.maxBytes)
+        return this.settle(refuseBody('payload_too_large', takes));
+      this.keep(chunk);
     }
     if (this.size > before) this.upload?.progress(this.size - before);
     if (request.complete) this.settle();
   };
+
+  private keep(chunk: Buffer): void {
+    const { request, takes, size, bytes } = this;
+    this.size += chunk.length;
+    if (!bytes && request.complete) {
+      this.bytes = chunk;
+      return;
+    }
+    if (!bytes || bytes.length < this.size) {
+      const announced = Number(request.headers['content-length'] ?? size * 2);
+      this.bytes = Buffer.allocUnsafeSlow(Math.min(takes.maxBytes, Math.max(announced, this.size)));
+      bytes?.copy(this.bytes, 0, 0, size);
+    }
+    chunk.copy(this.bytes!, size);
+  }
 
   private readonly closed = (): void => this.settle(new ApiError('bad_request'));
 
@@ -168,14 +179,14 @@ class Arrival {
     exchange.isTakingBody = false;
     request.hasWaited = performance.now() - this.from > LATE_MS;
     const error = failure ?? (exchange.work() ? undefined : tooMany());
+    const bytes = this.bytes?.subarray(0, this.size) ?? Buffer.alloc(0);
+    this.bytes = undefined;
     if (!error) {
       if (upload) room.arrived(upload);
-      const bytes = this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.size);
       // What cuts a form into its parts reads the request as if it were arriving. In a moment it would have ended.
       if (this.type === FORM_TYPE) request.unshift(bytes);
       return this.resolve(bytes);
     }
-    this.chunks.length = 0;
     if (upload) room.leave(upload);
     // What the client still sends is read and dropped, until it has its answer; Node has timed it already, if it is overdue.
     request.resume();
