@@ -21,7 +21,7 @@ const MORE = [
 ] as const;
 
 /** What all pages look like, in one file: on a slow line each further one is asked for in its turn. */
-const STYLES = ['palette.css', 'bar.css', 'landing.css', 'side.css', 'guides.css'];
+const STYLES = ['palette.css', 'shapes.css', 'bar.css', 'landing.css', 'side.css', 'guides.css'];
 
 /** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {

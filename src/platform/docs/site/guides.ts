@@ -114,7 +114,7 @@ export function guidePage(guide: Guide, guides: readonly Guide[], document: Open
 <details class="menu"><summary>All guides</summary>${linksTo(guides, guide)}</details>
 <article>
 ${htmlOf(markdown, links, new Set(guides.map(({ name }) => name)))}</article>
-<nav class="around" aria-label="Previous and next guide">
+<nav class="around row" aria-label="Previous and next guide">
 ${neighbour('Previous', guides[place - 1])}${neighbour('Next', guides[place + 1])}</nav>
 </main>`;
   return { title: guide.title, description: guide.summary, content: columns(guides, content, guide) };

@@ -136,7 +136,9 @@ ${this.errorCodes()}</main>
       ...(stability ? [badge(stability, stability, MEANING[stability])] : []),
       ...(sunset ? [badge('deprecated', `deprecated, until ${sunset}`)] : []),
     ];
-    const route = `<b class="method ${method}">${method.toUpperCase()}</b>${isOurs ? ` <code${operation.deprecated ? ' class="struck"' : ''}>${breakable(escape(path))}</code>` : ''}`;
+    const code = `<code>${breakable(escape(path))}</code>`;
+    const address = isOurs ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
+    const route = `<b class="method ${method}">${method.toUpperCase()}</b>${address}`;
     const about = isOurs
       ? ` data-tag="${escape(tag)}" data-path="${escape(path)}" data-method="${method}" data-fields="${operation.parameters?.length ?? 0}"${operation.requestBody ? ' data-body="1"' : ''}`
       : '';

@@ -84,7 +84,7 @@ export function answers({ React, getSystem }) {
       steps.length > 0 &&
       h(
         'p',
-        { className: 'next-steps' },
+        { className: 'row next-steps' },
         h('b', null, 'Next:'),
         ...steps.map((step) => h(Step, { key: step.place, step })),
       )

@@ -51,7 +51,7 @@ export function panel({ React }) {
       { className: 'opblock', ref: place },
       h(
         'div',
-        { className: 'with-what' },
+        { className: 'row' },
         h(Server, { ...about, own: op.get('servers') }),
         h(
           'button',
@@ -90,7 +90,7 @@ export function panel({ React }) {
         ),
       h(
         'div',
-        { className: 'buttons' },
+        { className: 'row buttons' },
         h(Execute, { ...about, operation: op, onExecute, disabled: executeInProgress }),
         response && h(Clear, about),
       ),
