@@ -145,7 +145,7 @@ describe('The guides', () => {
 });
 
 describe('The search', () => {
-  let find: (words: string) => { kind: string; title: string; address: string }[];
+  let find: (words: string) => { kind: string; title: string; about: string; address: string }[];
   beforeAll(async () => {
     const { body } = await call(service, 'GET', '/search.json');
     // The script of the page, which has no types.
@@ -154,6 +154,15 @@ describe('The search', () => {
       finderOf: (index: typeof MiniSearch, entries: object[]) => typeof find;
     };
     find = finderOf(MiniSearch, body as object[]);
+  });
+
+  test('tells what is found in plain text', () => {
+    const field = find('cursor').find(({ kind }) => kind === 'Field');
+    expect(field!.about).toBe('Where the page starts: taken from the Link header of the page before.');
+    const abouts = ['status', 'key', 'name', 'invalid']
+      .flatMap((words) => find(words))
+      .map(({ about }) => about);
+    expect(abouts.filter((about) => /[`[\]]/.test(about))).toEqual([]);
   });
 
   test.each([

@@ -100,7 +100,7 @@ function fieldsOf(document: OpenAPIObject): Entry[] {
       const { name, address } = named.get(operation.operationId!)!;
       for (const [title, description] of askedFor(operation, document))
         if (!fields.has(title))
-          fields.set(title, { kind: 'Field', title, about: description ?? '', text: name, address });
+          fields.set(title, { kind: 'Field', title, about: plainOf(description ?? ''), text: name, address });
     }
   return [...fields.values()];
 }
@@ -139,11 +139,19 @@ function wordsOf(markdown: string): string {
     .replaceAll(/[`*|>#]+/g, ' ');
 }
 
+/** A line in Markdown as it is read, without the links that only refer: `([guide](…))`. */
+function plainOf(markdown: string): string {
+  return markdown
+    .replaceAll(/ \(\[[^\]]*\]\([^)]*\)\)/g, '')
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '');
+}
+
 function ofOperation({ name, id, summary, description, address }: NamedOperation): Entry {
   return { kind: 'Operation', title: summary, about: name, text: `${id} ${description}`, address };
 }
 
 function ofError(code: ErrorCode, meaning: string, statuses: string): Entry {
   const text = `${statuses} ${adviceOn(code)}`;
-  return { kind: 'Error', title: code, about: meaning, text, address: `guides/errors#${code}` };
+  return { kind: 'Error', title: code, about: plainOf(meaning), text, address: `guides/errors#${code}` };
 }
