@@ -44,7 +44,7 @@ async function pageOf(name: string): Promise<string> {
 
 async function samplesOf(guide: string): Promise<Sample[]> {
   const blocks = (await pageOf(guide)).matchAll(
-    /<figcaption>(.*?)(?: <button.*?)?<\/figcaption><pre[^>]*><code>(.*?)<\/code>/gs,
+    /<figcaption class="row">(.*?)(?: <button.*?)?<\/figcaption><pre[^>]*><code>(.*?)<\/code>/gs,
   );
   return [...blocks].map(([, name, code]) => ({ guide, name: name!, text: asText(code!) }));
 }

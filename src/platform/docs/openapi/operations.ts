@@ -13,7 +13,7 @@ import {
   type Success,
 } from '../../api/index.js';
 import { finishBody, giveExample, givenBy, type Owner, seenIn, sentIn } from './bodies.js';
-import { type Sample, samplesOf } from './call-samples.js';
+import { type Call, type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
 import { exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
 
@@ -198,9 +198,6 @@ export function codeSamples(
       encodeURIComponent(example ?? name),
     ]),
   );
-  const successes = Object.entries(operation.responses)
-    .filter(([status]) => hasBody(Number(status)))
-    .map(([, response]) => response as Owner);
   const asked = parameters.filter(({ in: place, required }) => place === 'query' && required);
   const query = asked.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
   return samplesOf({
@@ -211,8 +208,14 @@ export function codeSamples(
       (query && `?${query}`),
     access,
     ...sentIn(operation.requestBody),
-    answers: seenIn(successes),
+    answers: answersOf(operation),
   });
+}
+
+/** What a sample shows of the answer. */
+export function answersOf({ responses }: Operation): Call['answers'] {
+  const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
+  return seenIn(successes.map(([, response]) => response as Owner));
 }
 
 /** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */

@@ -76,7 +76,7 @@ export function sample(text: string, info = ''): string {
     .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
   const copy = COPIED.has(language) ? ' <button type="button" class="button small copy">Copy</button>' : '';
   const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;
-  return `<figure><figcaption>${name}${copy}</figcaption>${code}</figure>\n`;
+  return `<figure><figcaption class="row">${name}${copy}</figcaption>${code}</figure>\n`;
 }
 
 /** Text as HTML. */

@@ -45,3 +45,21 @@ function named(paths: Paths): NamedOperation[] {
     }),
   );
 }
+
+/** What the path of an operation on one thing begins with: that at which such things are made, and the name of their id. */
+const ONE = /^(.*)\/\{(\w+)\}/;
+
+/** The name by which paths take the id of what is made at a path. */
+export function nameOfIdAt(path: string, all: readonly NamedOperation[]): string | undefined {
+  return all.map((one) => ONE.exec(one.path)).find((found) => found?.[1] === path)?.[2];
+}
+
+/** What makes the thing that a path names, and the name of its id there. */
+export function makerOf(
+  { path }: NamedOperation,
+  all: readonly NamedOperation[],
+): { maker: NamedOperation; id: string } | undefined {
+  const [whole, collection, id] = ONE.exec(path) ?? [];
+  const maker = all.find((one) => one.path === collection && one.method === 'post');
+  return maker && whole === path ? { maker, id: id! } : undefined;
+}

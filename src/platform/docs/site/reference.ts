@@ -1,10 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
 import { HERE } from '../openapi/operations.js';
+import type { Operation } from '../openapi/schemas.js';
 import type { Page } from './assets.js';
 import { type Field, FieldLists, type FullSchema } from './field-lists.js';
 import { breakable, escape, htmlOf, sample } from './markdown.js';
-import { type NamedOperation, operationsOf, webhooksOf } from './operations.js';
+import { makerOf, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
 
 interface Media {
   content?: Record<string, { schema?: FullSchema; example?: unknown; examples?: Record<string, unknown> }>;
@@ -29,7 +30,7 @@ export function referencePage(document: OpenAPIObject, parts: Parts): Page {
 }
 
 /** What the script asks for in turn, so that it comes with the script and not after it. */
-const MODULES = 'credentials new-key place samples start try visit'.split(' ');
+const MODULES = 'authorize credentials new-key place samples start try visit'.split(' ');
 /** What a panel needs comes last, when the browser has nothing else to do, unless its reader saves data. */
 const HEAD = `<link rel="stylesheet" href="~/assets/docs.css" />
     <link rel="prefetch" as="script" href="~/assets/swagger-ui-bundle.js" />
@@ -140,7 +141,7 @@ ${this.errorCodes()}</main>
     const address = isOurs ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
     const route = `<b class="method ${method}">${method.toUpperCase()}</b>${address}`;
     const about = isOurs
-      ? ` data-tag="${escape(tag)}" data-path="${escape(path)}" data-method="${method}" data-fields="${operation.parameters?.length ?? 0}"${operation.requestBody ? ' data-body="1"' : ''}`
+      ? ` data-tag="${escape(tag)}" data-path="${escape(path)}" data-method="${method}" data-rem="${roomFor(operation)}"`
       : '';
     return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}"${about}>
 <div class="head">
@@ -149,11 +150,26 @@ ${this.errorCodes()}</main>
 ${this.textOf(description)}${isOurs ? accessTo(operation.security) : ''}
 </div>
 <div class="shown">
-${isOurs ? `<div class="trial"><button type="button" class="button primary try" aria-expanded="false">Try it out</button></div>` : ''}
+${isOurs ? `<div class="trial"><button type="button" class="button primary try" aria-expanded="false">Try it out</button>${this.hintsOf(one)}</div>` : ''}
 ${samplesOf(one)}${this.exampleOf(operation.requestBody as Media | undefined, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
 <div class="said">
 ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
 </article>`;
+  }
+
+  /** What has to be done before an operation can be tried out; `data-until` names what the page knows when that is done. */
+  private hintsOf(one: NamedOperation): string {
+    const account = this.operations.find(({ id }) => id === 'createAccount');
+    const takesAccount = one.operation.security?.some((scheme) => 'basicAuth' in scheme);
+    const made = makerOf(one, this.operations);
+    return [
+      takesAccount && account
+        ? `<p class="hint" data-until="account">Needs the email and password of an account: ${toTry(account, 'create one')}, and the page enters them.</p>`
+        : '',
+      made
+        ? `<p class="hint" data-until="${escape(made.id)}">The id is an example. Do this first, and the page enters one that is there: ${toTry(made.maker)}.</p>`
+        : '',
+    ].join('');
   }
 
   private parametersOf({ operation }: NamedOperation): string {
@@ -256,6 +272,15 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 ${Error ? this.fields.fieldsOf({ ...Error, properties: { ...Error.properties, code: { type: 'string', description: Error.properties?.code?.description } } }) : ''}
 ${this.textOf(linkedCodes(ErrorCode.description))}</section>\n`;
   }
+}
+
+/** About as many rem as the panel of an operation is high: what stands below moves once. */
+function roomFor({ parameters = [], requestBody }: Operation): number {
+  return 12 + 4 * parameters.length + (requestBody ? 13 : 0);
+}
+
+function toTry({ place, summary }: NamedOperation, text = summary): string {
+  return `<a class="to-try" href="#${escape(place)}">${escape(text)}</a>`;
 }
 
 function section(name: string, about: string, operations: string): string {

@@ -1,7 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
+import { answersOf } from '../openapi/operations.js';
 import type { Operation, Schema } from '../openapi/schemas.js';
-import { type NamedOperation, operationsOf } from './operations.js';
+import { nameOfIdAt, type NamedOperation, operationsOf } from './operations.js';
 
 /** A part of the document, of which this file says what it has. */
 type Node = Record<string, unknown>;
@@ -17,15 +18,12 @@ interface Step {
   readonly states?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** What the path of an operation on one thing begins with: that at which such things are made, and the name of their id. */
-const ONE = /^(.*)\/\{(\w+)\}/;
-
 /**
  * The document as the panels of the reference need it to send requests: without what the page says itself, which is nine
  * tenths, and with what is referred to in the place of each reference. Optional parameters have no examples, which would
  * filter a list before its reader has asked for that. Each operation has, as `x-next`, what can follow on its success; as
- * `x-made`, what the id that it assigns is called, and which bodies take that; as `x-maker`, what makes the thing that its
- * path names.
+ * `x-made`, what the id that it assigns is called, and which bodies take that; as `x-answers`, what its samples show of the
+ * answer.
  */
 export function trialOf(document: OpenAPIObject): object {
   return new Trial(document).written();
@@ -46,7 +44,7 @@ class Trial {
       openapi,
       info: { title: info.title, version: info.version },
       tags: tags.map(({ name }) => ({ name })),
-      servers,
+      servers: byAddress(servers),
       paths,
       components: { securitySchemes: components?.securitySchemes },
     };
@@ -58,18 +56,18 @@ class Trial {
     const body = this.resolved(one.operation.requestBody) as { content: Content } | undefined;
     const answers = Object.entries(responses as Record<string, { content?: Content }>);
     return {
-      ...{ operationId, tags, security, servers },
+      ...{ operationId, tags, security, servers: byAddress(servers) },
       parameters: given.map(({ description: _said, schema, ...parameter }) => {
         const { description: _too, example, ...limits } = (schema ?? {}) as Node;
         return { ...parameter, schema: parameter.required ? { ...limits, example } : limits };
       }),
       requestBody: body && { ...body, content: contentToSend(body.content) },
       responses: Object.fromEntries(
-        answers.map(([status, { content }]) => [status, { content: typesOf(content) }]),
+        answers.map(([status, { content }]) => [status, { content: content && typesOf(content) }]),
       ),
       'x-next': this.stepsAfter(one),
       'x-made': this.madeBy(one),
-      'x-maker': this.makerOf(one),
+      'x-answers': answersOf(one.operation),
     };
   }
 
@@ -77,7 +75,7 @@ class Trial {
   private stepsAfter({ path, method, operation }: NamedOperation): Step[] {
     const answers = Object.values(operation.responses as Record<string, { links?: object }>);
     const linked = new Set(answers.flatMap(({ links = {} }) => Object.keys(links)));
-    const taking = method === 'post' ? this.takersOf(this.nameOfIdAt(path)).map(stepTo) : [];
+    const taking = method === 'post' ? this.takersOf(nameOfIdAt(path, this.operations)).map(stepTo) : [];
     const moved = this.operations
       .filter((one) => linked.has(one.id) || (one.path === path && one.method === 'patch'))
       .filter((one) => !one.operation.deprecated)
@@ -101,21 +99,10 @@ class Trial {
   }
 
   private madeBy({ path, method }: NamedOperation): object | undefined {
-    const name = method === 'post' ? this.nameOfIdAt(path) : undefined;
+    const name = method === 'post' ? nameOfIdAt(path, this.operations) : undefined;
     if (name === undefined) return undefined;
     const bodies = this.takersOf(name).map((one) => ({ path: one.path, method: one.method }));
     return { name, bodies };
-  }
-
-  private makerOf({ path }: NamedOperation): object | undefined {
-    const [all, collection, name] = ONE.exec(path) ?? [];
-    const maker = this.operations.find((one) => one.path === collection && one.method === 'post');
-    return maker && all === path ? { ...stepTo(maker), name } : undefined;
-  }
-
-  /** The name by which paths take the id of what is made at a path. */
-  private nameOfIdAt(path: string): string | undefined {
-    return this.operations.map((one) => ONE.exec(one.path)).find((found) => found?.[1] === path)?.[2];
   }
 
   /** The operations whose body has a field of that name in its example. */
@@ -148,6 +135,20 @@ function stepTo({ path, method, place, summary }: NamedOperation): Step {
   return { path, method, place, summary };
 }
 
+/** Of servers at one address, one choice: Swagger UI knows a server by its address. */
+function byAddress(servers: OpenAPIObject['servers']): object[] | undefined {
+  const all = servers && Map.groupBy(servers, ({ url }) => url);
+  return all && [...all].map(([url, same]) => ({ url, description: namesOf(same) }));
+}
+
+/** `Production (this server)` and `Staging (this server)` are `Production and Staging (this server)`. */
+function namesOf(same: readonly { description?: string }[]): string {
+  const names = same.map(({ description = '' }) => description);
+  const [end] = / \([^)]*\)$/.exec(names[0]!) ?? [];
+  if (!end || !names.every((name) => name.endsWith(end))) return names.join(' and ');
+  return names.map((name) => name.slice(0, -end.length)).join(' and ') + end;
+}
+
 /** What has an example is begun with that: its schema, which the page shows beside it, is not needed. */
 function contentToSend(content: Content): Content {
   const all = Object.entries(content).map(([type, one]) => {
@@ -157,11 +158,7 @@ function contentToSend(content: Content): Content {
   return Object.fromEntries(all);
 }
 
-/** Of an answer, requests say which types they take, and samples show it by its format. */
-function typesOf(content: Content | undefined): object | undefined {
-  const all = Object.entries(content ?? {}).map(([type, { schema }]) => {
-    const { format } = (schema ?? {}) as Schema;
-    return [type, { schema: { format } }] as const;
-  });
-  return content && Object.fromEntries(all);
+/** Of an answer, requests say which types they take. */
+function typesOf(content: Content): object {
+  return Object.fromEntries(Object.keys(content).map((type) => [type, {}]));
 }

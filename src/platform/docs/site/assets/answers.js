@@ -19,15 +19,16 @@ export function answers({ React, getSystem }) {
     function Body(props) {
       const { content, contentType } = props;
       if (typeof content !== 'string' || !/json/i.test(contentType)) return h(ResponseBody, props);
-      const text = indent(content);
       return h(
         'div',
         null,
         h('h5', null, 'Response body'),
-        h('pre', { className: 'body', tabIndex: 0, 'aria-label': 'Response body' }, h('code', null, text)),
+        h(
+          'pre',
+          { className: 'body', tabIndex: 0, 'aria-label': 'Response body' },
+          h('code', null, indent(content)),
+        ),
         h('button', { type: 'button', className: 'btn copy' }, 'Copy'),
-        ' ',
-        h('button', { type: 'button', className: 'btn', onClick: () => download(text) }, 'Download'),
       );
     };
 
@@ -108,12 +109,6 @@ export function answers({ React, getSystem }) {
     components: { curl: () => null },
     wrapComponents: { responseBody: Exact, liveResponse: WithMore },
   };
-}
-
-function download(text) {
-  const href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
-  Object.assign(document.createElement('a'), { href, download: 'response.json' }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
 /**

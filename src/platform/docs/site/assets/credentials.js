@@ -21,6 +21,32 @@ export function useKey(key, source) {
   authorize('bearerAuth', key);
 }
 
+/** What requests are sent with. */
+export function inUse() {
+  return { key: tab.key, ...account };
+}
+
+/** Uses what the reader has entered; what is empty is forgotten. */
+export function enter({ key, email, password }) {
+  if (!key) forgetKey();
+  else if (key !== tab.key) useKey(key, 'own');
+  if (!email) forgetAccount();
+  else if (email !== account?.email || password !== account.password) logIn({ email, password });
+}
+
+function forgetKey() {
+  remember({ key: undefined, source: undefined });
+  learn({ hasKey: false, source: 'own' });
+  ui?.authActions.logout(['bearerAuth']);
+}
+
+function forgetAccount() {
+  remember({ account: undefined });
+  account = undefined;
+  learn({ hasAccount: false });
+  ui?.authActions.logout(['basicAuth']);
+}
+
 /** Fills in an account that the page has made, and remembers it. */
 export function useAccount(made) {
   remember({ account: made });
@@ -48,39 +74,15 @@ let asked;
 export function answered({ url, status, obj }) {
   const refusal = REFUSALS.find((code) => code === obj?.code) ?? '';
   learn({ refusal, failure: '' });
-  if (refusal === 'invalid_credentials') ui.authActions.logout(['basicAuth']);
+  if (refusal === 'invalid_credentials') forgetAccount();
   const hasRevokedItself = status === 204 && url.endsWith('/api-keys/current');
-  if (refusal === 'invalid_api_key' || hasRevokedItself) ui.authActions.logout(['bearerAuth']);
+  if (refusal === 'invalid_api_key' || hasRevokedItself) forgetKey();
   if (status !== 201) return;
   if (url.endsWith('/accounts') && asked) logIn(asked);
   if (!url.endsWith('/api-keys')) return;
   // One that may do less would otherwise take the place of the reader's, unasked.
   if (tab.key) learn({ offered: obj.key, notice: 'made' });
   else useKey(obj.key, 'own');
-}
-
-/** Remembers the key that the reader enters, and forgets what the reader or a refusal has dropped. */
-export function rememberKey() {
-  const enter = (original) => (payload) => {
-    const key = payload.bearerAuth?.value;
-    if (key && key !== tab.key) remember({ key, source: 'own' });
-    if (key) learn({ hasKey: true, source: tab.source, notice: '', offered: undefined });
-    if (payload.basicAuth) learn({ hasAccount: true });
-    return original(payload);
-  };
-  const logout = (original) => (names) => {
-    if (names.includes('bearerAuth')) {
-      remember({ key: undefined, source: undefined });
-      learn({ hasKey: false, source: 'own' });
-    }
-    if (names.includes('basicAuth')) {
-      remember({ account: undefined });
-      account = undefined;
-      learn({ hasAccount: false });
-    }
-    return original(names);
-  };
-  return { statePlugins: { auth: { wrapActions: { authorize: enter, logout } } } };
 }
 
 function read(body) {

@@ -63,7 +63,7 @@ function callOf(system, path, method) {
     url,
     headers: Object.fromEntries(sent),
     ...content,
-    answers: seenIn(operation.get('responses')),
+    answers: operation.get('x-answers'),
     ...credentialsOf(system, operation.getIn(['security', 0])?.keySeq().first()),
   };
 }
@@ -134,16 +134,6 @@ function jsonOf(text) {
   } catch {
     return { text };
   }
-}
-
-/** What a sample shows of the answer, as those that the document has. */
-function seenIn(responses) {
-  const successes = [...responses].filter(([status]) => status < '300').map(([, one]) => one.get('content'));
-  const [type, media] = successes.flatMap((content) => [...(content ?? [])])[0] ?? [];
-  if (!type) return 'nothing';
-  if (type === 'application/json') return undefined;
-  if (type === 'text/event-stream') return 'events';
-  return media.getIn(['schema', 'format']) === 'binary' ? 'bytes' : 'text';
 }
 
 const ACCESS = { bearerAuth: 'bearer', basicAuth: 'basic' };

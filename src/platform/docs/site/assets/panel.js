@@ -1,4 +1,4 @@
-import { learn, visit, watch } from './visit.js';
+import { learn } from './visit.js';
 
 /** What has no name in Swagger UI, and the one that it gets (WCAG 2.2, 4.1.2). */
 const NAMES = {
@@ -12,30 +12,22 @@ const NAMES = {
 export function panel({ React }) {
   const h = React.createElement;
 
-  /** What a root shows follows from where it stands: outside of all operations, the dialog of the credentials. */
-  const App = ({ specSelectors, authSelectors, getComponent }) => {
+  /** What a root shows follows from the operation that it stands in. */
+  const App = ({ specSelectors, getComponent }) => {
     const place = React.useRef(null);
     const [about, setAbout] = React.useState();
     React.useLayoutEffect(() => {
-      const operation = place.current.closest('.operation');
-      setAbout(operation ? { ...operation.dataset } : {});
+      setAbout({ ...place.current.closest('.operation').dataset });
     }, []);
     const Container = getComponent('OperationContainer', true);
-    const Dialog = getComponent('authorizationPopup', true);
     const isIt = (one) => one.get('path') === about?.path && one.get('method') === about.method;
     const found = specSelectors.operations().find(isIt);
     const specPath = React.useMemo(() => found && listOf(found, about), [found]);
-    const isDialog = about && !about.path && authSelectors.shownDefinitions();
-    return h(
-      'div',
-      { ref: place },
-      found && h(Container, { ...about, op: found, specPath }),
-      isDialog && h(Dialog),
-    );
+    return h('div', { ref: place }, found && h(Container, { ...about, op: found, specPath }));
   };
 
   const Panel = ({ operation, response, onResetClick, onExecute, specPath, ...props }) => {
-    const { getComponent, specSelectors, authSelectors, authActions } = props;
+    const { getComponent, specSelectors } = props;
     const { path, method, op, executeInProgress } = operation.toObject();
     const place = React.useRef(null);
     React.useEffect(() => nameFields(place.current));
@@ -53,15 +45,7 @@ export function panel({ React }) {
         'div',
         { className: 'row' },
         h(Server, { ...about, own: op.get('servers') }),
-        h(
-          'button',
-          {
-            type: 'button',
-            className: 'btn authorize',
-            onClick: () => authActions.showDefinitions(authSelectors.definitionsToAuthorize()),
-          },
-          'Authorize',
-        ),
+        h('button', { type: 'button', className: 'btn authorize' }, 'Authorize'),
         op.get('security')?.size > 0 &&
           h(
             'span',
@@ -69,7 +53,6 @@ export function panel({ React }) {
             `Credentials are ${isAuthorized ? 'filled in' : 'missing'}`,
           ),
       ),
-      h(Hints, { ...about, operation: op }),
       h(Parameters, {
         ...about,
         parameters: op.get('parameters') ?? op.clear().toList(),
@@ -103,50 +86,20 @@ export function panel({ React }) {
     );
   };
 
-  /** Of servers at one address, one choice: Swagger UI knows a server by its address. */
   const Server = ({ path, method, own, specSelectors, oas3Selectors, oas3Actions }) => {
     const namespace = own && `${path}:${method}`;
-    const byAddress = (own ?? specSelectors.servers()).groupBy((one) => one.get('url'));
-    const chosen = oas3Selectors.selectedServer(namespace) || byAddress.keySeq().first();
+    const servers = (own ?? specSelectors.servers()).toJS();
+    const chosen = oas3Selectors.selectedServer(namespace) || servers[0].url;
     const choose = (url) => {
       oas3Actions.setSelectedServer(url, namespace);
       if (!own) learn({ server: url });
     };
     React.useEffect(() => choose(chosen), [namespace]);
-    const options = [...byAddress].map(([url, same]) =>
-      h('option', { key: url, value: url }, `${url} - ${namesOf(same)}`),
+    const options = servers.map(({ url, description }) =>
+      h('option', { key: url, value: url }, `${url} - ${description}`),
     );
     const look = { value: chosen, onChange: ({ target }) => choose(target.value) };
     return h('label', { className: 'server' }, 'Server ', h('select', look, options));
-  };
-
-  /** What the reader has to do first, until that is done. */
-  const Hints = ({ operation }) => {
-    const { hasAccount, made } = React.useSyncExternalStore(watch, visit);
-    const takesAccount = operation.get('security')?.some((scheme) => scheme.has('basicAuth'));
-    const maker = operation.get('x-maker')?.toJS();
-    return h(
-      React.Fragment,
-      null,
-      takesAccount &&
-        !hasAccount &&
-        h(
-          'p',
-          { className: 'hint' },
-          'Needs the email and password of an account: ',
-          h('a', { className: 'to-try', href: '#/accounts/createAccount' }, 'create one'),
-          ', and the page enters them.',
-        ),
-      maker &&
-        made[maker.name] === undefined &&
-        h(
-          'p',
-          { className: 'hint' },
-          'The id is an example. Do this first, and the page enters one that is there: ',
-          h('a', { className: 'to-try', href: `#${maker.place}` }, maker.summary),
-          '.',
-        ),
-    );
   };
 
   const Reset = ({ hasUserEditedBody, onResetClick }) =>
@@ -186,12 +139,4 @@ function nameFields(root) {
       if (name) field.setAttribute('aria-label', name);
     }
   for (const block of root?.querySelectorAll('pre:not([tabindex])') ?? []) block.tabIndex = 0;
-}
-
-/** `Production (this server)` and `Staging (this server)` are `Production and Staging (this server)`. */
-function namesOf(same) {
-  const names = same.map((server) => server.get('description') ?? '').toArray();
-  const [, end] = / (\([^)]*\))$/.exec(names[0]) ?? [];
-  if (!end || !names.every((name) => name.endsWith(` ${end}`))) return names.join(' and ');
-  return `${names.map((name) => name.slice(0, -end.length - 1)).join(' and ')} ${end}`;
 }

@@ -1,38 +1,26 @@
-/** Words of readers, and those of the site that mean the same. */
-const SAME = {
-  beta: ['stability'],
-  change: ['approve'],
-  changelog: ['versions'],
-  compatibility: ['versions'],
-  curl: ['steps'],
-  experimental: ['stability'],
-  health: ['unavailable'],
-  javascript: ['typescript', 'clients'],
-  limit: ['limits'],
-  login: ['authentication'],
-  oauth: ['token', 'authentication'],
-  paginate: ['pages'],
-  pagination: ['pages'],
-  paging: ['pages'],
-  password: ['email'],
-  quickstart: ['first steps'],
-  quota: ['limits'],
-  release: ['versions'],
-  retry: ['send again'],
-  rotate: ['replace'],
-  roll: ['replace'],
-  scope: ['permissions'],
-  scopes: ['permissions'],
-  sdk: ['clients'],
-  sdks: ['clients'],
-  signup: ['create account'],
-  states: ['status', 'approve', 'cancel'],
-  throttle: ['limits'],
-  throttling: ['limits'],
-  timeout: ['limits', 'time'],
-  token: ['authentication'],
-  uuid: ['identifiers'],
-  version: ['versions'],
+/** Words of the site, and those of readers that mean the same. */
+const WORDS = {
+  approve: 'change states',
+  authentication: 'login oauth token',
+  cancel: 'states',
+  clients: 'javascript sdk sdks',
+  'create account': 'signup',
+  email: 'password',
+  'first steps': 'quickstart',
+  identifiers: 'uuid',
+  limits: 'limit quota throttle throttling timeout',
+  pages: 'paginate pagination paging',
+  permissions: 'scope scopes',
+  replace: 'roll rotate',
+  'send again': 'retry',
+  stability: 'beta experimental',
+  status: 'states',
+  steps: 'curl',
+  time: 'timeout',
+  token: 'oauth',
+  typescript: 'javascript',
+  unavailable: 'health',
+  versions: 'changelog compatibility release version',
 };
 /** How much what a reader meant counts beside what was written. */
 const MEANT = 3;
@@ -81,8 +69,9 @@ export function finderOf(MiniSearch, entries) {
 }
 
 function queryFor(word) {
-  const same = SAME[word.toLowerCase()];
-  if (!same) return word;
-  const meant = same.map((other) => ({ queries: [other], boost: { title: 4 * MEANT, about: 2 * MEANT } }));
+  const isMeant = ([, words]) => words.split(' ').includes(word.toLowerCase());
+  const same = Object.entries(WORDS).filter(isMeant);
+  if (same.length === 0) return word;
+  const meant = same.map(([other]) => ({ queries: [other], boost: { title: 4 * MEANT, about: 2 * MEANT } }));
   return { combineWith: 'OR', queries: [word, ...meant] };
 }

@@ -40,6 +40,13 @@ function textOf(name) {
   return text;
 }
 
+/** Hints say what the reader has to do first, until that is done. */
+function showHints() {
+  const { hasAccount, made } = visit();
+  for (const hint of document.querySelectorAll('.hint'))
+    hint.hidden = hint.dataset.until === 'account' ? hasAccount : made[hint.dataset.until] !== undefined;
+}
+
 /** Says above the operations which key the page sends, or how to come by one, and keeps the next step in sight. */
 export function helpWithKeys() {
   button.addEventListener('click', async () => {
@@ -49,8 +56,10 @@ export function helpWithKeys() {
     // The button, which had the focus, is gone if all went well.
     if (button.hidden) bar.querySelector('a')?.focus();
   });
-  watch(show);
-  show();
+  for (const one of [show, showHints]) {
+    watch(one);
+    one();
+  }
   // What is gone to stops below it, as it stays at the top and is as high as its text.
   const below = () => (document.documentElement.style.scrollPaddingTop = `${bar.offsetHeight + 12}px`);
   new ResizeObserver(below).observe(bar);

@@ -1,6 +1,5 @@
 import { answers } from './answers.js';
-import { authorizationDialog } from './authorization-dialog.js';
-import { answered, fillIn, rememberKey, sent } from './credentials.js';
+import { answered, fillIn, sent } from './credentials.js';
 import { invalid } from './invalid.js';
 import { followFields } from './live-samples.js';
 import { fillInMade } from './made-ids.js';
@@ -9,7 +8,7 @@ import { panel } from './panel.js';
 /**
  * Begins Swagger UI, which the page has for trying out alone: all roots are of one state, and show the panel of the
  * operation that they stand in.
- * @returns what shows a panel in an element, and what asks for credentials
+ * @returns what shows a panel in an element
  */
 export function begin(document) {
   const ui = SwaggerUIBundle({
@@ -18,7 +17,7 @@ export function begin(document) {
     docExpansion: 'full',
     displayRequestDuration: true,
     tryItOutEnabled: true,
-    plugins: [resolved, rememberKey, noDiscovery, invalid, answers, authorizationDialog, panel],
+    plugins: [resolved, invalid, answers, panel],
     requestInterceptor(request) {
       sent(request);
       // A 401 of the account operations would make the browser lay a log-in box of its own over the page. The header
@@ -37,10 +36,6 @@ export function begin(document) {
   system.specActions.updateLoadingStatus('success');
   system.specActions.updateJsonSpec(tailored(document));
   fillIn(system);
-  const dialog = globalThis.document.createElement('div');
-  dialog.className = 'swagger-ui';
-  globalThis.document.body.append(dialog);
-  ui.render(dialog);
   const follow = followFields(system);
   return {
     system,
@@ -65,12 +60,3 @@ const resolved = {
     },
   },
 };
-
-/** Swagger UI would ask an identity provider itself, which the policy of the page forbids, for forms that do no PKCE. */
-function noDiscovery({ fn: { fetch: fetchAnything } }) {
-  const fetchAllowed = (request) =>
-    String(request?.url ?? request).endsWith('/.well-known/openid-configuration')
-      ? Promise.resolve({ status: 200, text: 'null' })
-      : fetchAnything(request);
-  return { fn: { fetch: fetchAllowed } };
-}

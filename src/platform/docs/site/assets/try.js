@@ -22,7 +22,7 @@ async function open(trial, button) {
   trial.querySelector('.trouble')?.remove();
   const panel = Object.assign(document.createElement('div'), { className: 'swagger-ui' });
   // The room that it takes, so that what stands below moves once.
-  panel.style.minHeight = `${roomFor(trial.closest('.operation').dataset)}rem`;
+  panel.style.minHeight = `${trial.closest('.operation').dataset.rem}rem`;
   button.disabled = true;
   button.textContent = 'Opening…';
   try {
@@ -41,11 +41,6 @@ async function open(trial, button) {
   } finally {
     button.disabled = false;
   }
-}
-
-/** About as many rem as a panel is high. */
-function roomFor({ fields, body }) {
-  return 12 + 4.2 * fields + (body ? 13 : 0);
 }
 
 /** Swagger UI's own system, which is loaded for it. */
