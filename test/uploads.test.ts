@@ -61,6 +61,15 @@ const error = (status: number, code: string, message: unknown = expect.any(Strin
   { code, message, status },
 ];
 
+const FORM = 'multipart/form-data; boundary=between';
+
+/** A form as it is sent, with one photo. */
+function formOf(photo: Buffer): Buffer {
+  const field = (name: string) => `--between\r\nContent-Disposition: form-data; name="${name}"`;
+  const head = `${field('caption')}\r\n\r\nLuna\r\n${field('photo')}; filename="luna.png"\r\nContent-Type: image/png\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), photo, Buffer.from('\r\n--between--\r\n')]);
+}
+
 type Begun = Partial<Record<'credentials' | 'from' | 'operation' | 'type', string>>;
 
 /** Begins to send a body, a picture unless otherwise said, from an address of this machine, and says how long it is. */
@@ -418,9 +427,19 @@ describe('The memory of bodies', () => {
   );
 
   const json = Buffer.from(JSON.stringify({ message: 'x'.repeat(60_000) }));
+  const form = formOf(bytes(1_000_000));
   test.each([
     ['pictures', 'PUT /v1/uploads/picture', 'image/png', bytes(1_000_000), '200', 20],
     ['small JSON', 'POST /v1/messages', 'application/json', json, '202', 300],
+    ['files of forms', 'POST /v1/uploads/photos', FORM, form, '200', 20],
+    [
+      'forms that nobody has read',
+      'POST /v1/uploads/photos',
+      `${FORM}\r\nIdempotency-Key: of two`,
+      form,
+      '400',
+      20,
+    ],
   ])(
     'is given up with their answers, also where connections stay open: %s',
     async (_kind, operation, type, body, status, count) => {

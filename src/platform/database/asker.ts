@@ -25,6 +25,9 @@ export interface Asker {
  */
 export const asker = new AsyncLocalStorage<Asker | undefined>();
 
+/** Runs a function for nobody: in the context that this module was loaded in, which is that of no request. */
+export const outside = AsyncLocalStorage.snapshot();
+
 /** Runs `work` for the same asker, in the part of a transaction, or of none. */
 export function asPartOf<T>(part: Asker['part'], work: () => T): T {
   const outer = asker.getStore();

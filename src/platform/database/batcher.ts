@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { DatabaseError } from 'pg';
 import { type SharedSpan, tracing } from '../telemetry/index.js';
+import { outside } from './asker.js';
 import { codeOf, isUnavailable } from './unavailable.js';
 
 /** Milliseconds after which a call no longer waits for others: one slow statement must not hold up all that follow. */
@@ -26,9 +26,6 @@ const REFUSED = /^(?:22|23|40|55)/;
 
 /** That something could not be sent, and so was not done: a value that has no text, such as a circular one. */
 export class UnsentError extends Error {}
-
-/** Runs a function in the context that this module was loaded in: that of no request. */
-const outside = AsyncLocalStorage.snapshot();
 
 /** What has become of one call of a batch. */
 export type Outcome<Result> = PromiseSettledResult<Result>;

@@ -1,4 +1,4 @@
-export { asker, type Asker, asPartOf } from './asker.js';
+export { asker, type Asker, asPartOf, outside } from './asker.js';
 export { Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
 export {
   commandOptions,

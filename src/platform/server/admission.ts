@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
 import { clientNetwork } from '../api/index.js';
-import { asker } from '../database/index.js';
+import { asker, outside } from '../database/index.js';
 import { PROBES } from '../telemetry/index.js';
 import { Connection, Connections, cutOff } from './connections.js';
 import { Exchange, observeAnswers } from './exchange.js';
@@ -265,7 +265,20 @@ class ClientConnection extends Connection {
     this.early = request.complete ? undefined : request;
     this.admission.end(exchange);
     this.startNext();
+    if (this.underWay.size === 0) this.forget(exchange);
     this.endIfAnswered();
+  }
+
+  /**
+   * Lets go of the last request of a connection, which has its answer, and of all that it has sent. Node holds a request whose
+   * body was not read to its end for as long as the connection is open, and so does the timer of an idle connection that in whose
+   * asynchronous context the answer has ended.
+   */
+  private forget({ request }: Exchange): void {
+    const { socket } = this;
+    if (socket.destroyed) return;
+    request.resume();
+    if (socket.timeout) outside(() => socket.setTimeout(socket.timeout!));
   }
 
   /** What is wrong may be in the last request: its own answer is not waited for. */

@@ -18,9 +18,6 @@ export interface ObservedRequest extends IncomingMessage {
   accountId?: string;
   /** Of the error that it was answered with. */
   errorCode?: ErrorCode;
-  /** What was sent, as bytes and as what became of them. */
-  rawBody?: unknown;
-  body?: unknown;
 }
 
 type Answer = ServerResponse & { exchange?: Exchange };
@@ -132,10 +129,6 @@ export class Exchange implements Asker {
   end(): void {
     this.rest();
     this.hasEnded = true;
-    const { request } = this;
-    // A connection that stays open holds its last request, which is to hold nothing that was sent.
-    if (request.rawBody !== undefined && !request.socket.destroyed)
-      Object.assign(request, { rawBody: undefined, body: undefined });
     for (const end of this.ends?.splice(0) ?? []) end();
     this.stream?.over();
     if (this.stream) this.streams.delete(this);
