@@ -64,16 +64,13 @@ export interface Position {
 export interface Cursors {
   /** Tells the list, its filters and its order from all others. */
   readonly mark: string;
-  /**
-   * What becomes of cursors as 1.0.0 has them, which say nothing but an id. They are `written`, and read, where 1.0.0 has
-   * the list too and is to continue its pages; `read` where 1.0.0 may have had it; refused elsewhere.
-   */
-  readonly bare?: 'written' | 'read';
+  /** Whether it may be a list of 1.0.0 or 1.1.0 whose cursors say nothing but an id: clients may have kept some. */
+  readonly hasBare?: boolean;
   /** Whether a position can be one of its rows. */
   isPosition(position: Position): boolean;
 }
 
-/** Cursors of 1.0.0 have it where later ones have a mark, which is longer. */
+/** Stands where other cursors have a mark, which is longer, in those that say nothing but an id. */
 const BARE = 'after';
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
@@ -86,12 +83,13 @@ function encode(mark: string, { id, value }: Position): string {
 /**
  * The position at which a page starts.
  * @throws ApiError `invalid_cursor` for anything that did not come from a page of the same list, with the same filters
- * and order, as far as the cursor says so: one that is written as 1.0.0 did is good for all lists that 1.0.0 has
+ * and order, as far as the cursor says so: one of an earlier release that says nothing but an id is good for all lists
+ * that 1.0.0 has
  */
 export function decodeCursor(cursor: string, cursors: Cursors): Position {
   const [, mark = '', id = '', value] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   const position = value === undefined ? { id } : { id, value };
-  const isOwn = mark === cursors.mark || (mark === BARE && cursors.bare);
+  const isOwn = mark === cursors.mark || (mark === BARE && cursors.hasBare);
   if (!isOwn || !cursors.isPosition(position) || encode(mark, position) !== cursor)
     throw new ApiError('invalid_cursor');
   return position;
@@ -114,7 +112,7 @@ export class Page<T extends { id: string }> {
    */
   constructor(
     private readonly slice: Slice,
-    private readonly list: Pick<Cursors, 'mark' | 'bare'>,
+    private readonly list: Pick<Cursors, 'mark'>,
     private readonly read: (row: unknown) => T,
   ) {}
 
@@ -135,7 +133,6 @@ export class Page<T extends { id: string }> {
 
   /** The cursor of the next page, if there is one. */
   get next(): string | undefined {
-    const { mark, bare } = this.list;
-    return this.slice.last && encode(bare === 'written' ? BARE : mark, this.slice.last);
+    return this.slice.last && encode(this.list.mark, this.slice.last);
   }
 }

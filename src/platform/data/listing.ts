@@ -8,7 +8,7 @@ import { type Cursors, type Direction, isPlainText, type Position } from '../api
 const marks = new LRUCache<string, string>({ max: 1_000 });
 const MARK_LENGTH = 12;
 
-/** What a list is in the order of, and the filters that the last release had for it. */
+/** What a list is in the order of, and the filters that 1.0.0 had for it. */
 export interface Order {
   readonly sort?: string;
   readonly order?: Direction;
@@ -49,12 +49,12 @@ export class Listing implements Cursors {
     }
   }
 
-  get bare(): Cursors['bare'] {
+  get hasBare(): boolean {
     const { sort, isDescending, releasedFilters, equal, among, range } = this;
-    if (sort !== undefined || isDescending) return undefined;
-    if (!releasedFilters) return 'read';
+    if (sort !== undefined || isDescending) return false;
+    if (!releasedFilters) return true;
     const names = [...equal, ...(among ? [among] : [])].map(([name]) => name);
-    return !range && names.every((name) => releasedFilters.includes(name)) ? 'written' : undefined;
+    return !range && names.every((name) => releasedFilters.includes(name));
   }
 
   get mark(): string {

@@ -43,8 +43,8 @@ export interface Asked<Entity> extends Pick<PageQuery, 'limit' | 'cursor'> {
   /** Ascending when left out. */
   readonly order?: Direction;
   /**
-   * The filters that the last release had for this list. Where there are no others, in ascending order of ids, its
-   * instances can continue the pages of this release.
+   * The filters that 1.0.0 had for this list. Where there are no others, in ascending order of ids, cursors of 1.0.0 and
+   * 1.1.0 are good for it, which say nothing but an id.
    */
   readonly releasedFilters?: readonly (keyof Entity)[];
 }
