@@ -17,6 +17,7 @@ import {
   Post,
   Put,
   Res,
+  Sse,
   StreamableFile,
   UseFilters,
   UseInterceptors,
@@ -26,6 +27,7 @@ import type {
   CallHandler,
   ExceptionFilter,
   ExecutionContext,
+  MessageEvent,
   NestInterceptor,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -471,6 +473,47 @@ describe('The answer of an idempotent operation', () => {
       return SendingController;
     };
     expect(declare).toThrow('SendingController.send is idempotent, and must return its answer');
+  });
+
+  test('cannot be anything but JSON: the start names operations that say so', async () => {
+    @Tag('pets', 'Copies.')
+    @Controller('copies')
+    class CopiesController {
+      @Post('csv')
+      @Idempotent()
+      @Operation({ id: 'copyCsv', summary: 'A copy', gives: { types: ['text/csv'], example: 'id\n1\n' } })
+      async csv(): Promise<string> {
+        return '';
+      }
+
+      @Idempotent()
+      @Post('file')
+      @Operation({ id: 'copyFile', summary: 'A copy' })
+      file(): StreamableFile {
+        return new StreamableFile(Buffer.from(''));
+      }
+
+      @Sse('heard')
+      @Idempotent()
+      @Operation({ id: 'hearCopies', summary: 'Copies' })
+      heard(): Observable<MessageEvent> {
+        return from([]);
+      }
+
+      @Post('plain')
+      @Idempotent()
+      @Operation({ id: 'copy', summary: 'A copy', status: 204 })
+      plain(): void {}
+
+      @Get('csv')
+      @Operation({ id: 'readCsv', summary: 'A copy', gives: { types: ['text/csv'], example: 'id\n1\n' } })
+      read(): string {
+        return '';
+      }
+    }
+    await expect(startExtended(service.databaseUrl, CopiesController)).rejects.toThrow(
+      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), copyFile (StreamableFile), hearCopies (text/event-stream).',
+    );
   });
 
   test('may be an Observable, and is refused with its write if it is no JSON', async () => {

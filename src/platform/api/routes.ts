@@ -1,8 +1,9 @@
-import { RequestMethod, type Type } from '@nestjs/common';
-import { HOST_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
+import { RequestMethod, StreamableFile, type Type } from '@nestjs/common';
+import { HOST_METADATA, PATH_METADATA, SSE_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../process/index.js';
 import { isDeclared } from './api-error.js';
+import { EVENTS_TYPE, JSON_TYPE } from './bodies.js';
 import { methodOf, NO_ID, type OperationFacts, operationOf } from './operation.js';
 import { isPermission } from './permissions.js';
 
@@ -11,9 +12,12 @@ export function defaultId(controller: string, method: string): string {
   return `${controller}_${method}`;
 }
 
-/** What the decorators of a method declare, and the classes of its parameters: of the path, the query and the body. */
+/** What the decorators of a method declare, and its types. */
 export interface DeclaredOperation extends OperationFacts {
+  /** The classes of its parameters: of the path, the query and the body. */
   readonly parameters: readonly Type<object>[];
+  /** What it may answer that is not JSON, as far as the method says: media types, and the class that it returns. */
+  readonly others: readonly string[];
 }
 
 /** What the decorators of all controllers declare, by operationId. */
@@ -27,21 +31,34 @@ export function declaredOperations(modules: ModulesContainer): Map<string, Decla
       const facts = operationOf(prototype[method], metatype as Type);
       const parameters = (Reflect.getMetadata('design:paramtypes', prototype, method) ??
         []) as Type<object>[];
-      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, parameters });
+      const returned = Reflect.getMetadata('design:returntype', prototype, method) as Type | undefined;
+      const others = othersOf(facts, prototype[method], returned);
+      declared.set(facts.id === NO_ID ? defaultId(name, method) : facts.id, { ...facts, parameters, others });
     }
   }
   return declared;
 }
 
+/** Classes of what is not sent as JSON. */
+const OTHERS = new Set<unknown>([StreamableFile, Buffer, Uint8Array, String]);
+
+function othersOf({ successes }: OperationFacts, handler: object, returned?: Type): string[] {
+  const types = successes.flatMap(({ gives }) => gives?.types ?? []).filter((type) => type !== JSON_TYPE);
+  if (Reflect.hasMetadata(SSE_METADATA, handler)) types.push(EVENTS_TYPE);
+  if (returned && OTHERS.has(returned)) types.push(returned.name);
+  return [...new Set(types)];
+}
+
 /**
  * Checks what all operations declare, and their order, at the start.
  * @param mostSeconds what the operator allows an operation to take
- * @throws Error that names every operation with a permission or an error that no feature declares; OperatorError that names
- *   every operation that takes longer, and every route whose requests an earlier one takes
+ * @throws Error that names every operation with a permission or an error that no feature declares, and every idempotent one
+ *   whose answer could not be given again; OperatorError that names every operation that takes longer, and every route whose
+ *   requests an earlier one takes
  */
 export function requireSound(modules: ModulesContainer, mostSeconds: number): void {
   const all = [...declaredOperations(modules)];
-  const among = (of: (facts: OperationFacts) => string[]) =>
+  const among = (of: (facts: DeclaredOperation) => string[]) =>
     all.flatMap(([id, facts]) => {
       const found = of(facts);
       return found.length > 0 ? [`${id} (${found.join(', ')})`] : [];
@@ -57,6 +74,11 @@ export function requireSound(modules: ModulesContainer, mostSeconds: number): vo
   if (unnamed.length > 0)
     throw new Error(
       `No feature declares errors of ${unnamed.join(', ')}: its @Feature has to name them, and the list of features has it.`,
+    );
+  const unrepeatable = among(({ idempotent, others }) => (idempotent ? [...others] : []));
+  if (unrepeatable.length > 0)
+    throw new Error(
+      `Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at ${unrepeatable.join(', ')}.`,
     );
   const longer = all.flatMap(([id, { seconds = 0 }]) =>
     seconds > mostSeconds ? [`${id} may take ${seconds} seconds`] : [],
