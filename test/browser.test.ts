@@ -67,7 +67,7 @@ const contexts = new Map<string, BrowserContext>();
     folder = await mkdtemp(join(tmpdir(), 'petstore-browser-'));
     [service, hosted] = await Promise.all([
       startService({ DATABASE_URL: '', DATA_DIR: join(folder, 'data') }),
-      startService(),
+      startService({ STAGING_URL: 'https://staging.example.com/v1' }),
     ]);
     demoKey = demoKeyOf(service);
     browser = await chromium.launch({ executablePath, args: ARGS.map((name) => `--${name}`) });
@@ -123,6 +123,19 @@ const contexts = new Map<string, BrowserContext>();
     expect(await panel.locator('.server option').allTextContents()).toEqual([
       '/v1 - Production and Staging (this server)',
     ]);
+  });
+
+  test('keeps the server that the reader chooses, in every panel and sample', async () => {
+    const { page } = await visit({ on: hosted });
+    const [panel, other] = [await opened(page, 'createPet'), await opened(page, 'listPets')];
+    const [menu, otherMenu] = [panel, other].map((one) => one.locator('.server select'));
+    const staging = 'https://staging.example.com/v1';
+    await menu!.selectOption(staging);
+    await other.locator('.samples pre:visible', { hasText: `${staging}/pets` }).waitFor();
+    expect(await menu!.inputValue()).toBe(staging);
+    expect(await otherMenu!.inputValue()).toBe(staging);
+    const third = await opened(page, 'listOrders');
+    expect(await third.locator('.server select').inputValue()).toBe(staging);
   });
 
   test('strikes getPet out, and no other operation, and tells its last day', async () => {
@@ -689,9 +702,12 @@ const contexts = new Map<string, BrowserContext>();
     const { page } = await visit();
     const panel = panelOf(page, 'listPets');
     await opened(page, 'listPets');
-    for (const name of ['categoryId', 'cursor'])
-      expect(await panel.locator(`tr[data-param-name=${name}] input`).inputValue()).toBe('');
-    expect(await panel.locator('.samples pre:visible').textContent()).not.toContain('categoryId');
+    const row = (name: string) => panel.locator(`tr[data-param-name=${name}]`);
+    for (const name of ['categoryId', 'cursor', 'limit'])
+      expect(await row(name).locator('input').inputValue()).toBe('');
+    expect(await row('categoryId').locator('input').getAttribute('placeholder')).toBe('Example: 2');
+    expect(await row('order').locator('select').inputValue()).toBe('');
+    await panel.locator('.samples pre:visible', { hasText: /\/v1\/pets \\/ }).waitFor();
   });
 
   test('shows samples of what its fields hold, with the key masked, which run as they are copied', async () => {

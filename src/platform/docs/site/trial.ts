@@ -20,8 +20,8 @@ interface Step {
 
 /**
  * The document as the panels of the reference need it to send requests: without what the page says itself, which is nine
- * tenths, and with what is referred to in the place of each reference. Optional parameters have no examples, which would
- * filter a list before its reader has asked for that. Each operation has, as `x-next`, what can follow on its success; as
+ * tenths, and with what is referred to in the place of each reference. Optional parameters have no example or default, which
+ * would filter a list before its reader has asked for that. Each operation has, as `x-next`, what can follow on its success; as
  * `x-made`, what the id that it assigns is called, and which bodies take that; as `x-answers`, what its samples show of the
  * answer.
  */
@@ -58,8 +58,9 @@ class Trial {
     return {
       ...{ operationId, tags, security, servers: byAddress(servers) },
       parameters: given.map(({ description: _said, schema, ...parameter }) => {
-        const { description: _too, example, ...limits } = (schema ?? {}) as Node;
-        return { ...parameter, schema: parameter.required ? { ...limits, example } : limits };
+        const { description: _too, example, default: _left, ...limits } = (schema ?? {}) as Node;
+        const begun = parameter.required ? { example } : { 'x-example': example };
+        return { ...parameter, schema: { ...limits, ...begun } };
       }),
       requestBody: body && { ...body, content: contentToSend(body.content) },
       responses: Object.fromEntries(

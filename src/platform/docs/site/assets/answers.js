@@ -13,11 +13,13 @@ export function answers({ React, getSystem }) {
   const h = React.createElement;
   // The operation whose answer has come and is not shown yet: one that is shown again, with its panel, stays where it is.
   let arrived = '';
+  const Answered = React.createContext();
 
   // Swagger UI's own way rounds numbers beyond 2^53.
   const Exact = (ResponseBody) =>
     function Body(props) {
       const { content, contentType } = props;
+      const answered = React.useContext(Answered);
       if (typeof content !== 'string' || !/json/i.test(contentType)) return h(ResponseBody, props);
       return h(
         'div',
@@ -29,6 +31,7 @@ export function answers({ React, getSystem }) {
           h('code', null, indent(content)),
         ),
         h('button', { type: 'button', className: 'btn copy' }, 'Copy'),
+        h(More, answered),
       );
     };
 
@@ -46,23 +49,24 @@ export function answers({ React, getSystem }) {
       });
       const label = `Answer ${response.get('status') ?? ''}`;
       const look = { ref: place, tabIndex: -1, role: 'group', 'aria-label': label, className: 'live' };
-      const link = [response.getIn(['headers', 'link']) ?? ''].flat().join(', ');
-      const [, help] = /<([^>]+)>; rel="help"/.exec(link) ?? [];
-      return h(
-        'div',
-        look,
-        h(LiveResponse, { ...props, response: explained(response) }),
-        // In the page's own site, which may stand behind a prefix.
-        help &&
-          h(
-            'p',
-            null,
-            h('a', { href: `guides/errors${new URL(help, location.href).hash}` }, 'What to do about it'),
-          ),
-        h(NextPage, { ...props, link, place }),
-        h(NextSteps, { ...props, response }),
-      );
+      const shown = h(LiveResponse, { ...props, response: explained(response) });
+      return h('div', look, h(Answered.Provider, { value: { ...props, response, place } }, shown));
     };
+
+  /** What to do with an answer stands below its body: on a phone, its headers are a screen of their own. */
+  const More = (answered) => {
+    const link = [answered.response.getIn(['headers', 'link']) ?? ''].flat().join(', ');
+    const [, help] = /<([^>]+)>; rel="help"/.exec(link) ?? [];
+    // In the page's own site, which may stand behind a prefix.
+    const href = help && `guides/errors${new URL(help, location.href).hash}`;
+    return h(
+      React.Fragment,
+      null,
+      href && h('p', null, h('a', { href }, 'What to do about it')),
+      h(NextPage, { ...answered, link }),
+      h(NextSteps, answered),
+    );
+  };
 
   /** Fetches the page after this one of a list: enters the cursor, and presses Execute. */
   const NextPage = ({ path, method, link, place }) => {
@@ -75,7 +79,9 @@ export function answers({ React, getSystem }) {
       const execute = place.current.closest('.opblock').querySelector('.execute');
       requestAnimationFrame(() => execute.click());
     };
-    return cursor && h('button', { type: 'button', className: 'btn', onClick: go }, 'Next page');
+    return (
+      cursor && h('p', null, h('button', { type: 'button', className: 'btn', onClick: go }, 'Next page'))
+    );
   };
 
   /** What can be done next with what was answered. */

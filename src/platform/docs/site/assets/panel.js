@@ -1,4 +1,4 @@
-import { learn } from './visit.js';
+import { learn, visit, watch } from './visit.js';
 
 /** What has no name in Swagger UI, and the one that it gets (WCAG 2.2, 4.1.2). */
 const NAMES = {
@@ -90,9 +90,11 @@ export function panel({ React }) {
     const namespace = own && `${path}:${method}`;
     const servers = (own ?? specSelectors.servers()).toJS();
     const chosen = oas3Selectors.selectedServer(namespace) || servers[0].url;
+    // Swagger UI would show its panels again without what is chosen.
+    React.useSyncExternalStore(watch, visit);
     const choose = (url) => {
       oas3Actions.setSelectedServer(url, namespace);
-      if (!own) learn({ server: url });
+      learn(own ? {} : { server: url });
     };
     React.useEffect(() => choose(chosen), [namespace]);
     const options = servers.map(({ url, description }) =>
@@ -113,6 +115,12 @@ export function panel({ React }) {
       return h(Original, props, isRemoval ? 'Remove' : props.children);
     };
 
+  // Its placeholders are the names that stand above the fields.
+  const Exemplified = (Form) => (props) => {
+    const example = props.schema.get('x-example');
+    return h(Form, { ...props, description: example === undefined ? '' : `Example: ${example}` });
+  };
+
   return {
     components: {
       App,
@@ -123,7 +131,7 @@ export function panel({ React }) {
       // The field of each id in a list, which Swagger UI looks for, and has only under the name of a text.
       JsonSchema_integer_int64: (props) => h(props.getComponent('JsonSchema_string'), props),
     },
-    wrapComponents: { Button },
+    wrapComponents: { Button, JsonSchemaForm: Exemplified },
   };
 }
 
