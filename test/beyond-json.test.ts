@@ -43,8 +43,30 @@ const say = (text: string, at = extended.url) =>
 /** The log's line of the request with an id, once it has ended. */
 async function lineOf(requestId: string): Promise<Record<string, unknown>> {
   const find = () => extended.lines.find((line) => line.requestId === requestId && 'status' in line);
-  await eventually(() => find() !== undefined, 5_000);
+  await eventually(() => find() !== undefined);
   return find()!;
+}
+
+/** The value of a metric of the service. */
+async function metric(name: string, at = extended.url): Promise<number> {
+  const text = await (await fetch(`${at}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)![1]);
+}
+
+/**
+ * What an operation answers that has no first byte in its time, which is over before that of one which was asked later, and has 3.5
+ * seconds.
+ */
+async function answerInTime(path: string, requestId: string): Promise<number> {
+  let isAnswered = false;
+  const answer = ask(path, { headers: { 'X-Request-Id': requestId } }).finally(() => (isAnswered = true));
+  await eventually(async () => isAnswered || (await metric('http_server_active_requests')) === 1);
+  const later = `later-than-${requestId}`;
+  await ask('patient', { headers: { 'X-Request-Id': later } });
+  await Promise.all([lineOf(requestId), lineOf(later)]);
+  const ended = extended.lines.filter((line) => 'status' in line).map((line) => line.requestId);
+  expect(ended.indexOf(requestId)).toBeLessThan(ended.indexOf(later));
+  return (await answer).status;
 }
 
 /** What a client sees of an answer that is read as slowly as `read` says. */
@@ -137,23 +159,18 @@ describe('A stream', () => {
   });
 
   test('whose first byte comes late is answered 503 in time', async () => {
-    const begun = performance.now();
     // The first line of a generator that Nest asks for before it sends anything.
-    const response = await ask('generated?lines=2&pauseMs=0&firstMs=10000');
-    expect(response.status).toBe(503);
-    expect(performance.now() - begun).toBeLessThan(3_500);
+    expect(await answerInTime('generated?lines=2&pauseMs=0&firstMs=10000', 'late')).toBe(503);
   });
 
   test('is counted as what it is, and not as work', async () => {
-    const metrics = async () => (await fetch(`${extended.url}/metrics`)).text();
     const response = await open('lines?lines=1000000', 'counted');
     await once(response, 'readable');
-    const during = await metrics();
-    expect(during).toMatch(/^http_server_active_streams 1$/m);
-    expect(during).toMatch(/^http_server_active_requests 0$/m);
+    expect(await metric('http_server_active_streams')).toBe(1);
+    expect(await metric('http_server_active_requests')).toBe(0);
     response.destroy();
-    await eventually(async () => /^http_server_active_streams 0$/m.test(await metrics()));
-    expect(await metrics()).toMatch(/^http_server_streams_total\{end="aborted"\} [1-9]/m);
+    await eventually(async () => (await metric('http_server_active_streams')) === 0);
+    expect(await metric('http_server_streams_total\\{end="aborted"\\}')).toBeGreaterThan(0);
   });
 });
 
@@ -199,10 +216,8 @@ describe('Rows from the database', () => {
   });
 
   test('whose first comes late are answered 503 in time, and the database does not work on', async () => {
-    const begun = performance.now();
-    expect((await ask('rows?firstMs=20000')).status).toBe(503);
-    expect(performance.now() - begun).toBeLessThan(3_500);
-    await eventually(async () => (await streaming()) === 0, 3_000);
+    expect(await answerInTime('rows?firstMs=60000', 'late-rows')).toBe(503);
+    await eventually(async () => (await streaming()) === 0);
   });
 
   test('are refused 503 where all connections for them are taken, and no one client has them all', async () => {
@@ -262,7 +277,7 @@ describe('Rows from the database', () => {
 });
 
 describe('Server-sent events', () => {
-  test('reach all instances within a second, whichever has them, for longer than any deadline', async () => {
+  test('reach all instances before fifty lists are answered in turn, whichever has them, for longer than any deadline', async () => {
     const other = await startExtended(service.databaseUrl, RecordingsController, RowCounter);
     const heard = [extended.url, other.url].map(async (at) => {
       const response = await ask('heard', {}, at);
@@ -271,14 +286,26 @@ describe('Server-sent events', () => {
     });
     const both = await Promise.all(heard);
     await sleep(3_500);
-    const begun = performance.now();
     expect((await say('from afar', other.url)).status).toBe(204);
-    await eventually(() => both.every(({ text }) => text().includes('data: from afar')), 1_000);
-    expect(performance.now() - begun).toBeLessThan(1_000);
-    const stopped = performance.now();
+    for (let i = 0; i < 50; i++)
+      expect((await call({ ...service, url: other.url }, 'GET', '/v1/pets', { key })).status).toBe(200);
+    for (const { text } of both) expect(text()).toContain('data: from afar');
     await other.stop();
     await both[1]!.ended;
-    expect(performance.now() - stopped).toBeLessThan(2_000);
+  });
+
+  test('end whole as soon as the service begins to stop, while it waits for a download', async () => {
+    const other = await startExtended(service.databaseUrl, RecordingsController);
+    const heard = hearing(await ask('heard', {}, other.url));
+    const download = await ask('lines?lines=1000&pauseMs=100', {}, other.url);
+    let isStopped = false;
+    const stop = other.stop().then(() => (isStopped = true));
+    await heard.ended;
+    const reading = download.body!.getReader();
+    for (let i = 0; i < 3; i++) expect(await reading.read()).toMatchObject({ done: false });
+    expect(isStopped).toBe(false);
+    await reading.cancel();
+    await stop;
   });
 
   test('go on after the one that a client names', async () => {
@@ -350,10 +377,7 @@ describe('Server-sent events', () => {
     };
     const begun = async (socket: Socket) => String(((await once(socket, 'data')) as [Buffer])[0]);
     const streams: Socket[] = [];
-    const active = async () =>
-      Number(
-        /^http_server_active_streams (\d+)$/m.exec(await (await fetch(`${other.url}/metrics`)).text())![1],
-      );
+    const active = () => metric('http_server_active_streams', other.url);
     while (streams.length < 4_000) {
       const some = Array.from({ length: 100 }, () => open('heard'));
       streams.push(...some);
@@ -367,7 +391,7 @@ describe('Server-sent events', () => {
     let lost = 0;
     for (const socket of streams) socket.once('close', () => lost++);
     expect(await begun(open('heard', '127.0.0.2'))).toMatch(/^HTTP\/1.1 200 /);
-    await eventually(() => lost > 0, 5_000);
+    await eventually(() => lost > 0);
     expect(lost).toBe(1);
     expect(await active()).toBe(4_000);
     for (const socket of streams) socket.destroy();
@@ -398,24 +422,20 @@ describe('An operation with a time of its own', () => {
   test('has it from the database too, and leaves those without one their connections', async () => {
     // More than there are connections, all of one client.
     const reports = Array.from({ length: 30 }, report);
-    const list = async () => {
-      const begun = performance.now();
-      const { status } = await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key });
-      return { status, ms: performance.now() - begun };
-    };
-    const lists: Awaited<ReturnType<typeof list>>[] = [];
     const first = Promise.race(reports);
     const done = new AbortController();
     void first.then(() => done.abort());
-    while (!done.signal.aborted) lists.push(await list());
+    const lists: number[] = [];
+    while (!done.signal.aborted)
+      lists.push((await call({ ...service, url: extended.url }, 'GET', '/v1/pets', { key })).status);
     expect((await first).status).toBe(200);
-    expect(lists.filter(({ status }) => status !== 200)).toEqual([]);
-    expect(Math.max(...lists.map(({ ms }) => ms))).toBeLessThan(1_000);
-    const begun = performance.now();
+    expect(new Set(lists)).toEqual(new Set([200]));
+    // Each of them before the first report, so that none has waited for one.
+    expect(lists.length).toBeGreaterThan(10);
     const statuses = (await Promise.all(reports)).map(({ status }) => status);
-    // Two at a time; for the others, the time was over while they waited.
+    // Two at a time, of which two take less than their ten seconds; for the others, the time was over while they waited.
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
-    expect(performance.now() - begun).toBeLessThan(8_000);
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(4);
   });
 });
 
@@ -432,7 +452,7 @@ async function readAll(path: string, count: number): Promise<ChildProcess> {
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';
   child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  await eventually(() => said.split('begun').length > count, 10_000);
+  await eventually(() => said.split('begun').length > count);
   return child;
 }
 

@@ -89,6 +89,12 @@ export class RecordingsController {
     return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
   }
 
+  @Get('patient')
+  @Operation({ id: 'waitLonger', summary: 'Wait', description: 'A little longer than others.', seconds: 3.5 })
+  async patient(): Promise<void> {
+    await sleep(10_000);
+  }
+
   @Get('lines')
   @Operation({ id: 'exportLines', summary: 'Export lines', description: 'As CSV.' })
   lines(@Query() query: Lines): StreamableFile {
