@@ -115,6 +115,12 @@ export class Config {
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
   /** Milliseconds that accepted requests may still run when the service stops. */
   @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
+
+  /** How many connections this process may have to wherever messages go. */
+  get connectionsForMessages(): number {
+    const delivers = this.ROLE !== 'api' && this.MESSAGES_WEBHOOK_URL !== undefined;
+    return delivers ? this.MESSAGES_CONCURRENCY : 0;
+  }
 }
 
 /**

@@ -149,7 +149,7 @@ describe('GET /categories', () => {
   });
 
   test('has 20 on a page by default', async () => {
-    for (let i = 0; i < 10; i++) await create({ name: `Kind ${i}` });
+    for (let i = 0; i < 11; i++) await create({ name: `Kind ${i}` });
     const page = await list();
     expect(page.body).toHaveLength(20);
     expect(nextOf(page)).not.toBeNull();

@@ -33,7 +33,7 @@ interface Entry {
  * Less than a second, so that every instance refuses a revoked key within a second without being notified. Counted from
  * before the query, so a slow database does not extend it.
  */
-const LIFETIME_MS = 800;
+const KEY_LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
 /** Of all keys and tokens together, of which a token may have 8,192. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
@@ -79,7 +79,7 @@ export class KeyCache {
   private async load(key: string, whoever: Anyone): Promise<KeyOwner | null> {
     const { entries, pending } = this;
     this.misses++;
-    const until = performance.now() + LIFETIME_MS;
+    const until = performance.now() + KEY_LIFETIME_MS;
     const query = this.lookUp(key, whoever);
     const look = { query, until };
     pending.set(key, look);

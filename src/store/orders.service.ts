@@ -18,7 +18,7 @@ import { PetsService } from '../pets/pets.service.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 
-/** Where an order can go from each status. */
+/** Where an order can go from each status, if its account wants so; when that is closed, every open one is cancelled. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
   [OrderStatus.Placed]: [OrderStatus.Approved, OrderStatus.Cancelled],
   [OrderStatus.Approved]: [OrderStatus.Delivered, OrderStatus.Cancelled],

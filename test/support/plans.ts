@@ -145,7 +145,7 @@ function isOfFew(scan: Node): boolean {
 /** The index that a page of a list needs; undefined for other statements. */
 function indexFor({ text }: Sent): { table: string; list: string } | undefined {
   const table = / FROM "(\w+)"/.exec(text)?.[1];
-  const order = /ORDER BY (.+?) LIMIT/.exec(text)?.[1];
+  const order = /ORDER BY ((?:"\w+"(?: DESC)?(?:, )?)+) LIMIT/.exec(text)?.[1];
   if (!table || !order) return undefined;
   const columnsIn = (part: string, pattern: RegExp) =>
     [...part.matchAll(pattern)].map(([, column]) => column!);

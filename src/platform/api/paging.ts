@@ -2,12 +2,15 @@ import { ApiError } from './api-error.js';
 import { field } from './field.js';
 import { EnumField, IntegerParam } from './fields.js';
 
+/** The most items of a page; docs/guides/limits.md and paging.md name the number too. */
+const MOST = 100;
+
 /** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
   @IntegerParam({
-    description: 'Maximum number of items to return, 1 to 100.',
+    description: `Maximum number of items to return, 1 to ${MOST}.`,
     min: 1,
-    max: 100,
+    max: MOST,
   })
   limit = 20;
 

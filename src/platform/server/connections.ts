@@ -54,12 +54,11 @@ export function connectionBounds(config: Config): { clients: number; listening: 
   return { clients, listening };
 }
 
-/** Connections to the database, and those over which messages are delivered. */
+/** Connections to the database, and those to wherever messages are delivered. */
 function ownConnections(config: Config): number {
   const replicas = config.DATABASE_REPLICA_URLS?.split(',').length ?? 0;
   const toDatabase = config.DATABASE_POOL_SIZE * (1 + replicas) + besidePool(config);
-  const delivers = config.MESSAGES_WEBHOOK_URL !== undefined && config.ROLE !== 'api';
-  return toDatabase + (delivers ? config.MESSAGES_CONCURRENCY : 0);
+  return toDatabase + config.connectionsForMessages;
 }
 
 /** The limit in force, to which Node has raised the soft one; Infinity where there is none, or the system has no such. */
