@@ -1,214 +1,222 @@
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createKey } from '../account.js';
 import { Database } from '../database.js';
 import { Bench } from '../measure.js';
-import { startServer } from '../servers.js';
+import { type RunningServer, startServer } from '../servers.js';
 import { commit, forgetPeak, memoryOf, peakOf } from '../usage.js';
-import { Crowd, type Doing } from './crowd.js';
+import { Crowd, type Counts, type Doing } from './crowd.js';
 
-/** What others have beside streams, events, slow uploads and reports, and the memory that these and large bodies take. */
+/** What streams, events, uploads and reports take of the memory of a process, and what they leave to clients of lists. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
-    seconds: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '1' },
+    share: { type: 'string', default: '1' },
     out: { type: 'string' },
   },
 });
 const LISTS = 64;
 const OWN = ['127.0.0.2', '127.0.0.3'];
+const MB = 1_000_000;
+/** A crowd that does not come to its end is given up after so many milliseconds. */
+const MOST_MS = 60_000;
 
-/** What is done beside lists, or alone. */
+/** Clients, and what they do: the first of them is whose answers count. */
 interface Scene {
   what: string;
   doing: Omit<Doing, 'port'>[];
   /** What goes on now and then meanwhile. */
-  meanwhile?: () => Promise<unknown>;
+  meanwhile?: (url: string) => Promise<unknown>;
+  /** Bytes of answers after which it is over, or that it is when all are answered: nobody asks for lists meanwhile. */
+  until?: number | 'answered';
+  /** Seconds in which lists are asked for, where the usual ones do not show what it does. */
+  seconds?: number;
 }
 
 const database = await Database.create();
-const service = await startServer(
-  'service',
-  database.url,
-  [],
-  {},
-  fileURLToPath(new URL('service.js', import.meta.url)),
-);
-const pid = service.process.pid!;
-const port = Number(new URL(service.url).port);
 try {
-  const key = await createKey(service.url);
+  const first = await start();
+  const key = await createKey(first.url);
   await database.seed();
+  await first.stop();
   const bench = new Bench(database, key);
-  await bench.load(service, 'list', LISTS, 4);
-  await measureAll(bench, key);
+  const rows: Row[] = [];
+  for (const scene of scenesWith(key).filter(isWanted)) {
+    const rounds: Row[] = [];
+    for (let i = 0; i < Number(values.rounds); i++) rounds.push(await measure(bench, scene));
+    rows.push(median(rounds));
+    console.log(JSON.stringify(rows.at(-1)));
+  }
   bench.close();
+  console.table(rows);
+  if (values.out) writeFileSync(join(values.out, 'streams.md'), toMarkdown(rows));
 } finally {
-  await service.stop();
   await database.close();
 }
 
-async function measureAll(bench: Bench, key: string): Promise<void> {
+function start(): Promise<RunningServer> {
+  const main = fileURLToPath(new URL('service.js', import.meta.url));
+  return startServer('service', database.url, [], {}, main);
+}
+
+function scenesWith(key: string): Scene[] {
+  const credentials = `Authorization: Bearer ${key}`;
+  /** So many of something, or the share of it that is asked for. */
+  const of = (count: number) => Math.max(1, Math.round(count * Number(values.share)));
+  const named = (count: number) => of(count).toLocaleString('en');
   const head = (method: string, path: string, more = '') =>
-    `${method} /v1/bulk/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`;
+    `${method} /v1/bulk/${path} HTTP/1.1\r\nHost: x\r\n${credentials}\r\n${more}\r\n`;
   const reading = (path: string, clients: number) => ({ clients, from: OWN, head: head('GET', path) });
   const sending = (bytes: number, clients: number, from = OWN) => ({
     clients,
     from,
     head: head('PUT', 'picture', `Content-Type: image/png\r\nContent-Length: ${bytes}\r\n`),
+    body: { bytes },
   });
-  const say = () =>
-    fetch(`${service.url}/v1/bulk/said`, {
+  const say = (url: string) =>
+    fetch(`${url}/v1/bulk/said`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
       body: '{"text":"Hello"}',
     });
-  const slow = { ...sending(5_000_000, 1_000, ['127.0.0.4']), body: { bytes: 5_000_000, perSecond: 1_000 } };
-  const good = { ...sending(1_000_000, 1), body: { bytes: 1_000_000 }, again: true };
-
-  const beside: Scene[] = [
-    { what: 'alone', doing: [] },
+  const good = { ...sending(MB, 1), again: true };
+  const slow = {
+    ...sending(5 * MB, of(1_000), ['127.0.0.4']),
+    body: { bytes: 5 * MB, perSecond: 1_000 },
+  };
+  const events = reading('heard', of(2_000));
+  const bytes = of(1_000) * MB;
+  return [
+    {
+      what: `a download of ${named(1_000)} MB`,
+      doing: [reading(`download?count=${of(1_000)}`, 1)],
+      until: bytes,
+    },
+    { what: `${named(200)} uploads of 5 MB at once`, doing: [sending(5 * MB, of(200))], until: 'answered' },
+    { what: `${named(2_000)} event streams`, doing: [events] },
+    { what: `${named(2_000)} event streams, an event a second`, doing: [events], meanwhile: say },
+    { what: '4 downloads', doing: [reading('download?count=1000000', 4)] },
     { what: '1 stream of rows', doing: [reading('rows?count=100000000', 1)] },
     { what: '4 streams of rows', doing: [reading('rows?count=100000000', 4)] },
-    { what: '4 downloads', doing: [reading('download?count=1000000', 4)] },
-    { what: '2,000 event streams, without events', doing: [reading('heard', 2_000)] },
-    { what: '2,000 event streams, an event a second', doing: [reading('heard', 2_000)], meanwhile: say },
-    { what: '8 clients of reports of 5 s', doing: [{ ...reading('report', 8), again: true }] },
-    { what: '1,000 slow uploads of one address', doing: [slow] },
+    { what: '8 clients of reports of 5 s', doing: [{ ...reading('report', 8), again: true }], seconds: 11 },
+    { what: 'a client of uploads of 1 MB', doing: [good] },
+    {
+      what: `a client of uploads of 1 MB, and ${named(1_000)} slow ones of one address`,
+      doing: [good, slow],
+    },
   ];
-  const lists = new Map<string, Lists[]>();
-  for (let i = 0; i < Number(values.rounds); i++)
-    for (const scene of beside.filter(isWanted))
-      lists.set(scene.what, [...(lists.get(scene.what) ?? []), await listsBeside(bench, scene)]);
-  const uploads = [
-    { what: 'alone', doing: [good] },
-    { what: 'beside 1,000 slow ones of another address', doing: [good, slow] },
-  ];
-  const memory: Scene[] = [
-    { what: 'a download of 1 GB', doing: [reading('download?count=1000', 1)] },
-    { what: '200 uploads of 5 MB', doing: [{ ...sending(5_000_000, 200), body: { bytes: 5_000_000 } }] },
-    { what: '2,000 event streams', doing: [reading('heard', 2_000)] },
-  ];
-  const tables = {
-    'What 64 clients of lists have beside others': [...lists].map(([what, all]) => medians(what, all)),
-    'What a client has that uploads 1 MB, again and again': await each(uploads, uploadsOf),
-    'The memory of the service, in MB': await each(memory, memoryFor),
-  };
-  for (const [title, rows] of Object.entries(tables)) {
-    if (rows.length === 0) continue;
-    console.log(title);
-    console.table(rows);
-  }
-  if (values.out) writeFileSync(values.out, toMarkdown(tables));
-}
-
-async function each<Row>(scenes: Scene[], measure: (scene: Scene) => Promise<Row>): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const scene of scenes.filter(isWanted)) rows.push(await measure(scene));
-  return rows;
 }
 
 function isWanted({ what }: Scene): boolean {
   return !values.only || values.only.split(',').some((one) => what.includes(one));
 }
 
-/** Has others do what they do while something is measured. */
-async function during<T>({ doing, meanwhile }: Scene, measure: (crowds: Crowd[]) => Promise<T>): Promise<T> {
-  const crowds = doing.map((one) => new Crowd({ port, ...one }));
-  const timer = meanwhile && setInterval(() => void meanwhile(), 1_000);
+/** In a new process of the service: what is before, what is while the crowds are there, and what is left when they have gone. */
+async function measure(bench: Bench, scene: Scene) {
+  const service = await start();
+  const pid = service.process.pid!;
+  const crowds: Crowd[] = [];
+  let timer: NodeJS.Timeout | undefined;
   try {
-    return await measure(crowds);
+    await bench.load(service, 'list', LISTS, 3);
+    const alone = scene.until === undefined ? await lists(bench, service, scene) : undefined;
+    await sleep(2_000);
+    const before = memoryOf(pid);
+    forgetPeak(pid);
+    const begun = performance.now();
+    const port = Number(new URL(service.url).port);
+    crowds.push(...scene.doing.map((one) => new Crowd({ port, ...one })));
+    timer = scene.meanwhile && setInterval(() => void scene.meanwhile!(service.url), 1_000);
+    // As long as they take to come, and a slow upload to be slow.
+    if (scene.until === undefined) await sleep(2_000 + clientsOf(scene));
+    const [from, since] = [sum(crowds), performance.now()];
+    const [firstBefore] = crowds.map(({ counts }) => counts.answered);
+    const beside = alone && (await lists(bench, service, scene));
+    if (!alone) await over(scene, crowds, begun);
+    const seconds = (performance.now() - (alone ? since : begun)) / 1_000;
+    const to = sum(crowds);
+    const answered = crowds[0]!.counts.answered - (alone ? firstBefore! : 0);
+    const peak = peakOf(pid);
+    await Promise.all(crowds.splice(0).map((crowd) => crowd.stop()));
+    await sleep(3_000);
+    return {
+      what: scene.what,
+      'MB before': Math.round(before),
+      peak: Math.round(peak),
+      after: Math.round(memoryOf(pid)),
+      'p99 ms of lists before': alone?.p99,
+      beside: beside?.p99,
+      'lists/s before': alone?.perSecond,
+      'lists/s beside': beside?.perSecond,
+      seconds: round(seconds),
+      'answered/s': round(answered / seconds),
+      'MB/s to them': round((to.bytes - (alone ? from.bytes : 0)) / MB / seconds),
+      refused: to.refused,
+    };
   } finally {
     clearInterval(timer);
     await Promise.all(crowds.map((crowd) => crowd.stop()));
-    await sleep(500);
+    await service.stop();
   }
 }
 
-type Lists = Record<'lists/s' | 'p50 ms' | 'p99 ms' | 'MB/s of the others' | 'answered' | 'refused', number>;
+type Row = Awaited<ReturnType<typeof measure>>;
 
-function listsBeside(bench: Bench, scene: Scene): Promise<Lists> {
-  return during(scene, async (crowds) => {
-    const clients = scene.doing.reduce((sum, one) => sum + one.clients, 0);
-    await sleep(500 + clients);
-    const sum = (name: 'bytes' | 'answered' | 'refused') =>
-      crowds.reduce((total, { counts }) => total + counts[name], 0);
-    const before = sum('bytes');
-    const { requests, seconds, p50, p99 } = await bench.measure(
-      service,
-      'list',
-      LISTS,
-      scene.what.includes('report') ? 6 : Number(values.seconds),
-    );
-    return {
-      'lists/s': Math.round(requests / seconds),
-      'p50 ms': p50,
-      'p99 ms': p99,
-      'MB/s of the others': Math.round((sum('bytes') - before) / 1e5 / seconds) / 10,
-      answered: sum('answered'),
-      refused: sum('refused'),
-    };
-  });
+async function lists(bench: Bench, service: RunningServer, scene: Scene) {
+  const length = scene.seconds ?? Number(values.seconds);
+  const { requests, seconds, p99 } = await bench.measure(service, 'list', LISTS, length);
+  return { perSecond: Math.round(requests / seconds), p99: round(p99) };
 }
 
-function medians(what: string, all: Lists[]): { what: string } & Lists {
-  const of = (name: keyof Lists) =>
-    all.map((one) => one[name]).toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
-  const names = Object.keys(all[0]!) as (keyof Lists)[];
-  return { what, ...(Object.fromEntries(names.map((name) => [name, of(name)])) as Lists) };
+/** Resolves when all of the first crowd are answered, or have so many bytes. */
+async function over({ until, doing }: Scene, [first]: Crowd[], begun: number): Promise<void> {
+  const isOver = ({ bytes, answered, refused }: Counts) =>
+    until === 'answered' ? answered + refused >= doing[0]!.clients : bytes >= until!;
+  while (!isOver(first!.counts)) {
+    if (performance.now() - begun > MOST_MS) throw new Error(`It is not over after ${MOST_MS} ms`);
+    await sleep(20);
+  }
 }
 
-function uploadsOf(scene: Scene) {
-  return during(scene, async ([good, slow]) => {
-    await sleep(3_000);
-    const before = good!.counts;
-    await sleep(5_000);
-    const after = good!.counts;
-    return {
-      what: scene.what,
-      'uploads/s': (after.answered - before.answered) / 5,
-      refused: after.refused,
-      'slow ones refused': slow?.counts.refused ?? 0,
-    };
-  });
+function clientsOf({ doing }: Scene): number {
+  return doing.reduce((total, { clients }) => total + clients, 0);
 }
 
-async function memoryFor(scene: Scene) {
-  await sleep(2_000);
-  const before = memoryOf(pid);
-  forgetPeak(pid);
-  return during(scene, async (crowds) => {
-    const begun = performance.now();
-    const clients = scene.doing[0]!.clients;
-    const isDone = () => {
-      const { bytes, answered, refused } = crowds[0]!.counts;
-      return answered + refused >= clients && (clients > 1 || bytes >= 1e9);
-    };
-    while (!isDone() && performance.now() - begun < 30_000) await sleep(50);
-    const { answered, refused } = crowds[0]!.counts;
-    return {
-      what: scene.what,
-      seconds: Math.round((performance.now() - begun) / 100) / 10,
-      answered,
-      refused,
-      before: Math.round(before),
-      peak: Math.round(peakOf(pid)),
-    };
-  });
+function sum(crowds: Crowd[]): Pick<Counts, 'bytes' | 'refused'> {
+  const of = (name: 'bytes' | 'refused') => crowds.reduce((total, { counts }) => total + counts[name], 0);
+  return { bytes: of('bytes'), refused: of('refused') };
 }
 
-function toMarkdown(tables: Record<string, Record<string, string | number>[]>): string {
-  const table = (rows: Record<string, string | number>[]) => {
-    const names = Object.keys(rows[0] ?? {});
-    const line = (cells: unknown[]) => `| ${cells.join(' | ')} |`;
-    const body = rows.map((row) => line(names.map((name) => row[name]!.toLocaleString('en'))));
-    return [line(names), line(names.map((_name, i) => (i ? '--:' : '---'))), ...body].join('\n');
-  };
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** Of each figure, the one in the middle. */
+function median(rounds: Row[]): Row {
+  const of = (name: keyof Row) =>
+    rounds.map((row) => row[name] as number).toSorted((a, b) => a - b)[Math.floor(rounds.length / 2)];
+  const [{ what, ...figures }] = rounds as [Row];
+  const names = Object.keys(figures) as (keyof typeof figures)[];
+  return { what, ...Object.fromEntries(names.map((name) => [name, of(name)])) } as Row;
+}
+
+function toMarkdown(rows: Row[]): string {
+  const names = Object.keys(rows[0]!) as (keyof Row)[];
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const body = rows.map((row) => line(names.map((name) => row[name]?.toLocaleString('en') ?? '')));
+  const rule = line(names.map((_name, i) => (i ? '--:' : '---')));
   const date = new Date().toISOString().slice(0, 10);
-  const parts = Object.entries(tables).map(([title, rows]) => `## ${title}\n\n${table(rows)}\n`);
-  const intro = `${date}, commit ${commit()}, Node ${process.versions.node}, ${database.version}: service, PostgreSQL and clients on one machine of 2 cores. Medians of ${values.rounds} rounds.`;
-  return `# Streams, events, uploads and reports\n\n${intro}\n\n${parts.join('\n')}`;
+  return `# Streams, events, uploads and reports
+
+${date}, commit ${commit()}, Node ${process.versions.node}, ${database.version}: service, PostgreSQL and clients on one machine of 2 cores,
+each line in a new process of the service. MB are the resident memory of that process before, at most meanwhile, and 3 seconds after. Lists
+are those of ${LISTS} clients, without the others and beside them. Answers and MB a second are those that the others get.
+
+${[line(names), rule, ...body].join('\n')}
+`;
 }
