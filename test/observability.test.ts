@@ -74,6 +74,12 @@ describe('The log', () => {
     expect(line).not.toHaveProperty('route');
   });
 
+  test('has the code of an error that a browser is shown as a page', async () => {
+    const page = await fetch(`${service.url}/nowhere`, { headers: { Accept: 'text/html' } });
+    expect(await page.text()).toContain('<html');
+    expect(await lineOf(page.headers.get('x-request-id')!)).toMatchObject({ code: 'route_not_found' });
+  });
+
   test('shows probes only at debug', async () => {
     const { headers } = await call(service, 'GET', '/health/live');
     expect(await lineOf(headers.get('x-request-id')!)).toMatchObject({ level: 'debug', status: 200 });

@@ -227,6 +227,7 @@ describe('An unknown address', () => {
     expect([status, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
     expect([headers['cache-control'], headers['content-security-policy']]).toEqual(['no-store', POLICY]);
     expect(headers['x-request-id']).toBeDefined();
+    expect(headers.link).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
     const links = [...body.toString().matchAll(/(?:href|src)="([^"#]+)"/g)].map(
       ([, to]) => new URL(to!, hosted.url + path).pathname,
     );

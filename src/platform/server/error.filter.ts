@@ -14,7 +14,7 @@ import type { Request, Response } from 'express';
 import { Config } from '../../config.js';
 import { ApiError, type ErrorCode, requestIdOf, requireSound, type RoutedRequest } from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
-import { writeError } from './refusals.js';
+import { nameError, writeError } from './refusals.js';
 import { allowedMethods } from './router.js';
 import { failStream } from './streams.js';
 
@@ -62,8 +62,9 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
   }
 
   private answer(error: ApiError, request: Request, response: Response): void {
-    if (error.code === 'route_not_found' && this.page?.isFor(request)) this.page.send(request, response);
-    else writeError(response, error);
+    if (error.code !== 'route_not_found' || !this.page?.isFor(request)) return writeError(response, error);
+    nameError(response, error);
+    this.page.send(request, response);
   }
 
   private report(error: ApiError, response: Response): void {

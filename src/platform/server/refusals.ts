@@ -45,19 +45,35 @@ export function explainUnder(baseUrl = ''): void {
 const LINGER_MS = 1_000;
 
 /**
- * An error as it is sent: every failure of the service goes through here. `Link` leads to what its code means, and what to do
- * (RFC 8288; `help`: HTML, 4.6.7.7).
+ * Leads to what the code of an error means, and what to do (RFC 8288; `help`: HTML, 4.6.7.7).
  * @param origin heads the address of the guide, which else counts from that of the request (RFC 8288, 3.1)
  */
-function asResponse(error: ApiError, origin = configured) {
+function helpLink({ code }: ApiError, origin = configured): string {
+  return `<${origin}${GUIDE}${isDeclared(code) ? `#${code}` : ''}>; rel="help"`;
+}
+
+/** An error as it is sent: every failure of the service that is no page for people goes through here. */
+function asResponse(error: ApiError, link: unknown = helpLink(error)) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
     ...error.headers,
-    Link: `<${origin}${GUIDE}${isDeclared(error.code) ? `#${error.code}` : ''}>; rel="help"`,
+    Link: String(link),
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
   };
   return { headers, body };
+}
+
+/** Has the log line and the `Link` of an answer tell of an error, in whatever form its body does. */
+export function nameError(response: ServerResponse, error: ApiError): void {
+  const request = response.req as Request & { errorCode?: ErrorCode };
+  request.errorCode = error.code;
+  // Not every server here is Express, which knows the scheme by which a proxy was asked; and the host may be what is wrong.
+  const isTold = !configured && 'app' in request && !findHostProblem(request);
+  const help = helpLink(error, isTold ? originOf(request) : configured);
+  // A deprecated operation has named its successor.
+  const others = response.getHeader('Link');
+  response.setHeader('Link', others ? [others, help].flat().join(', ') : help);
 }
 
 /** Answers with an error; where an answer has begun, all that is left is to cut it off. */
@@ -70,14 +86,8 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   }
   // What it named was undone.
   response.removeHeader('Location');
-  const request = response.req as Request & { errorCode?: ErrorCode };
-  request.errorCode = error.code;
-  // Not every server here is Express, which knows the scheme by which a proxy was asked; and the host may be what is wrong.
-  const isTold = !configured && 'app' in request && !findHostProblem(request);
-  const { headers, body } = asResponse(error, isTold ? originOf(request) : configured);
-  // A deprecated operation has named its successor.
-  const others = response.getHeader('Link');
-  if (others) headers.Link = [others, headers.Link].flat().join(', ');
+  nameError(response, error);
+  const { headers, body } = asResponse(error, response.getHeader('Link'));
   response.writeHead(error.status, headers).end(body);
 }
 
