@@ -200,6 +200,13 @@ describe('JSON', () => {
       error(413, 'payload_too_large', 'The request body is larger than 1 MB.'),
     );
   });
+
+  test('of the largest size has room, also compressed: for one at a time, and others wait for their turn', async () => {
+    const sent = gzipSync(names(1_000, 10_000));
+    const options = { type: 'application/json', encoding: 'gzip' };
+    const all = await Promise.all([1, 2, 3].map(() => upload('POST', 'all-names', sent, options)));
+    expect(all).toEqual(Array(3).fill([200, { kind: 'names', size: '1000' }]));
+  });
 });
 
 /** A form with texts, and with files by their names. */

@@ -109,6 +109,18 @@ export class UploadsController {
     return { kind: 'names', size: String(names.length) };
   }
 
+  @Post('all-names')
+  @Operation({
+    id: 'addAllNames',
+    summary: 'Add all names',
+    description: 'As many as there may be in any body.',
+    takes: { types: ['application/json'], maxBytes: 32 * 1_024 * 1_024 },
+    returns: Received,
+  })
+  allNames(@Body() { names }: NewNames): Received {
+    return { kind: 'names', size: String(names.length) };
+  }
+
   @Post('photos')
   @Operation({
     id: 'addPhoto',
