@@ -291,6 +291,31 @@ const contexts = new Map<string, BrowserContext>();
     SLOW,
   );
 
+  test('takes, shows and clears a key in its dialog, before any panel is open too', async () => {
+    const { page, troubles } = await visit({ on: hosted });
+    await page.locator('.key-help summary').click();
+    const opener = page.locator('.key-help').getByRole('button', { name: 'Authorize' });
+    const dialog = page.getByRole('dialog', { name: 'Authorize' });
+    await opener.click();
+    await dialog.waitFor();
+    await expectNoFault(page);
+    await page.keyboard.insertText('typed');
+    await page.keyboard.press('Enter');
+    await nextStep(page).getByText('Your API key is filled in.').waitFor();
+    expect(await keyInUse(page)).toBe('typed');
+    await openDialog(page);
+    expect(await dialog.getByLabel('API key').inputValue()).toBe('typed');
+    await dialog.getByLabel('API key').fill('other');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await keyInUse(page)).toBe('typed');
+    await openDialog(page);
+    await dialog.getByLabel('API key').fill('');
+    await dialog.getByRole('button', { name: 'Use' }).click();
+    await nextStep(page).getByText('You need an API key.').waitFor();
+    expect(await keyInUse(page)).toBeUndefined();
+    expect(troubles).toEqual([]);
+  });
+
   test(
     'takes no key from an address, wherever it comes from, and says so',
     async () => {

@@ -30,7 +30,7 @@ export function referencePage(document: OpenAPIObject, parts: Parts): Page {
 }
 
 /** What the script asks for in turn, so that it comes with the script and not after it. */
-const MODULES = 'authorize credentials new-key place samples start try visit'.split(' ');
+const MODULES = 'ask authorize credentials new-key place samples start try visit'.split(' ');
 /** What a panel needs comes last, when the browser has nothing else to do, unless its reader saves data. */
 const HEAD = `<link rel="stylesheet" href="~/assets/docs.css" />
     <link rel="prefetch" as="script" href="~/assets/swagger-ui-bundle.js" />

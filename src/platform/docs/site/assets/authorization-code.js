@@ -1,3 +1,5 @@
+import { ask } from './ask.js';
+
 /**
  * A request to the identity provider for an authorization code (RFC 6749, 4.1) with PKCE (RFC 7636), to be opened in a
  * window of its own, and what becomes of the answer. Its secrets are in the memory of this page alone.
@@ -6,7 +8,10 @@
 export async function newRequest() {
   // A browser has its cryptography only for pages that nobody on the way could have changed.
   if (!isSecureContext) throw new Error('Signing in needs this page over https.');
-  const [oauth, { clientId, provider, parameters }] = await Promise.all([library(), offer()]);
+  const [oauth, { clientId, provider, parameters }] = await Promise.all([
+    library(),
+    ask('docs/sign-in.json'),
+  ]);
   const redirectUri = new URL('docs/signed-in', location.href.replace(/[?#].*/, '')).href;
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
@@ -50,13 +55,6 @@ export async function newRequest() {
       }
     },
   };
-}
-
-async function offer() {
-  const response = await fetch('docs/sign-in.json', { credentials: 'omit', redirect: 'error' });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.message);
-  return answer;
 }
 
 /** Not needed by a page that signs nobody in. */

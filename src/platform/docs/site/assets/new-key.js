@@ -1,3 +1,4 @@
+import { ask } from './ask.js';
 import { server, useAccount, useKey } from './credentials.js';
 import { learn, tab } from './visit.js';
 
@@ -6,7 +7,10 @@ export async function makeKey() {
   learn({ isMaking: true, failure: '' });
   try {
     const account = tab.account ?? (await signUp());
-    const { key } = await post('api-keys', { name: 'For the page with the documentation' }, account);
+    const { key } = await ask(`${server()}/api-keys`, {
+      authorization: `Basic ${btoa(`${account.email}:${account.password}`)}`,
+      body: { name: 'For the page with the documentation' },
+    });
     useAccount(account);
     useKey(key, 'click');
     learn({ refusal: '' });
@@ -19,30 +23,9 @@ export async function makeKey() {
 
 /** Nobody can own an address in `.invalid` (RFC 2606), and nobody else knows the password. */
 async function signUp() {
-  const account = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
-  await post('accounts', account);
-  return account;
-}
-
-/** @throws Error with the message of the service */
-async function post(path, body, account) {
-  const headers = { 'Content-Type': 'application/json' };
-  if (account) headers.Authorization = `Basic ${btoa(`${account.email}:${account.password}`)}`;
-  const request = {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(body),
-    credentials: 'omit',
-    redirect: 'error',
-  };
-  const response = await fetch(`${server()}/${path}`, request).catch(() => {
-    throw new Error('There was no answer: is the service still running?');
-  });
-  const answer = await response.json().catch(() => {
-    throw new Error(`Something other than the service has answered, with ${response.status}.`);
-  });
-  if (!response.ok) throw new Error(answer.message);
-  return answer;
+  const body = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
+  await ask(`${server()}/accounts`, { body });
+  return body;
 }
 
 /** Characters that can stand in an email and in a password. */
@@ -72,11 +55,8 @@ export async function followLink() {
 
 async function redeem(code) {
   try {
-    const headers = { Authorization: `Bearer ${code}` };
-    const response = await fetch('docs/start', { headers, credentials: 'omit', redirect: 'error' });
-    if (response.ok) return await response.json();
-    return { notice: response.status === 401 ? 'used' : 'failed' };
-  } catch {
-    return { notice: 'failed' };
+    return await ask('docs/start', { authorization: `Bearer ${code}` });
+  } catch ({ status }) {
+    return { notice: status === 401 ? 'used' : 'failed' };
   }
 }

@@ -1,3 +1,4 @@
+import { ask } from './ask.js';
 import { newRequest } from './authorization-code.js';
 import { server } from './credentials.js';
 import { swaggerUI } from './try.js';
@@ -52,7 +53,7 @@ async function prepare() {
   }
 }
 
-function ask() {
+function openWindow() {
   const request = next;
   const opened = window.open(request.address, '_blank', 'popup,width=520,height=720');
   say(opened ? 'waiting' : 'blocked');
@@ -94,16 +95,12 @@ async function use({ token, seconds }) {
 
 /** Says whose account requests now are, or why the service does not take the token. */
 async function introduce(token) {
-  const headers = { Authorization: `Bearer ${token}` };
-  const response = await fetch(`${server()}/accounts/current`, {
-    headers,
-    credentials: 'omit',
-    redirect: 'error',
-  }).catch(() => undefined);
-  const answer = await response?.json().catch(() => undefined);
-  if (!answer) return;
-  if (!response.ok) await leave('refused', answer.message);
-  else if (!answer.email.endsWith('@identity.invalid')) say('signed in', answer.email);
+  try {
+    const { email } = await ask(`${server()}/accounts/current`, { authorization: `Bearer ${token}` });
+    if (!email.endsWith('@identity.invalid')) say('signed in', email);
+  } catch ({ status, message }) {
+    if (status) await leave('refused', message);
+  }
 }
 
 async function leave(now, message = '') {
@@ -115,7 +112,7 @@ async function leave(now, message = '') {
 
 button.addEventListener('click', () => {
   if (state === 'signed in') void leave('ready');
-  else if (next) ask();
+  else if (next) openWindow();
   else void prepare();
 });
 new BroadcastChannel('signed in').addEventListener('message', ({ data }) => void answered(String(data)));
