@@ -524,6 +524,7 @@ test('The document has the provider beside every key and password, and nothing o
     expect([operationId, schemes.size, schemes.has('openIdConnect')]).toEqual([operationId, 2, true]);
     expect(responses[401].content['application/json'].examples).toHaveProperty('invalid_token');
     expect(responses[403].content['application/json'].examples).toHaveProperty('sign_up_closed');
+    expect(responses[403].description.match(/^`permission_denied`/gm)).toHaveLength(1);
   }
   expect(document.components.securitySchemes).not.toHaveProperty('openIdConnect');
 });

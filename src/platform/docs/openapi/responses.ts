@@ -175,11 +175,7 @@ export function errorResponses(
   return Object.fromEntries(
     Array.from(byStatus, ([status, found]) => [
       status,
-      response(
-        status,
-        found.map(([code]) => code),
-        facts.takes,
-      ),
+      response(status, [...new Set(found.map(([code]) => code))], facts.takes),
     ]),
   );
 }
