@@ -98,8 +98,8 @@ async function introduce(token) {
   try {
     const { email } = await ask(`${server()}/accounts/current`, { authorization: `Bearer ${token}` });
     if (!email.endsWith('@identity.invalid')) say('signed in', email);
-  } catch ({ status, message }) {
-    if (status) await leave('refused', message);
+  } catch (error) {
+    if (error.status) await leave('refused', error.message);
   }
 }
 
