@@ -20,6 +20,7 @@ const DEVELOPMENT = [
   '@nestjs/cli',
   '@swc/core',
   '@swc/jest',
+  '@types/express',
   '@types/jest',
   '@types/node',
   'jest',

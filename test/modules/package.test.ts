@@ -60,6 +60,9 @@ test(
     const list = join(clinic, 'src/features.ts');
     const listed = readFileSync(list, 'utf8').replace('FEATURES = [', 'FEATURES = [VetsModule, ');
     writeFileSync(list, `import { VetsModule } from './vets/vets.module.js';\n${listed}`);
+    // What a method is given by `@Res()` has a type there too.
+    const sender = `import type { Response } from 'express';\n\nexport const send = (response: Response) => response.end();\n`;
+    writeFileSync(join(clinic, 'src/vets/send.ts'), sender);
     await npm(clinic, 'ci');
     await npm(clinic, 'exec', '--', 'prettier', '--write', list);
     await npm(clinic, 'run', 'openapi');
