@@ -982,8 +982,9 @@ const contexts = new Map<string, BrowserContext>();
     'is printed in dark on light, without buttons and with all of each line',
     async () => {
       const { page } = first;
-      await page.emulateMedia({ media: 'print' });
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
       const panel = panelOf(page, 'createPet');
+      expect((await styleOf(page.locator('body'))).backgroundColor).toBe('rgb(251, 250, 247)');
       for (const code of await panel.locator('pre:visible').all()) {
         const { color, backgroundColor, overflowX } = await styleOf(code);
         expect([color, backgroundColor, overflowX]).toEqual(['rgb(0, 0, 0)', 'rgba(0, 0, 0, 0)', 'visible']);
@@ -994,7 +995,7 @@ const contexts = new Map<string, BrowserContext>();
       }
       for (const button of ['Execute', 'Copy', 'Authorize', 'Try it out'])
         expect(await page.getByRole('button', { name: button, exact: true }).count()).toBe(0);
-      await page.emulateMedia({ media: 'screen' });
+      await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
     },
     SLOW,
   );
