@@ -205,7 +205,7 @@ describe('JSON', () => {
     const sent = gzipSync(names(1_000, 10_000));
     const options = { type: 'application/json', encoding: 'gzip' };
     const all = await Promise.all([1, 2, 3].map(() => upload('POST', 'all-names', sent, options)));
-    expect(all).toEqual(Array(3).fill([200, { kind: 'names', size: '1000' }]));
+    expect(all).toEqual(Array.from({ length: 3 }, () => [200, { kind: 'names', size: '1000' }]));
   });
 });
 
