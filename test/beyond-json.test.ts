@@ -28,6 +28,22 @@ afterAll(async () => {
   await service.stop();
 });
 
+const others = new Set<Extended>();
+
+/** Another instance, which does not outlive its test. */
+async function startOther(...given: Parameters<typeof startExtended>): Promise<Extended> {
+  const other = await startExtended(...given);
+  others.add(other);
+  const stop = () => (others.delete(other) ? other.stop() : Promise.resolve());
+  return { ...other, stop };
+}
+
+afterEach(async () => {
+  setAhead(0);
+  for (const other of others) await other.stop();
+  others.clear();
+});
+
 type Sent = { method?: string; body?: string; headers?: Record<string, string> };
 
 const auth = () => ({ Authorization: `Bearer ${key}` });
@@ -79,8 +95,6 @@ function open(path: string, requestId: string, localAddress?: string): Promise<I
     );
   });
 }
-
-afterEach(() => setAhead(0));
 
 /** Reads an event stream into a text, until it ends. */
 function hearing(response: Response): { text: () => string; ended: Promise<void> } {
@@ -252,7 +266,7 @@ describe('Rows from the database', () => {
   test('come from whichever of several hosts can be written', async () => {
     const { host } = new URL(service.databaseUrl);
     const several = service.databaseUrl.replace(host, `127.0.0.1:1,${host}`);
-    const other = await startExtended(several, RecordingsController);
+    const other = await startOther(several, RecordingsController);
     const response = await ask('rows?rows=5', {}, other.url);
     expect([response.status, (await response.text()).split('\n').length]).toEqual([200, 7]);
     await other.stop();
@@ -278,7 +292,7 @@ describe('Rows from the database', () => {
 
 describe('Server-sent events', () => {
   test('reach all instances before fifty lists are answered in turn, whichever has them, for longer than any deadline', async () => {
-    const other = await startExtended(service.databaseUrl, RecordingsController, RowCounter);
+    const other = await startOther(service.databaseUrl, RecordingsController, RowCounter);
     const heard = [extended.url, other.url].map(async (at) => {
       const response = await ask('heard', {}, at);
       expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
@@ -295,7 +309,7 @@ describe('Server-sent events', () => {
   });
 
   test('end whole as soon as the service begins to stop, while it waits for a download', async () => {
-    const other = await startExtended(service.databaseUrl, RecordingsController);
+    const other = await startOther(service.databaseUrl, RecordingsController);
     const heard = hearing(await ask('heard', {}, other.url));
     const download = await ask('lines?lines=1000&pauseMs=100', {}, other.url);
     let isStopped = false;
@@ -361,10 +375,7 @@ describe('Server-sent events', () => {
   });
 
   test('of a process are 4,000 at most: one more of the same client is answered 503, another client has a place', async () => {
-    const other = await startExtended(
-      { DATABASE_URL: service.databaseUrl, ROLE: 'api' },
-      RecordingsController,
-    );
+    const other = await startOther({ DATABASE_URL: service.databaseUrl, ROLE: 'api' }, RecordingsController);
     const open = (path: string, from = '127.0.0.1') => {
       const socket = connect({
         port: Number(new URL(other.url).port),
