@@ -67,7 +67,7 @@ export interface BatchCounts {
  * never sent before all that it answers was asked for, so every caller sees whatever was committed before its call. If a
  * batch fails and has certainly left nothing behind, each of its calls is made alone, and gets its own answer; else all
  * have failed. At 64 connections, the service answers 1.6 times as many gets as node:http with a
- * statement each, and 1.6 to 2.3 times as many keyed writes as with a transaction each (`npm run bench`).
+ * statement each, and 1.4 to 2.3 times as many keyed writes as with a transaction each (`npm run bench`).
  */
 export class Batcher<Item, Result> {
   private waiting?: Batch<Item, Result>;
