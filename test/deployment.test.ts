@@ -27,7 +27,7 @@ const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 const KNOWN = new Set(Object.keys(new Config()));
 
 function yaml11(text: string) {
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- YAML of any form
   return load(text, { schema: YAML11_SCHEMA }) as any;
 }
 

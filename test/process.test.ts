@@ -275,7 +275,7 @@ const hasScript = fs.existsSync('/usr/bin/script');
     await eventually(() => shown.includes('route_not_found'));
     terminal.stdin.write('\u0003');
     expect((await once(terminal, 'close'))[0]).toBe(0);
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- the colours of a terminal
     const lines = shown.replaceAll(/\u001b\[\d+m/g, '').split('\n');
     const about = lines.slice(lines.findIndex((line) => line.includes('INFO'))).filter(Boolean);
     expect(about).toEqual([

@@ -176,7 +176,9 @@ describe('The pages', () => {
         for (const { name, required, schema } of panel.parameters)
           expect([name, 'example' in schema]).toEqual([name, required ?? false]);
       }
-    const status = trial.paths['/pets'].get.parameters.find((one: any) => one.name === 'status');
+    const status = trial.paths['/pets'].get.parameters.find(
+      ({ name }: { name: string }) => name === 'status',
+    );
     expect(status.schema.enum).toEqual(['available', 'pending', 'sold']);
     const [, change] = trial.paths['/store/orders'].post['x-next'];
     expect(change).toMatchObject({

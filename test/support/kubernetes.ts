@@ -9,7 +9,7 @@ export interface Manifest {
   apiVersion: string;
   kind: string;
   metadata: { name: string; labels?: Labels };
-  // oxlint-disable-next-line typescript/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any -- its form depends on the kind, and `schemaErrors` checks it
   spec: any;
 }
 

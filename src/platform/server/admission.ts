@@ -270,9 +270,9 @@ class ClientConnection extends Connection {
   }
 
   /**
-   * Lets go of the last request of a connection, which has its answer, and of all that it has sent. Node holds a request whose
-   * body was not read to its end for as long as the connection is open, and so does the timer of an idle connection that in whose
-   * asynchronous context the answer has ended.
+   * Lets go of the last request of a connection, which has its answer, and of all that it has sent. As long as the connection is
+   * open, Node holds a request whose body was not read to its end; and the timer of an idle connection holds the asynchronous
+   * context in which the answer has ended, and with it the request.
    */
   private forget({ request }: Exchange): void {
     const { socket } = this;
