@@ -10,8 +10,8 @@ import { toText, writeReport } from './report.js';
 import { type RunningServer, startServer, stopAll } from './servers.js';
 import { summarize } from './summary.js';
 
-/** Load on every server before anything is measured, so that its code is compiled. */
-const WARM_UP = { operations: ['mix', 'keyed'], connections: 16, seconds: 5 } as const;
+/** Load of every kind on every server before anything is measured, so that its code is compiled. */
+const WARM_UP = { connections: 16, seconds: 2 };
 
 let isEnding = false;
 
@@ -50,8 +50,12 @@ async function compare(
   on: Database,
 ): Promise<void> {
   for (const server of measured) {
-    const loads = WARM_UP.operations.filter((operation) => takesPart(server.name, operation));
-    for (const operation of loads) await bench.load(server, operation, WARM_UP.connections, WARM_UP.seconds);
+    const loads = options.operations.filter((operation) => takesPart(server.name, operation));
+    for (const operation of loads) {
+      // What the load before has left is done by then.
+      await on.settle();
+      await bench.load(server, operation, WARM_UP.connections, WARM_UP.seconds);
+    }
   }
   const all: Measurement[] = [];
   for (const connections of options.connections) {
