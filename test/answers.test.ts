@@ -235,7 +235,7 @@ describe('The document', () => {
       // @ts-expect-error
       export const other: Answers<'/answers/csv'>[200]['content']['application/json'] = '';`,
     );
-    const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--skipLibCheck'];
+    const tsc = [join(ROOT, 'node_modules/typescript-7/bin/tsc'), '--noEmit', '--strict', '--skipLibCheck'];
     const options = ['--allowImportingTsExtensions', '--module', 'nodenext', '--target', 'esnext'];
     await run(process.execPath, [...tsc, ...options, join(folder, 'use.ts')], { cwd: folder });
   });

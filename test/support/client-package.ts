@@ -69,7 +69,7 @@ export class ClientPackage {
       'tsconfig.json',
       JSON.stringify({ compilerOptions: { ...compilerOptions, ...checks }, files }),
     );
-    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const compiler = join(ROOT, 'node_modules/typescript-7/bin/tsc');
     const { stdout } = await run(process.execPath, [compiler], { cwd: this.program }).catch((error) => error);
     expect(stdout).toBe('');
   }
