@@ -284,6 +284,18 @@ const SLOW: Record<string, () => Promise<void>> = {
     await eventually(async () => (await query(env.DATABASE_URL, states)).length === 0);
     await other.stop();
   },
+  'A try whose job another worker has taken is told so': async () => {
+    await add({ payloads: [{ name: 'taken', isTaken: true }] });
+    await eventually(async () => (await calls('taken')).length === 1);
+    const { job_id: id } = (await calls('taken'))[0]!;
+    // As if its worker had been silent for long. No heartbeat of the other one is looked for.
+    const take =
+      'UPDATE pgboss.job SET retry_count = retry_count + 1, heartbeat_seconds = NULL WHERE id = $1';
+    await query(databaseUrl, take, [id]);
+    const told = `SELECT payload->>'reason' AS reason FROM calls WHERE queue = 'taken'`;
+    await eventually(async () => (await query(databaseUrl, told)).length === 1, 20_000);
+    expect(await query(databaseUrl, told)).toEqual([{ reason: 'Another worker has the job' }]);
+  },
   'A schedule makes one job each time, however many workers there are': async () => {
     const env = { DATABASE_URL: await prepared(), ROLE: 'worker' };
     const begun = Date.now();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../dist/src/app.module.js';
@@ -25,7 +26,7 @@ class Reminders {
     });
   }
 
-  async remind(payload, { id, by, tries }) {
+  async remind(payload, { id, by, tries, signal }) {
     if (payload.audits)
       await this.audit.add({
         by: { ...by, accountId: payload.audits },
@@ -34,6 +35,11 @@ class Reminders {
       });
     await this.note('send-reminder', id, payload);
     if (payload.hangs && tries === 0) await new Promise(() => {});
+    if (payload.isTaken) {
+      await once(signal, 'abort');
+      await this.note('taken', id, { reason: signal.reason.message });
+      throw new Error('The job is no longer here');
+    }
     if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(499)}🐈`);
     if (payload.fails === 'oddly' && tries === 0) throw undefined;
     if (payload.fails === 'for good') throw new JobError('Nobody is there', { isFinal: true });

@@ -2,7 +2,7 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { DeadlineClient } from './deadline-client.js';
-import { FAIR_PG, type FairPoolConfig, OWN_TIME_CONNECTIONS, type OwnTime } from './fair-pool.js';
+import { fairPg, type FairPoolConfig, OWN_TIME_CONNECTIONS, type OwnTime } from './fair-pool.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
 
@@ -21,7 +21,7 @@ export function poolOptions(config: Config): ConnectionOptions {
   const connectionString = DATABASE_DIRECT_URL ?? DATABASE_URL;
   return {
     type: 'postgres',
-    driver: FAIR_PG,
+    driver: fairPg(),
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
@@ -42,7 +42,7 @@ function replicaPool(pool: FairPoolConfig, connectionString: string): FairPoolCo
 export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
   return {
     type: 'postgres',
-    driver: FAIR_PG,
+    driver: fairPg(),
     url: DATABASE_URL,
     applicationName: 'petstore-command',
     connectTimeoutMS: TIMEOUTS.start,

@@ -10,11 +10,10 @@ import {
 } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { type BatchCounts, UnsentError } from './batcher.js';
 import { type DeadlineClient, withExactTimes } from './deadline-client.js';
 import { readerOf } from './exact-json.js';
-import type { FairPool } from './fair-pool.js';
+import type { FairPg, FairPool } from './fair-pool.js';
 import { Hosts } from './host-client.js';
 import { Replicas } from './replicas.js';
 import { codeOf, isLostStatement } from './unavailable.js';
@@ -262,6 +261,7 @@ class PreparedStatements {
 
 /** TypeORM's options, and those that it does not have. */
 export type ConnectionOptions = PostgresDataSourceOptions & {
+  readonly driver: FairPg;
   /** The pools of the replicas that lists are read from; none when left out. */
   readonly replicaPools?: readonly PoolConfig[];
   /** Whether a connection keeps its prepared statements; it does when left out. */
@@ -285,9 +285,9 @@ export class Connections {
   readonly prepared: PreparedStatements;
   private readonly replicas?: Replicas;
 
-  private constructor({ driver, options }: DataSource) {
-    const { url, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
-    this.primary = (driver as PostgresDriver).master as FairPool;
+  private constructor({ options }: DataSource) {
+    const { driver, url, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
+    this.primary = driver.pool!;
     this.hosts = Hosts.of(url);
     this.prepared = new PreparedStatements(preparesStatements);
     if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);

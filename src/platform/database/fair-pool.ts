@@ -213,5 +213,18 @@ function callSite(): string {
   return lines.find((line) => !/node:|node_modules|platform\/database/.test(line))?.trim() ?? 'unknown';
 }
 
-/** `pg` with such pools, as the `driver` of TypeORM. */
-export const FAIR_PG = { ...pg, Pool: FairPool };
+/** `pg` as the `driver` of a data source, with such a pool, which is the one pool of a process: TypeORM makes it as it connects. */
+export interface FairPg {
+  pool?: FairPool;
+}
+
+export function fairPg(): FairPg {
+  const driver: FairPg = {};
+  class OwnPool extends FairPool {
+    constructor(config?: FairPoolConfig) {
+      super(config);
+      driver.pool = this;
+    }
+  }
+  return Object.assign(driver, pg, { Pool: OwnPool });
+}

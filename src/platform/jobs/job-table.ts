@@ -1,9 +1,11 @@
+import type { Job, PgBoss } from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { asker } from '../database/index.js';
 import { type JobsDatabase, QUEUE_OPTIONS } from './boss.js';
 
 // What pg-boss's calls cannot tell, or do: its statistics are up to a minute old, read the whole table and know no age;
-// `findJobs` has no limit; `retry` keeps the tries and their reason.
+// `findJobs` has no limit; `retry` keeps the tries and their reason; `fail` does not say which jobs it has failed. Its table
+// is documented: https://timgit.github.io/pg-boss/sql/job-table
 
 /** The jobs of a queue that wait, for their first try or a further one. */
 export interface Backlog {
@@ -123,4 +125,21 @@ export class KeptJobs {
     );
     return (rows as { id: string }[]).map(({ id }) => id);
   }
+}
+
+const HELD = `
+  SELECT id FROM pgboss.job
+  WHERE name = $1 AND state = 'active' AND (id, retry_count) IN (SELECT * FROM unnest($2::uuid[], $3::integer[]))
+  FOR UPDATE`;
+
+/** The ids of the jobs whose tries are under way: others have taken over the rest. In a transaction, none is taken over. */
+export async function heldIn(
+  boss: PgBoss,
+  queue: string,
+  tries: readonly Pick<Job, 'id' | 'retryCount'>[],
+): Promise<Set<string>> {
+  if (tries.length === 0) return new Set();
+  const attempts = [tries.map(({ id }) => id), tries.map(({ retryCount }) => retryCount)];
+  const { rows } = await boss.getDb().executeSql(HELD, [queue, ...attempts]);
+  return new Set((rows as { id: string }[]).map(({ id }) => id));
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { CommandResponse, Job as BossJob, PgBoss } from 'pg-boss';
+import type { Job as BossJob, PgBoss } from 'pg-boss';
 import { Batcher, isUnavailable, isUndone, made } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { FAILED_FOR_SECONDS, QUEUE_OPTIONS, TRY_SECONDS } from './boss.js';
+import { heldIn } from './job-table.js';
 import { JobError, type JobQueue } from './job.js';
 import type { Jobs } from './jobs.js';
 
@@ -235,10 +236,12 @@ export class QueueWorker {
         await boss.complete(name, over.map(jobOf));
       }
       const failed = endings.filter((ending) => !isOver(ending));
-      for (const [reason, alike] of Map.groupBy(failed, (ending) => ending.reason)) {
+      const own = await heldIn(boss, name, failed.map(jobOf));
+      const ended = failed.filter(({ job }) => own.has(job.id));
+      for (const [reason, alike] of Map.groupBy(ended, (ending) => ending.reason)) {
         const output = reason === undefined ? null : { reason };
-        const own = idsIn(await boss.fail(name, alike.map(jobOf), output));
-        await Promise.all(alike.filter(({ job }) => own.has(job.id)).map((ending) => this.decide(ending)));
+        await boss.fail(name, alike.map(jobOf), output);
+        await Promise.all(alike.map((ending) => this.decide(ending)));
       }
     });
   }
@@ -266,7 +269,9 @@ export class QueueWorker {
     const all = [...this.held];
     if (all.length === 0) return;
     try {
-      const own = idsIn(await this.boss.touch(this.queue.name, all.map(jobOf)));
+      const { name } = this.queue;
+      await this.boss.touch(name, all.map(jobOf));
+      const own = await heldIn(this.boss, name, all.map(jobOf));
       for (const { job, controller } of all)
         if (!own.has(job.id)) controller.abort(new LostError('Another worker has the job'));
     } catch (error) {
@@ -303,11 +308,6 @@ export class QueueWorker {
 }
 
 const jobOf = ({ job }: Try | Ending): FetchedJob => job;
-
-/** The ids of the jobs that a call has found in the hands of this worker; its types do not have them. */
-function idsIn(answer: CommandResponse): Set<string> {
-  return new Set((answer as { settled?: string[] }).settled);
-}
 
 /**
  * Seconds after so many earlier tries: a random part of a pause that doubles up to the longest one, so that jobs that
