@@ -8,6 +8,7 @@ import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/server/http-adapter.js';
+import { ROUTING } from '../../src/platform/server/routes.js';
 import { NestLogger } from '../../src/platform/telemetry/index.js';
 
 /** The service with more controllers, in the process of the test. */
@@ -47,6 +48,8 @@ export async function startExtended(
     abortOnError: false,
     bodyParser: false,
     logger: new NestLogger(log),
+    ...ROUTING,
+
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   serveDocument(app, config);

@@ -8,7 +8,7 @@ import type { Config } from '../../config.js';
 import { ApiError } from '../../platform/api/index.js';
 import { HEADER_NAMES, serveDocs, serveDocument, serveGuides } from '../../platform/docs/index.js';
 import type { Clock } from '../../platform/process/index.js';
-import { HttpAdapter } from '../../platform/server/index.js';
+import { HttpAdapter, ROUTING } from '../../platform/server/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
 /** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */
@@ -48,6 +48,7 @@ export async function assembleApplication(
       bodyParser: false,
       logger: preview ? false : new NestLogger(log),
       preview,
+      ...ROUTING,
     },
   );
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });

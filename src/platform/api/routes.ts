@@ -1,5 +1,5 @@
-import { RequestMethod, StreamableFile, type Type } from '@nestjs/common';
-import { HOST_METADATA, PATH_METADATA, SSE_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
+import { StreamableFile, type Type } from '@nestjs/common';
+import { SSE_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { OperatorError } from '../process/index.js';
 import { isDeclared } from './api-error.js';
@@ -50,11 +50,10 @@ function othersOf({ successes }: OperationFacts, handler: object, returned?: Typ
 }
 
 /**
- * Checks what all operations declare, and their order, at the start.
+ * Checks what all operations declare, at the start.
  * @param mostSeconds what the operator allows an operation to take
  * @throws Error that names every operation with a permission or an error that no feature declares, and every idempotent one
- *   whose answer could not be given again; OperatorError that names every operation that takes longer, and every route whose
- *   requests an earlier one takes
+ *   whose answer could not be given again; OperatorError that names every operation that takes longer
  */
 export function requireSound(modules: ModulesContainer, mostSeconds: number): void {
   const all = [...declaredOperations(modules)];
@@ -85,72 +84,4 @@ export function requireSound(modules: ModulesContainer, mostSeconds: number): vo
   );
   if (longer.length > 0)
     throw new OperatorError(`OPERATION_MAX_SECONDS is ${mostSeconds}, and ${longer.join(', ')}.`);
-  requireReachable(modules);
 }
-
-/** A route, in the order in which the router tries them. */
-interface Route {
-  /** Its class and method. */
-  name: string;
-  method: RequestMethod;
-  segments: readonly string[];
-  versions: readonly unknown[];
-}
-
-function requireReachable(modules: ModulesContainer): void {
-  const routes = routesOf(modules);
-  const shadowed = routes.flatMap((route, i) => {
-    const earlier = routes.slice(0, i).find((one) => takesAllOf(one, route));
-    return earlier
-      ? [`${route.name} (${pathOf(route)}) is never called: ${earlier.name} (${pathOf(earlier)})`]
-      : [];
-  });
-  if (shadowed.length === 0) return;
-  throw new OperatorError(
-    `${shadowed.join(', ')} takes its requests first. Declare the literal path before the parameter.`,
-  );
-}
-
-function routesOf(modules: ModulesContainer): Route[] {
-  const scanner = new MetadataScanner();
-  return new DiscoveryService(modules).getControllers().flatMap(({ metatype }) => {
-    const { name, prototype } = metatype as Type<{ [method: string]: object }>;
-    // A controller of some hosts takes the requests of others not.
-    if (Reflect.getMetadata(HOST_METADATA, metatype as Type) !== undefined) return [];
-    const above = pathsIn(metatype as Type);
-    return scanner.getAllMethodNames(prototype).flatMap((key) => {
-      const handler = prototype[key]!;
-      const method = methodOf(handler);
-      if (method === undefined) return [];
-      const version: unknown =
-        Reflect.getMetadata(VERSION_METADATA, handler) ??
-        Reflect.getMetadata(VERSION_METADATA, metatype as Type);
-      return above.flatMap((start) =>
-        pathsIn(handler).map((end) => ({
-          name: `${name}.${key}`,
-          method,
-          segments: `${start}/${end}`.split('/').filter((segment) => segment !== ''),
-          versions: [version].flat(),
-        })),
-      );
-    });
-  });
-}
-
-function pathsIn(declaring: object): string[] {
-  return [(Reflect.getMetadata(PATH_METADATA, declaring) as string | string[] | undefined) ?? ''].flat();
-}
-
-const pathOf = ({ method, segments }: Route) => `${RequestMethod[method]} /${segments.join('/')}`;
-
-/** Whether a route takes all requests of another: where it has a parameter, the other has anything. */
-function takesAllOf(one: Route, other: Route): boolean {
-  return (
-    (one.method === other.method || one.method === RequestMethod.ALL) &&
-    one.segments.length === other.segments.length &&
-    other.versions.every((version) => one.versions.includes(version)) &&
-    one.segments.every((segment, i) => isParameter(segment) || segment === other.segments[i])
-  );
-}
-
-const isParameter = (segment: string) => /^:\w+$/.test(segment);

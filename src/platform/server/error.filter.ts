@@ -9,13 +9,13 @@ import {
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { Config } from '../../config.js';
 import { ApiError, type ErrorCode, requestIdOf, requireSound, type RoutedRequest } from '../api/index.js';
 import { codeOf, isUnavailable } from '../database/index.js';
+import type { HttpAdapter } from './http-adapter.js';
 import { nameError, writeError } from './refusals.js';
-import { allowedMethods } from './router.js';
 import { failStream } from './streams.js';
 
 /** What a person sees in place of the Error of an unknown address, where the service has pages for people. */
@@ -34,6 +34,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
 
   constructor(
     private readonly modules: ModulesContainer,
+    private readonly host: HttpAdapterHost<HttpAdapter>,
     private readonly config: Config,
     @Optional() private readonly page?: NotFoundPage,
   ) {}
@@ -49,7 +50,8 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     const response = http.getResponse<Response>();
     // Of what an operation throws, not found means what it says.
     if (exception instanceof NotFoundException && !request.operation) {
-      if (!answerOtherMethod(request, response))
+      const methods = this.host.httpAdapter.routes.allowed(request);
+      if (!answerOtherMethod(methods, request, response))
         this.answer(new ApiError('route_not_found'), request, response);
       return;
     }
@@ -123,8 +125,7 @@ function messageOf(exception: HttpException): string {
 }
 
 /** Whether no handler took the request because its path is known only with other methods; it is then answered. */
-function answerOtherMethod(request: Request, response: Response): boolean {
-  const methods = allowedMethods(request);
+function answerOtherMethod(methods: string[], request: Request, response: Response): boolean {
   const isOptions = request.method === 'OPTIONS';
   if (methods.length === 0 || (methods.includes(request.method) && !isOptions)) return false;
   const headers = { Allow: methods.join(', ') };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express, { type Express, type Response } from 'express';
+import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import { entityTag, hasSuccess, isKnown, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { claimPort, listen, OperatorError } from '../process/index.js';
@@ -13,7 +13,7 @@ import { connectionBounds } from './connections.js';
 import { guardEvents } from './guarded-events.js';
 import { explainUnder } from './refusals.js';
 import { parseQuery } from './request-target.js';
-import { literalFirst } from './router.js';
+import { METHODS, Routes } from './routes.js';
 import { failStream } from './streams.js';
 
 /** What Node's HTTP server puts up with. */
@@ -50,6 +50,8 @@ const IDLE_CHECK_MS = 50;
 export class HttpAdapter extends ExpressAdapter {
   /** Which requests are worked on, and whether the service is about to stop. */
   readonly admission: Admission;
+  /** What is registered by this adapter; what goes to Express past it has no part in them. */
+  readonly routes = new Routes();
   /** How many sockets listen on the port. */
   private readonly listening: number;
   /** What listens besides the HTTP server, on its port. */
@@ -63,6 +65,7 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
+    for (const method of METHODS) this.note(method);
     explainUnder(config.BASE_URL);
     guardEvents(app.request);
     guardEvents(app.response);
@@ -71,11 +74,13 @@ export class HttpAdapter extends ExpressAdapter {
     this.admission = new Admission(app, clients);
   }
 
-  /** Called by Nest before it registers the routes, and after what stands before them, such as CORS. */
-  override async init(): Promise<void> {
-    await super.init();
+  /** Notes each route that is registered by a method, beside what the adapter of Nest does. */
+  private note(method: string): void {
+    const name = method.toLowerCase() as 'get';
     const app = this.getInstance<Express>();
-    app.use(literalFirst(app));
+    const register = (path: string, handler: RequestHandler) =>
+      app[name](path, this.routes.add(method, path, handler));
+    Object.assign(this, { [name]: register });
   }
 
   override initHttpServer(): void {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { Express, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import { dump } from 'js-yaml';
 import type { Config } from '../../../config.js';
 import { originOf } from '../../api/index.js';
@@ -28,11 +29,12 @@ export function serveDocument(app: NestExpressApplication, config: Config): () =
 
 function serve(app: NestExpressApplication, extension: string, write: () => string): void {
   let template: Template | undefined;
-  const express: Express = app.getHttpAdapter().getInstance();
-  express.get(`/openapi.${extension}`, (request, response) => {
-    template ??= new Template(extension, write());
-    return template.send(request, response);
-  });
+  app
+    .get(HttpAdapterHost)
+    .httpAdapter.get(`/openapi.${extension}`, (request: Request, response: Response) => {
+      template ??= new Template(extension, write());
+      return template.send(request, response);
+    });
 }
 
 /**

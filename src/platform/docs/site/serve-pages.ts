@@ -1,6 +1,7 @@
+import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { Express } from 'express';
+import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { adviceOn, allErrors, type ErrorCode } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
@@ -25,10 +26,11 @@ export function serveDocs(app: NestExpressApplication, config: Config, document:
   serveJson(app, '/docs/trial.json', () => JSON.stringify(trialOf(document())).replaceAll(HERE, ''));
   if (!signIn) return;
   servePage(app, config, '/docs/signed-in', () => assets.inShell(SIGNED_IN, '../'));
-  const express: Express = app.getHttpAdapter().getInstance();
-  express.get('/docs/sign-in.json', async (_request, response) => {
-    response.set('Cache-Control', 'no-store').json(await signIn.offer());
-  });
+  app
+    .get(HttpAdapterHost)
+    .httpAdapter.get('/docs/sign-in.json', async (_request: Request, response: Response) => {
+      response.set('Cache-Control', 'no-store').json(await signIn.offer());
+    });
 }
 
 /** Serves the guides, and what the search box finds, each of which is made when it is first asked for. */
@@ -49,8 +51,11 @@ export function serveGuides(
 
 function serveJson(app: NestExpressApplication, path: string, write: () => string): void {
   const content = new StaticContent('json', () => Buffer.from(write()));
-  const express: Express = app.getHttpAdapter().getInstance();
-  express.get(path, (request, response) => content.send(request, response, 'no-cache'));
+  app
+    .get(HttpAdapterHost)
+    .httpAdapter.get(path, (request: Request, response: Response) =>
+      content.send(request, response, 'no-cache'),
+    );
 }
 
 /**
@@ -65,8 +70,7 @@ function servePage(
   called?: () => Promise<string[]> | undefined,
 ): void {
   const content = new StaticContent('html', () => Buffer.from(write()));
-  const express: Express = app.getHttpAdapter().getInstance();
-  express.get(path, async (request, response) => {
+  app.get(HttpAdapterHost).httpAdapter.get(path, async (request: Request, response: Response) => {
     if (request.path.endsWith('/')) return response.redirect(308, `../${request.path.split('/').at(-2)}`);
     await content.send(request, response.set(pageHeaders(config, await called?.())), 'no-store');
   });
