@@ -18,6 +18,8 @@ export interface Facts {
   choices?: Record<string, Choice[]>;
   /** Fields of a body, by operation, of which no two may be alike, beyond those that a constraint names. */
   distinct?: Record<string, string[]>;
+  /** Query parameters, by operation, that are asked for without any other filter: beside one, they answer 400. */
+  alone?: Record<string, string[]>;
   /** Tables, by the words in paths for them, where these are others. */
   tables?: Record<string, string>;
   /** Statements that add rows to tables, numbered from one number to another: what copies of one row cannot be. */
@@ -32,6 +34,7 @@ export async function loadFacts(): Promise<Required<Facts>> {
   return {
     choices: Object.assign({}, ...all.map(({ choices }) => choices)) as Record<string, Choice[]>,
     distinct: Object.assign({}, ...all.map(({ distinct }) => distinct)) as Record<string, string[]>,
+    alone: Object.assign({}, ...all.map(({ alone }) => alone)) as Record<string, string[]>,
     tables: Object.assign({}, ...all.map(({ tables }) => tables)) as Record<string, string>,
     rows: (from, to) => all.flatMap(({ rows }) => rows?.(from, to) ?? []),
   };
