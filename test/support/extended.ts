@@ -49,7 +49,6 @@ export async function startExtended(
     bodyParser: false,
     logger: new NestLogger(log),
     ...ROUTING,
-
   });
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   serveDocument(app, config);
