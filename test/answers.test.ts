@@ -107,7 +107,7 @@ describe.each([
     const first = await ask(path);
     const tag = first.headers.get('etag')!;
     expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
-    expect(Buffer.from(await first.bytes())).toEqual(bytes);
+    expect(bytes.equals(await first.bytes())).toBe(true);
     // `fetch` would ask for all of it, as Express understands that.
     const again = await ask(path, { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
     expect([again.status, again.headers.get('etag'), again.headers.get('content-type')]).toEqual([

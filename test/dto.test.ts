@@ -13,6 +13,7 @@ import { ListField, MapField } from '../src/platform/api/nested-fields.js';
 import { fieldsIn, hasOnlyFields, UNREADABLE } from '../src/platform/api/field.js';
 import { Page, PageQuery } from '../src/platform/api/paging.js';
 import '../src/features.js';
+import { CHARACTER } from './support/character.js';
 import { ROOT } from './support/npm.js';
 
 type Values = Record<string, unknown>;
@@ -107,7 +108,7 @@ const value: Arbitrary<unknown> = fc.oneof(
   digits,
   digits.map(BigInt),
   fc.array(digits, { minLength: 1, maxLength: 120 }).map((all) => all.join()),
-  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.string({ unit: CHARACTER, maxLength: 300 }),
   fc.emailAddress(),
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
   fc.double(),
@@ -335,7 +336,7 @@ function storedOne({ type, format, enum: values }: Schema): Arbitrary<unknown> {
       noInvalidDate: true,
     });
   }
-  return format === 'uuid' ? fc.uuid() : fc.string({ unit: 'binary' });
+  return format === 'uuid' ? fc.uuid() : fc.string({ unit: CHARACTER });
 }
 
 /** What `JSON.stringify` writes as an answer: only the properties of the DTO, digits as they are. */

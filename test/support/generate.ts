@@ -1,6 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { contentOf, pathFrom, type Placed } from '../../src/testing/document.js';
 import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from '../../src/testing/schema.js';
+import { CHARACTER } from './character.js';
 
 /** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
 export interface Parts {
@@ -66,7 +67,7 @@ export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitr
   // The longest message leaves room in a body for only one byte a character.
   const units = maxLength > 10_000 ? ['x'] : ['x', 'é', '漢', '😀', '\u{10ffff}', '"', '\u0001'];
   const free = fc
-    .string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 40) })
+    .string({ unit: CHARACTER, minLength, maxLength: Math.min(maxLength, minLength + 40) })
     .map((value) => value.replaceAll('\0', '\u2028'));
   const longest = fc.constantFrom(...units).map((unit) => unit.repeat(maxLength));
   return fc
@@ -208,7 +209,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
   if (cursor === undefined) delete query.cursor;
   else if (query.cursor) query.cursor = fc.constant(cursor);
   const requiredKeys = parameters(one, 'query').flatMap(({ name, required }) => (required ? [name] : []));
-  const extraQuery = fc.array(fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: 'binary' })), {
+  const extraQuery = fc.array(fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: CHARACTER })), {
     maxLength: 2,
   });
   return fc
