@@ -12,42 +12,29 @@ import {
   type Takes,
 } from '../../api/index.js';
 import type { Call } from './call-samples.js';
-import { exampleFor, type Operation, type Schema, schemaOf } from './schemas.js';
-
-/** A body of one media type. */
-export interface Media {
-  schema: Schema;
-  example?: unknown;
-  encoding?: Record<string, { contentType: string }>;
-}
-
-/** A body, or an answer. */
-export interface Owner {
-  description?: string;
-  content?: Record<string, Media>;
-}
+import { type Body, exampleFor, type Media, type Operation, type Schema, schemaOf } from './schemas.js';
 
 /** Says what an operation takes, with an example: of each type where JSON can hold one, else of one. */
 export function finishBody(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
   const { takes, bodyOptional } = facts;
   if (takes) {
-    const { description, content } = (operation.requestBody ?? {}) as Owner;
+    const { description, content } = operation.requestBody ?? {};
     const ofClass = content?.[JSON_TYPE]?.schema ?? { type: 'object' };
     operation.requestBody = {
       description: `${description ?? ''} At most ${sizeText(takes.maxBytes)}.`.trim(),
       required: true,
       content: Object.fromEntries(takes.types.map((type) => [type, mediaOf(type, takes, ofClass, document)])),
       'x-max-bytes': takes.maxBytes,
-    } as Operation['requestBody'];
+    };
   }
   giveExample(document, operation.requestBody);
   if (bodyOptional) Object.assign(operation.requestBody!, { required: false });
 }
 
 /** Gives JSON its example, which its schema has. */
-export function giveExample(document: OpenAPIObject, owner: unknown): void {
-  const media = (owner as Owner | undefined)?.content?.[JSON_TYPE];
-  if (media) media.example = exampleFor(document, media.schema);
+export function giveExample(document: OpenAPIObject, body?: Body): void {
+  const media = body?.content?.[JSON_TYPE];
+  if (media) media.example = exampleFor(document, media.schema!);
 }
 
 function mediaOf(type: string, takes: Takes, ofClass: Schema, document: OpenAPIObject): Media {
@@ -73,12 +60,12 @@ export function givenBy({ types, example }: Gives, ofClass?: Media): Record<stri
 }
 
 /** What a sample shows of an answer, of the first success that may have a body; that of JSON when undefined. */
-export function seenIn(owners: readonly Owner[]): Call['answers'] {
-  const [type, media] = owners.flatMap(({ content = {} }) => Object.entries(content))[0] ?? [];
+export function seenIn(bodies: readonly Body[]): Call['answers'] {
+  const [type, media] = bodies.flatMap(({ content = {} }) => Object.entries(content))[0] ?? [];
   if (!media) return 'nothing';
   if (type === JSON_TYPE) return undefined;
   if (type === EVENTS_TYPE) return 'events';
-  return media.schema.format === 'binary' ? 'bytes' : 'text';
+  return media.schema!.format === 'binary' ? 'bytes' : 'text';
 }
 
 /** A form: the fields of its class, which are texts, and its files. */
@@ -117,8 +104,8 @@ function dataAddress(type: string, content: Content): string {
 }
 
 /** What a sample sends as the example of a body: of the first type that has one. */
-export function sentIn(owner: unknown): Pick<Call, 'body' | 'content' | 'form'> {
-  const all = Object.entries((owner as Owner | undefined)?.content ?? {});
+export function sentIn(body?: Body): Pick<Call, 'body' | 'content' | 'form'> {
+  const all = Object.entries(body?.content ?? {});
   const [type, media] = all.find(([, one]) => one.example !== undefined) ?? [];
   if (!media) return {};
   if (type === JSON_TYPE) return { body: media.example };

@@ -17,7 +17,7 @@ import {
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, headersIn } from './responses.js';
-import { exampleFor, finishSchemas, type Operation, withoutPruned } from './schemas.js';
+import { exampleFor, finishSchemas, type Operation, operationsIn, withoutPruned } from './schemas.js';
 
 /** What the product says of itself in the document. The module of the application provides it. */
 export abstract class ProductFacts {
@@ -86,9 +86,7 @@ function finishOperations(
 ): TagFacts[] {
   const tags = new Map<string, TagFacts>();
   for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of METHODS) {
-      const operation = item[method];
-      if (!operation) continue;
+    for (const [method, operation] of operationsIn(item)) {
       const facts = declared.get(operation.operationId!)!;
       finishOperation({ path, method, operation }, facts, document, config);
       tags.set(facts.tag.name, facts.tag);
@@ -96,8 +94,6 @@ function finishOperations(
   }
   return [...tags.values()];
 }
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 /** URL and description of a server. Without a URL it is this server, and described so: two may be the same. */
 function deployment(name: string, url?: string): [url: string, description: string] {
@@ -129,10 +125,7 @@ function relativePaths(
 
 /** Gives the operations of a path a server of their own. */
 function serveAt(item: OpenAPIObject['paths'][string], url: string, description: string): typeof item {
-  for (const method of METHODS) {
-    const operation = item[method];
-    if (operation) operation.servers = [{ url, description }];
-  }
+  for (const [, operation] of operationsIn(item)) operation.servers = [{ url, description }];
   return item;
 }
 
@@ -141,14 +134,11 @@ function serveAt(item: OpenAPIObject['paths'][string], url: string, description:
  * (https://spec.openapis.org/oas/v3.1.1.html#link-object).
  */
 function addLinks({ paths }: OpenAPIObject): void {
-  for (const [path, { post, put }] of Object.entries(paths)) {
-    const above = { post: `${path}/`, put: path.replace(/[^/]+$/, '') };
-    for (const [method, operation] of Object.entries({ post, put })) {
-      const responses = Object.values(operation?.responses ?? {}) as { headers?: { Location?: object } }[];
-      const created = responses.find(({ headers }) => headers?.Location);
-      if (created) Object.assign(created, { links: linksTo(paths, above[method as keyof typeof above]) });
+  for (const [path, item] of Object.entries(paths))
+    for (const [method, { responses }] of operationsIn(item)) {
+      const created = Object.values(responses).find(({ headers }) => headers?.Location);
+      if (created) created.links = linksTo(paths, method === 'put' ? path.replace(/[^/]+$/, '') : `${path}/`);
     }
-  }
 }
 
 function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, object> {
@@ -157,10 +147,8 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
     const [, parameter] = (path.startsWith(above) && /^\{(\w+)\}$/.exec(path.slice(above.length))) || [];
     if (!parameter) continue;
     const parameters = { [parameter]: '$response.body#/id' };
-    for (const { operationId, summary } of [item.get, item.put, item.patch, item.delete].filter(
-      (one) => !!one,
-    ))
-      links[operationId!] = { operationId, description: summary, parameters };
+    for (const [method, { operationId, summary }] of operationsIn(item))
+      if (method !== 'post') links[operationId!] = { operationId, description: summary, parameters };
   }
   return links;
 }
@@ -172,14 +160,17 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
 /** The requests that the service makes, by their ids. */
-function webhooksOf(operations: Iterable<OperationFacts>, document: OpenAPIObject) {
-  const webhooks: NonNullable<OpenAPIObject['webhooks']> = {};
+function webhooksOf(
+  operations: Iterable<OperationFacts>,
+  document: OpenAPIObject,
+): OpenAPIObject['webhooks'] {
+  const webhooks: Record<string, { post: Operation }> = {};
   for (const { webhook, tag } of operations)
     if (webhook)
       webhooks[webhook.id] = {
         post: { tags: [tag.name], ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
       };
-  return webhooks;
+  return webhooks as OpenAPIObject['webhooks'];
 }
 
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
@@ -197,6 +188,6 @@ function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation 
       return { name, in: 'header', required: true, description: means, schema: { type: 'string' } };
     }),
     requestBody: { required: true, content },
-    responses: Object.fromEntries(responses) as Operation['responses'],
+    responses: Object.fromEntries(responses),
   };
 }

@@ -12,10 +12,10 @@ import {
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { finishBody, giveExample, givenBy, type Owner, seenIn, sentIn } from './bodies.js';
+import { finishBody, giveExample, givenBy, seenIn, sentIn } from './bodies.js';
 import { type Call, type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { exampleIn, nameDefaults, namePage, type Operation, type Schema } from './schemas.js';
+import { exampleIn, nameDefaults, namePage, type Operation, type Parameter } from './schemas.js';
 
 /** Stands in the document for the scheme, host and port by which a client has asked for it. */
 export const HERE = 'http://here.invalid';
@@ -25,13 +25,6 @@ export interface Placed {
   path: string;
   method: string;
   operation: Operation;
-}
-
-interface Parameter {
-  name: string;
-  in: string;
-  schema?: Schema;
-  [extension: `x-${string}`]: unknown;
 }
 
 /** The scheme of access tokens, where there is an identity provider. */
@@ -71,14 +64,14 @@ export function finishOperation(
   const { access, sunset } = facts;
   operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
-  operation.parameters = parametersOf(operation) as Operation['parameters'];
+  operation.parameters = parametersOf(operation);
   for (const type of facts.parameters) nameDefaults(document, operation, type);
   finishBody(document, operation, facts);
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset);
-  operation.parameters!.push(...(conditionsOf(facts) as NonNullable<Operation['parameters']>));
-  operation['x-codeSamples' as never] = codeSamples(placed, access, document, config) as never;
+  operation.parameters.push(...conditionsOf(facts));
+  operation['x-codeSamples'] = codeSamples(placed, access, document, config);
 }
 
 /** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
@@ -94,9 +87,7 @@ const LAST_EVENT = {
 
 /** The parameters that clients see of those that a method takes. */
 function parametersOf({ parameters = [] }: Operation): Parameter[] {
-  const taken = (parameters as Parameter[]).filter(
-    (one) => one.in !== 'header' || !NO_PARAMETERS.has(one.name.toLowerCase()),
-  );
+  const taken = parameters.filter((one) => one.in !== 'header' || !NO_PARAMETERS.has(one.name.toLowerCase()));
   for (const one of taken) {
     if (one.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(one, LAST_EVENT);
     finishParameter(one);
@@ -125,7 +116,7 @@ const SUCCESS: Record<string, string> = {
 };
 
 /** The headers by which a client asks for less than all, of what knows them. What is no such header is ignored. */
-function conditionsOf(facts: OperationFacts): object[] {
+function conditionsOf(facts: OperationFacts): Parameter[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
@@ -149,7 +140,7 @@ function finishSuccess(
   { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
   const { idempotent, sorted } = facts;
-  const response = operation.responses[status] as Owner;
+  const response = operation.responses[status]!;
   const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
@@ -157,7 +148,7 @@ function finishSuccess(
   if (hasSuccess(facts, 206) && hasBody(status)) headers.push('Accept-Ranges');
   if (status === 206) headers.push('Content-Range');
   if (idempotent) headers.push('Idempotency-Replayed');
-  if (media?.schema.type === 'array') {
+  if (media?.schema?.type === 'array') {
     headers.push('Link');
     media.schema = namePage(document, operation, media.schema, sorted);
   }
@@ -172,7 +163,7 @@ function finishDeprecated(operation: Operation, sunset: string): void {
   operation.deprecated = true;
   operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {
-    const response = operation.responses[status] as { headers?: object } | undefined;
+    const response = operation.responses[status];
     if (response) Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', 'Successor']));
   }
 }
@@ -185,13 +176,7 @@ export function codeSamples(
   config: Config,
 ): Sample[] {
   const { path, method, operation } = placed;
-  const parameters = (operation.parameters ?? []) as {
-    name: string;
-    in: string;
-    required?: boolean;
-    example?: string;
-    schema?: Schema;
-  }[];
+  const { parameters = [] } = operation;
   const examples = new Map(
     parameters.map(({ name, schema, example = schema && (exampleIn(document, schema) as string) }) => [
       name,
@@ -215,7 +200,7 @@ export function codeSamples(
 /** What a sample shows of the answer. */
 export function answersOf({ responses }: Operation): Call['answers'] {
   const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
-  return seenIn(successes.map(([, response]) => response as Owner));
+  return seenIn(successes.map(([, response]) => response));
 }
 
 /** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */

@@ -152,7 +152,7 @@ export function errorResponses(
   facts: OperationFacts,
   config: Config,
 ): Operation['responses'] {
-  const parameters = (operation.parameters ?? []) as { name: string }[];
+  const { parameters = [] } = operation;
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   const { takes = SMALL_JSON } = facts;
   if (operation.requestBody && takes.types.includes(JSON_TYPE)) codes.push('invalid_json');

@@ -1,29 +1,94 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { fieldsIn } from '../../api/index.js';
+import type { Sample } from './call-samples.js';
 
-/** An operation of the document. */
-export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']> & {
-  'x-deprecated-sunset'?: string;
-  'x-stability'?: string;
-};
-
-/** The part of a schema that is used here. */
+/** A schema, as far as it is written or read here. */
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
   anyOf?: Schema[];
+  oneOf?: Schema[];
   type?: string | string[];
   nullable?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
+  additionalProperties?: boolean | Schema;
+  required?: string[];
   description?: string;
   example?: unknown;
   default?: unknown;
   enum?: unknown[];
-  required?: string[];
+  const?: unknown;
   format?: string;
+  pattern?: string;
+  uniqueItems?: boolean;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
   maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  minProperties?: number;
+  'x-minimum'?: string;
+  'x-maximum'?: string;
+  'x-decimals'?: number;
+  'x-max-bytes'?: number;
+  'x-future'?: boolean;
+  'x-enumDescriptions'?: Record<string, string>;
+}
+
+/** What is sent or answered as one media type. */
+export interface Media {
+  schema?: Schema;
+  example?: unknown;
+  examples?: Record<string, object>;
+  encoding?: Record<string, { contentType: string }>;
+}
+
+/** A body, by its media types. */
+export interface Body {
+  description?: string;
+  required?: boolean;
+  content?: Record<string, Media>;
+  'x-max-bytes'?: number;
+}
+
+export interface Answer extends Body {
+  headers?: Record<string, { $ref?: string }>;
+  links?: Record<string, object>;
+}
+
+export interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema?: Schema;
+  example?: string;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** An operation of the document. */
+export interface Operation {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  deprecated?: boolean;
+  security?: Record<string, string[]>[];
+  servers?: { url: string; description?: string }[];
+  parameters?: Parameter[];
+  requestBody?: Body;
+  responses: Record<string, Answer>;
+  'x-deprecated-sunset'?: string;
+  'x-stability'?: string;
+  'x-codeSamples'?: Sample[];
+}
+
+/** The operations of a path, or of a webhook, by their methods. */
+export function operationsIn(item: OpenAPIObject['paths'][string]): [method: string, operation: Operation][] {
+  return Object.entries(item as Record<string, Operation>);
 }
 
 /** Writes the properties of all schemas as OpenAPI 3.1 has them. */
@@ -47,7 +112,7 @@ export function nameDefaults(document: OpenAPIObject, operation: Operation, type
   const initial = new type() as Record<string, unknown>;
   const schemas = document.components!.schemas as Record<string, Schema | undefined>;
   const ofBody = schemas[nameOf(getSchemaPath(type))];
-  const parameters = (operation.parameters ?? []) as { name: string; schema: Schema }[];
+  const { parameters = [] } = operation;
   for (const { name, declared } of fields) {
     for (const model of declared.kind.models ?? []) nameDefaults(document, operation, model);
     const value = initial[name];
@@ -84,7 +149,7 @@ export function namePage(
   sorted = 'in ascending order of ids',
 ): Schema {
   const name = operationId!.replace(/^list/, '');
-  const names = new Set((parameters as { name: string }[]).map((one) => one.name));
+  const names = new Set(parameters.map((one) => one.name));
   const chosen = ['sort', 'order'].filter((one) => names.has(one)).map((one) => `\`${one}\``);
   document.components!.schemas![name] = {
     description: `One page, ${chosen.length > 0 ? `in the order that ${chosen.join(' and ')} ask for` : sorted}.`,

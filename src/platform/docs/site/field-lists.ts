@@ -3,38 +3,10 @@ import { NOT_BLANK, PLAIN } from '../../api/index.js';
 import type { Schema } from '../openapi/schemas.js';
 import { escape } from './markdown.js';
 
-/** A schema with all that is said of one in words. */
-export interface FullSchema extends Omit<Schema, 'items' | 'properties' | 'anyOf' | 'allOf'> {
-  items?: FullSchema;
-  properties?: Record<string, FullSchema>;
-  additionalProperties?: boolean | FullSchema;
-  allOf?: FullSchema[];
-  anyOf?: FullSchema[];
-  oneOf?: FullSchema[];
-  required?: string[];
-  const?: unknown;
-  format?: string;
-  pattern?: string;
-  uniqueItems?: boolean;
-  minimum?: number;
-  maximum?: number;
-  minLength?: number;
-  maxLength?: number;
-  minItems?: number;
-  maxItems?: number;
-  minProperties?: number;
-  'x-minimum'?: string;
-  'x-maximum'?: string;
-  'x-decimals'?: number;
-  'x-max-bytes'?: number;
-  'x-future'?: boolean;
-  'x-enumDescriptions'?: Record<string, string>;
-}
-
 /** Something that has a name: a parameter, a header, a property. */
 export interface Field {
   readonly name: string;
-  readonly schema: FullSchema;
+  readonly schema: Schema;
   readonly description?: string;
   readonly isRequired?: boolean;
   readonly example?: unknown;
@@ -63,7 +35,7 @@ export class FieldLists {
   }
 
   /** The fields of what a schema describes: of an object, or of each item of a list. */
-  fieldsOf(given: FullSchema, within: readonly string[] = []): string {
+  fieldsOf(given: Schema, within: readonly string[] = []): string {
     const schema = this.resolved(given);
     const here = given.$ref ? [...within, given.$ref] : within;
     // A schema that refers to itself would never end.
@@ -80,7 +52,7 @@ export class FieldLists {
   }
 
   /** `list of integers (int64)`, `text`. */
-  typeOf(given: FullSchema): string {
+  typeOf(given: Schema): string {
     const schema = this.resolved(given);
     const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
     if (items) return `list of ${this.typeOf(items)}`;
@@ -94,10 +66,10 @@ export class FieldLists {
   }
 
   /** What a reference leads to, with what stands beside the reference. */
-  resolved(schema: FullSchema): FullSchema {
+  resolved(schema: Schema): Schema {
     const { $ref, allOf, ...own } = schema;
     const parts = (allOf ?? []).map((one) => this.resolved(one));
-    const merged = parts.reduce<FullSchema>((all, part) => merge(all, part), {});
+    const merged = parts.reduce<Schema>((all, part) => merge(all, part), {});
     if (!$ref) return allOf ? merge(merged, own) : own;
     const found = $ref
       .split('/')
@@ -105,7 +77,7 @@ export class FieldLists {
       .reduce<unknown>(
         (node, name) => (node as Record<string, unknown> | undefined)?.[name],
         this.document,
-      ) as FullSchema | undefined;
+      ) as Schema | undefined;
     return { ...this.resolved(found ?? {}), ...own };
   }
 
@@ -126,7 +98,7 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
   }
 
   /** Each value of an enumeration, with what it means. */
-  private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: FullSchema): string {
+  private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: Schema): string {
     if (!values) return '';
     const items = values.map((value) => {
       const meaning = meanings[String(value)];
@@ -135,7 +107,7 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
     return `<ul class="values">${items.join('')}</ul>\n`;
   }
 
-  private limitsOf(schema: FullSchema, example = schema.example): string {
+  private limitsOf(schema: Schema, example = schema.example): string {
     const said = limitsIn(schema);
     const { items } = schema;
     const ofItems = items && this.resolved(items);
@@ -151,7 +123,7 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
 }
 
 /** What a schema asks of a value, in words. */
-function limitsIn(schema: FullSchema): string[] {
+function limitsIn(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, pattern } = schema;
   const form = pattern === undefined ? undefined : (FORMS[pattern] ?? '');
   const bytes = schema['x-max-bytes'];
@@ -178,7 +150,7 @@ function between(from: number | string | undefined, to: number | string | undefi
   return to === undefined ? '' : `at most ${written(to)}${unit}`;
 }
 
-function merge(one: FullSchema, other: FullSchema): FullSchema {
+function merge(one: Schema, other: Schema): Schema {
   const required = [...(one.required ?? []), ...(other.required ?? [])];
   return { ...one, ...other, properties: { ...one.properties, ...other.properties }, required };
 }

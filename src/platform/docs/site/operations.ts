@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { Operation } from '../openapi/schemas.js';
+import { type Operation, operationsIn } from '../openapi/schemas.js';
 
 /** An operation as the site names it. */
 export interface NamedOperation {
@@ -35,7 +35,7 @@ export function webhooksOf({ webhooks = {} }: OpenAPIObject): NamedOperation[] {
 
 function named(paths: Paths): NamedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
+    operationsIn(item).map(([method, operation]) => {
       const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
       const name = `${method.toUpperCase()} ${path}`;
       const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];

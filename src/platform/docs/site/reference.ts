@@ -1,21 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
 import { HERE } from '../openapi/operations.js';
-import type { Operation } from '../openapi/schemas.js';
+import type { Answer, Body, Operation, Schema } from '../openapi/schemas.js';
 import type { Page } from './assets.js';
-import { type Field, FieldLists, type FullSchema } from './field-lists.js';
+import { type Field, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, sample } from './markdown.js';
 import { makerOf, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
-
-interface Media {
-  content?: Record<string, { schema?: FullSchema; example?: unknown; examples?: Record<string, unknown> }>;
-}
-
-interface Response extends Media {
-  description: string;
-  headers?: Record<string, { $ref?: string }>;
-  links?: Record<string, unknown>;
-}
 
 /** What stands on the page beside what the document says. */
 export interface Parts {
@@ -151,7 +141,7 @@ ${this.textOf(description)}${isOurs ? accessTo(operation.security) : ''}
 </div>
 <div class="shown">
 ${isOurs ? `<div class="trial"><button type="button" class="button primary try" aria-expanded="false">Try it out</button>${this.hintsOf(one)}</div>` : ''}
-${samplesOf(one)}${this.exampleOf(operation.requestBody as Media | undefined, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
+${samplesOf(one)}${this.exampleOf(operation.requestBody, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
 <div class="said">
 ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
 </article>`;
@@ -173,13 +163,7 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
   }
 
   private parametersOf({ operation }: NamedOperation): string {
-    const given = (operation.parameters ?? []) as {
-      name: string;
-      in: string;
-      required?: boolean;
-      description?: string;
-      schema?: FullSchema;
-    }[];
+    const { parameters: given = [] } = operation;
     if (given.length === 0) return '';
     const fields = given.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
       ...{ name, sentIn, description, schema },
@@ -189,7 +173,7 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
   }
 
   private bodyOf({ operation }: NamedOperation): string {
-    const body = operation.requestBody as (Media & { required?: boolean }) | undefined;
+    const body = operation.requestBody;
     return Object.entries(body?.content ?? {})
       .map(([type, { schema = {} }]) => {
         const kind = type === JSON_TYPE ? 'JSON' : escape(type);
@@ -202,15 +186,15 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
   }
 
   private answersOf({ operation }: NamedOperation): string {
-    const all = Object.entries(operation.responses as Record<string, Response>);
-    const isError = ([status, { content }]: [string, Response]) =>
+    const all = Object.entries(operation.responses);
+    const isError = ([status, { content }]: [string, Answer]) =>
       status >= '400' && status < '600' && content !== undefined;
     const answers = all.filter((one) => !isError(one)).map((one) => this.answer(...one));
     const errors = all.filter(isError);
     return `<h4>Answers</h4>\n${answers.join('\n')}${errors.length > 0 ? this.errorsOf(errors) : ''}`;
   }
 
-  private answer(status: string, { description, headers, content, links }: Response): string {
+  private answer(status: string, { description = '', headers, content, links }: Answer): string {
     const bodies = Object.entries(content ?? {}).map(([type, { schema = {} }]) => {
       if (type !== JSON_TYPE) return `<p class="limits">${escape(type)}</p>`;
       const isList = this.fields.resolved(schema).items !== undefined;
@@ -224,17 +208,17 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
 ${bodies.join('')}${heads}${ways.length > 0 ? `<p class="next">Next: ${ways.join(', ')}</p>` : ''}</div>`;
   }
 
-  private headersOf(headers: Response['headers'] = {}): Field[] {
+  private headersOf(headers: Answer['headers'] = {}): Field[] {
     return Object.entries(headers).map(([name, header]) => {
       const { schema, description, example } = this.fields.resolved(header) as Field;
       return { name, schema, description, example };
     });
   }
 
-  private errorsOf(errors: [string, Response][]): string {
+  private errorsOf(errors: [string, Answer][]): string {
     const items = errors.map(
       ([status, { description }]) =>
-        `<li><b>${status}</b> <div>${this.textOf(linkedCodes(description))}</div></li>`,
+        `<li><b>${status}</b> <div>${this.textOf(linkedCodes(description!))}</div></li>`,
     );
     const headers = new Map(
       errors
@@ -249,14 +233,12 @@ ${this.fields.list([...headers.values()])}</details>\n`;
   }
 
   private answerExample({ operation }: NamedOperation): string {
-    const found = Object.entries(operation.responses as Record<string, Response>).find(
-      ([status]) => status < '300',
-    );
+    const found = Object.entries(operation.responses).find(([status]) => status < '300');
     return found ? this.exampleOf(found[1], `Answer ${found[0]}`) : '';
   }
 
-  private exampleOf(media: Media | undefined, title?: string): string {
-    const all = Object.entries(media?.content ?? {});
+  private exampleOf(body: Body | undefined, title?: string): string {
+    const all = Object.entries(body?.content ?? {});
     const [type, { example } = {}] = all.find(([, one]) => one.example !== undefined) ?? [];
     if (example === undefined || title === undefined) return '';
     if (type !== JSON_TYPE) return sample(example as string, `text title="${title}"`);
@@ -265,7 +247,7 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   /** Every code with the statuses that it comes with, as the document has them in a table. */
   private errorCodes(): string {
-    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, FullSchema | undefined>;
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema | undefined>;
     if (!ErrorCode?.description) return '';
     return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>
 <p>Every failure has the same shape:</p>
@@ -314,10 +296,7 @@ function licenseOf({ license }: OpenAPIObject['info']): string {
 
 /** In each language, of which the reader chooses one; without a script too. */
 function samplesOf({ id, operation }: NamedOperation): string {
-  const samples = ((operation as { 'x-codeSamples'?: unknown })['x-codeSamples'] ?? []) as {
-    label: string;
-    source: string;
-  }[];
+  const { 'x-codeSamples': samples = [] } = operation;
   if (samples.length === 0) return '';
   const choices = samples.map(
     ({ label }, i) =>

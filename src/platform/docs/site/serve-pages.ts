@@ -3,11 +3,11 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
-import { adviceOn, allErrors, type ErrorCode } from '../../api/index.js';
+import { adviceOn, allErrors, type ErrorCode, JSON_TYPE } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
 import { HERE } from '../openapi/operations.js';
 import { statusesIn } from '../openapi/responses.js';
-import type { Operation, Schema } from '../openapi/schemas.js';
+import { schemaOf } from '../openapi/schemas.js';
 import { Assets, pageHeaders } from './assets.js';
 import { type Guide, guidePage, guidesPage, LIST, readGuides } from './guides.js';
 import { type NamedOperation, operationsOf } from './operations.js';
@@ -98,33 +98,15 @@ function searchIndex(guides: readonly Guide[], document: OpenAPIObject): Entry[]
 /** What is asked for: the parameters of operations and the properties of their bodies, each where it comes first. */
 function fieldsOf(document: OpenAPIObject): Entry[] {
   const fields = new Map<string, Entry>();
-  const named = new Map(operationsOf(document).map((one) => [one.id, one]));
-  for (const item of Object.values(document.paths))
-    for (const operation of Object.values(item as Record<string, Operation>)) {
-      const { name, address } = named.get(operation.operationId!)!;
-      for (const [title, description] of askedFor(operation, document))
-        if (!fields.has(title))
-          fields.set(title, { kind: 'Field', title, about: plainOf(description ?? ''), text: name, address });
-    }
+  for (const { name, address, operation } of operationsOf(document)) {
+    const { parameters = [], requestBody } = operation;
+    const { properties = {} } = schemaOf(document, requestBody?.content?.[JSON_TYPE]?.schema ?? {});
+    const ofBody = Object.entries(properties).map(([one, { description }]) => ({ name: one, description }));
+    for (const { name: title, description = '' } of [...parameters, ...ofBody])
+      if (!fields.has(title))
+        fields.set(title, { kind: 'Field', title, about: plainOf(description), text: name, address });
+  }
   return [...fields.values()];
-}
-
-function askedFor(
-  operation: Operation,
-  { components }: OpenAPIObject,
-): [name: string, description?: string][] {
-  const parameters = (operation.parameters ?? []) as { name: string; description?: string }[];
-  const body = operation.requestBody as { content?: Record<string, { schema: Schema }> } | undefined;
-  const name = body?.content?.['application/json']?.schema.$ref?.split('/').at(-1);
-  const schemas = components!.schemas as Record<string, Schema>;
-  const schema = name === undefined ? undefined : schemas[name];
-  return [
-    ...parameters.map((one): [string, string?] => [one.name, one.description]),
-    ...Object.entries(schema?.properties ?? {}).map(([one, { description }]): [string, string?] => [
-      one,
-      description,
-    ]),
-  ];
 }
 
 function ofGuide({ name, title, summary, opening, parts }: Guide): Entry[] {

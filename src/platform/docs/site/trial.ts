@@ -1,12 +1,12 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
 import { answersOf } from '../openapi/operations.js';
-import type { Operation, Schema } from '../openapi/schemas.js';
+import type { Body, Operation } from '../openapi/schemas.js';
 import { nameOfIdAt, type NamedOperation, operationsOf } from './operations.js';
 
 /** A part of the document, of which this file says what it has. */
 type Node = Record<string, unknown>;
-type Content = Record<string, { schema?: object; example?: unknown; examples?: unknown }>;
+type Content = NonNullable<Body['content']>;
 
 /** An operation that can follow on another one. */
 interface Step {
@@ -54,7 +54,7 @@ class Trial {
     const { operationId, tags, security, servers, parameters = [], responses } = one.operation;
     const given = this.resolved(parameters) as Node[];
     const body = this.resolved(one.operation.requestBody) as { content: Content } | undefined;
-    const answers = Object.entries(responses as Record<string, { content?: Content }>);
+    const answers = Object.entries(responses);
     return {
       ...{ operationId, tags, security, servers: byAddress(servers) },
       parameters: given.map(({ description: _said, schema, ...parameter }) => {
@@ -74,7 +74,7 @@ class Trial {
 
   /** Those which its answers link to, an operation that changes the same thing, and those whose body takes its id. */
   private stepsAfter({ path, method, operation }: NamedOperation): Step[] {
-    const answers = Object.values(operation.responses as Record<string, { links?: object }>);
+    const answers = Object.values(operation.responses);
     const linked = new Set(answers.flatMap(({ links = {} }) => Object.keys(links)));
     const taking = method === 'post' ? this.takersOf(nameOfIdAt(path, this.operations)).map(stepTo) : [];
     const moved = this.operations
@@ -88,10 +88,10 @@ class Trial {
 
   /** Of its values in the order of the document, a field goes to the next, unless the description of one says that it is final. */
   private statesIn({ requestBody }: Operation): Step['states'] {
-    const { content } = (this.resolved(requestBody) ?? {}) as { content?: Content };
-    const schema: Schema | undefined = content?.[JSON_TYPE]?.schema;
-    const states = Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {
-      const { enum: values = [], 'x-enumDescriptions': meanings = {} } = property as Schema & Meanings;
+    const { content } = (this.resolved(requestBody) ?? {}) as Body;
+    const { properties = {} } = content?.[JSON_TYPE]?.schema ?? {};
+    const states = Object.entries(properties).flatMap(([name, property]) => {
+      const { enum: values = [], 'x-enumDescriptions': meanings = {} } = property;
       const moves = values.slice(0, -1).map((value, i) => [String(value), values[i + 1]] as const);
       const open = moves.filter(([value]) => !/\bFinal\.$/.test(meanings[value] ?? ''));
       return open.length > 0 ? [[name, Object.fromEntries(open)]] : [];
@@ -109,8 +109,7 @@ class Trial {
   /** The operations whose body has a field of that name in its example. */
   private takersOf(name: string | undefined): NamedOperation[] {
     return this.operations.filter(({ operation }) => {
-      const { content } = (operation.requestBody ?? {}) as { content?: Content };
-      const example = content?.[JSON_TYPE]?.example as Node | undefined;
+      const example = operation.requestBody?.content?.[JSON_TYPE]?.example as Node | undefined;
       return name !== undefined && example?.[name] !== undefined;
     });
   }
@@ -126,10 +125,6 @@ class Trial {
     const found = names.reduce<unknown>((one, name) => (one as Node | undefined)?.[name], this.document);
     return { ...(this.resolved(found, [...within, $ref]) as Node), ...Object.fromEntries(all) };
   }
-}
-
-interface Meanings {
-  'x-enumDescriptions'?: Record<string, string>;
 }
 
 function stepTo({ path, method, place, summary }: NamedOperation): Step {
