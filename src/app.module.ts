@@ -53,7 +53,7 @@ import type { Log } from './platform/telemetry/index.js';
 export class AppModule {
   /** @param clock another date, for tests */
   static with(config: Config, log: Log, clock?: Clock): DynamicModule {
-    const imports = [EnvironmentModule.with(config, clock), ObservabilityModule.with(config, log)];
+    const imports = [EnvironmentModule.with(config, clock), ObservabilityModule.with(log)];
     return { module: AppModule, imports };
   }
 }

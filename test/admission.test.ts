@@ -467,21 +467,21 @@ describe('A listener that throws', () => {
     ['socket data', TUNNEL + TUNNEL],
     ['socket end', LIVE],
     ['socket close', LIVE],
-    ['metrics connection', METRICS],
-    ['metrics request', METRICS],
-    ['metrics checkExpectation', METRICS.replace('Host', 'Expect: other\r\nHost')],
-    ['metrics clientError', 'bad\r\n\r\n'],
-    ['metrics connect', TUNNEL],
+    ['server connection', METRICS, 'metrics'],
+    ['server request', METRICS, 'metrics'],
+    ['server checkExpectation', METRICS.replace('Host', 'Expect: other\r\nHost'), 'metrics'],
+    ['server clientError', 'bad\r\n\r\n', 'metrics'],
+    ['server connect', TUNNEL, 'metrics'],
   ] as const;
 
-  test.each(FAULTS.map(([listener, bytes], i) => [listener, bytes, i] as const))(
-    'at %s costs its client the connection, and nobody else anything',
-    async (listener, bytes, i) => {
+  test.each(FAULTS.map(([listener, bytes, where = 'api'], i) => [listener, where, bytes, i] as const))(
+    'at %s of the port of the %s costs its client the connection, and nobody else anything',
+    async (listener, where, bytes, i) => {
       const metricsUrl = /Metrics +(\S+)/.exec(careless.output())![1]!;
       const failed = async () =>
         valueOf(await readMetrics({ url: metricsUrl }), 'http_server_failed_connections_total');
       const before = await failed();
-      const { hostname, port } = new URL(listener.startsWith('metrics') ? metricsUrl : careless.url);
+      const { hostname, port } = new URL(where === 'metrics' ? metricsUrl : careless.url);
       const client = connect({ host: hostname, port: Number(port), localAddress: `127.0.1.${i + 1}` });
       sockets.push(client.on('error', () => {}).resume());
       client.write(bytes.replace('KEY', key));

@@ -238,13 +238,14 @@ describe('The metrics', () => {
     await eventually(() => other.output().includes('Data'));
     const address = /Metrics +(\S+)/.exec(other.output())![1]!;
     expect(valueOf(await readMetrics({ url: address }), 'process_cpu_seconds_total')).toBeGreaterThan(0);
-    expect((await call(other, 'GET', '/metrics')).status).toBe(404);
+    const elsewhere = await call(other, 'GET', '/metrics');
+    expect([elsewhere.status, elsewhere.body]).toMatchObject([404, { code: 'route_not_found' }]);
     const { origin, port } = new URL(address);
     const refused = await fetch(`${origin}/v1/pets`);
     expect([refused.status, await refused.json()]).toMatchObject([404, { code: 'route_not_found' }]);
     expect(refused.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
     const posted = await fetch(address, { method: 'POST' });
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     const refusals = [
       ['no HTTP\r\n\r\n', '400', 'bad_request'],
       ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', '400', 'bad_request'],

@@ -1,6 +1,5 @@
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { AppModule } from '../../dist/src/app.module.js';
-import { MetricsServer } from '../../dist/src/platform/server/probes.js';
 
 // The service with a listener for each of FAULTS, such as `socket close`, which throws at the event of the client whose
 // address ends in its number: 127.0.1.1 meets the first.
@@ -14,7 +13,6 @@ class Careless {
   onApplicationBootstrap() {
     const http = this.modules.get(HttpAdapterHost, { strict: false }).httpAdapter.getHttpServer();
     this.hurt(http, 'server');
-    this.hurt(this.modules.get(MetricsServer, { strict: false }).server, 'metrics');
     const hurtParts = (request, response) => {
       this.hurt(request, 'request', request.socket);
       this.hurt(response, 'response', request.socket);

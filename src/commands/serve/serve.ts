@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
 import { type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
-import { cannotListen, guardPromises, type HttpAdapter, MetricsServer } from '../../platform/server/index.js';
+import { cannotListen, guardPromises, type HttpAdapter } from '../../platform/server/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
 
@@ -65,10 +65,15 @@ export async function serve(
 
 async function listen(
   app: NestExpressApplication,
-  { PORT, HOST }: Config,
+  { PORT, METRICS_PORT, HOST }: Config,
   claimed?: () => Promise<number>,
 ): Promise<void> {
   const server = app.getHttpAdapter() as HttpAdapter;
+  try {
+    if (METRICS_PORT !== undefined) await server.openMetrics(METRICS_PORT, HOST);
+  } catch (error) {
+    throw cannotListen('METRICS_PORT', METRICS_PORT!, error);
+  }
   try {
     if (claimed) await server.share(await claimed(), HOST);
     else await server.open(PORT, HOST);
@@ -86,8 +91,8 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
 }
 
 function metricsUrl(app: NestExpressApplication): string | undefined {
-  const { port } = app.get(MetricsServer);
-  return port === undefined ? undefined : `${addressOf(app, port)}/metrics`;
+  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).admission;
+  return metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`;
 }
 
 /** The URL of the service on one of its ports. */

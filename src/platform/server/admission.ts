@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request } from 'express';
-import { clientNetwork } from '../api/index.js';
+import { ApiError, clientNetwork } from '../api/index.js';
 import { asker, outside } from '../database/index.js';
 import { PROBES } from '../telemetry/index.js';
 import { Connection, Connections, cutOff } from './connections.js';
@@ -34,6 +34,8 @@ const UNDER_WAY = 8;
 /** RFC 9110, 9.2.1. Only these may be worked on in parallel (RFC 9112, 9.3.2): each of the others waits for those before it. */
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
+const METRICS = /^\/metrics(?:[/?]|$)/;
+
 /** Requests that one connection may send after those that were too many; Node reads on until it is closed. */
 const IGNORED = 1_000;
 
@@ -42,6 +44,8 @@ export class Admission {
   /** Whether clients are told to reconnect. */
   isDraining = false;
   recorder?: RequestRecorder;
+  /** The port of the metrics, if they have one of their own: there is nothing else on that, and no metrics on another. */
+  metricsPort?: number;
   readonly overload = new Overload();
   readonly streams = new Streams();
   private readonly connections: Connections<ClientConnection>;
@@ -141,7 +145,13 @@ export class Admission {
     const { request, response } = exchange;
     const problem = findHostProblem(request);
     if (problem) writeError(response, problem);
+    else if (!this.isOnItsPort(request)) writeError(response, new ApiError('route_not_found'));
     else asker.run(exchange, this.app as RequestListener, request, response);
+  }
+
+  private isOnItsPort({ url, socket }: IncomingMessage): boolean {
+    if (this.metricsPort === undefined) return true;
+    return METRICS.test(url!) === (socket.localPort === this.metricsPort);
   }
 
   private tell(reason: Refusal | undefined): void {

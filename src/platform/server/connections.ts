@@ -17,9 +17,6 @@ const CLIENTS = 8_192;
  */
 const LISTENING = 128;
 
-/** Connections to the port of the metrics, if they have one. */
-export const SCRAPERS = 64;
-
 /** Descriptors for files, the log, the event loop, and whatever else the process opens. */
 const OTHERS = 100;
 
@@ -44,7 +41,7 @@ export function connectionBounds(config: Config): { clients: number; listening: 
   const limit = openFileLimit();
   // Where the limit is very small, a sixteenth of it listens, and a quarter is the clients', whatever else is opened.
   const listening = Math.min(LISTENING, Math.ceil(limit / 16));
-  const left = limit - listening - ownConnections(config) - SCRAPERS - OTHERS;
+  const left = limit - listening - ownConnections(config) - OTHERS;
   const clients = Math.min(CLIENTS, Math.max(left, Math.floor(limit / 4)));
   if (clients < CLIENTS) {
     new Logger('Connections').warn(

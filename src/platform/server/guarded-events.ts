@@ -58,7 +58,7 @@ export function guardPromises(): void {
 const tellForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
 /** Ends a connection for which something has failed. */
-export function endFor(socket: Socket | undefined, error: unknown): void {
+function endFor(socket: Socket | undefined, error: unknown): void {
   failures++;
   warning.add(describe(error));
   socket?.destroy();

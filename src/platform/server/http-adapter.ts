@@ -1,5 +1,5 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createSocketServer, Server } from 'node:net';
+import { type AddressInfo, createServer as createSocketServer, type ListenOptions, Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StreamableFile } from '@nestjs/common';
@@ -17,7 +17,7 @@ import { METHODS, Routes } from './routes.js';
 import { failStream } from './streams.js';
 
 /** What Node's HTTP server puts up with. */
-export const HTTP_LIMITS = {
+const HTTP_LIMITS = {
   /** A request whose headers and body have not arrived after this many milliseconds is answered 408. */
   requestTimeout: 15_000,
   headersTimeout: 15_000,
@@ -54,7 +54,7 @@ export class HttpAdapter extends ExpressAdapter {
   readonly routes = new Routes();
   /** How many sockets listen on the port. */
   private readonly listening: number;
-  /** What listens besides the HTTP server, on its port. */
+  /** What listens besides the HTTP server. */
   private readonly others: Server[] = [];
 
   constructor(config = new Config()) {
@@ -149,14 +149,27 @@ export class HttpAdapter extends ExpressAdapter {
     const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
     await listen(this.httpServer, listening);
     if (!CAN_SHARE_PORT) return;
-    for (let i = 1; i < this.listening; i++) {
-      // The options with which an HTTP server creates its own socket.
-      const options = { allowHalfOpen: true, noDelay: true };
-      const other = createSocketServer(options, (socket) => this.httpServer.emit('connection', socket));
-      guardEvents(other);
-      this.others.push(other);
-      await listen(other, listening);
-    }
+    for (let i = 1; i < this.listening; i++) await this.listenToo(listening);
+  }
+
+  /**
+   * Has the metrics, and nothing else, on a port of their own, which need not be open to clients.
+   * @throws what `net.Server.listen` emits, such as EADDRINUSE
+   */
+  async openMetrics(port: number, host?: string): Promise<void> {
+    const { port: own } = (await this.listenToo({ port, host })).address() as AddressInfo;
+    this.admission.metricsPort = own;
+  }
+
+  /** Listens by one more socket. */
+  private async listenToo(listening: ListenOptions): Promise<Server> {
+    // The options with which an HTTP server creates its own socket.
+    const options = { allowHalfOpen: true, noDelay: true };
+    const other = createSocketServer(options, (socket) => this.httpServer.emit('connection', socket));
+    guardEvents(other);
+    this.others.push(other);
+    await listen(other, listening);
+    return other;
   }
 
   /** Stops listening, and waits for the requests under way; after a while, idle connections are closed. */
