@@ -337,25 +337,6 @@ describe('Traces', () => {
 });
 
 describe('Readiness', () => {
-  test('needs every migration of the build; liveness does not', async () => {
-    const other = await startService();
-    const [taken] = await query<{ name: string; timestamp: string }>(
-      other.databaseUrl,
-      'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
-    );
-    await eventually(async () => (await call(other, 'GET', '/health/ready')).status === 503);
-    expect((await call(other, 'GET', '/health/live')).status).toBe(200);
-    await eventually(() => other.output().includes(`lacks ${taken!.name}`));
-    await query(other.databaseUrl, 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
-      taken!.timestamp,
-      taken!.name,
-    ]);
-    await eventually(async () => (await call(other, 'GET', '/health/ready')).status === 200);
-    await other.stop();
-  });
-});
-
-describe('Readiness of the database', () => {
   let other: Service;
   const ready = async () => (await call(other, 'GET', '/health/ready')).status;
   beforeAll(async () => {
@@ -363,64 +344,89 @@ describe('Readiness of the database', () => {
   });
   afterAll(() => other.stop());
 
-  test('is asked for once, however many ask', async () => {
-    const locker = new Client({ connectionString: other.databaseUrl });
-    await locker.connect();
-    await locker.query('BEGIN; LOCK TABLE migrations');
-    // An answer to whoever asked before is good for a second.
-    await sleep(1_100);
-    const asking = Promise.all(Array.from({ length: 50 }, ready));
-    let most = 0;
-    const count = `SELECT count(*)::int AS count FROM pg_stat_activity
+  test('needs every migration of the build; liveness does not', async () => {
+    const [taken] = await query<{ name: string; timestamp: string }>(
+      other.databaseUrl,
+      'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
+    );
+    await eventually(async () => (await ready()) === 503);
+    expect((await call(other, 'GET', '/health/live')).status).toBe(200);
+    await eventually(() => other.output().includes(`lacks ${taken!.name}`));
+    await query(other.databaseUrl, 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
+      taken!.timestamp,
+      taken!.name,
+    ]);
+    await eventually(async () => (await ready()) === 200);
+  });
+
+  describe('of the database', () => {
+    test('is asked for once, however many ask', async () => {
+      const locker = new Client({ connectionString: other.databaseUrl });
+      await locker.connect();
+      await locker.query('BEGIN; LOCK TABLE migrations');
+      // An answer to whoever asked before is good for a second.
+      await sleep(1_100);
+      const asking = Promise.all(Array.from({ length: 50 }, ready));
+      let most = 0;
+      const count = `SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    const isOver = () => Promise.race([asking.then(() => true), sleep(5).then(() => false)]);
-    do {
-      const [row] = await query<{ count: number }>(other.databaseUrl, count);
-      most = Math.max(most, row!.count);
-    } while (!(await isOver()));
-    await locker.end();
-    expect(new Set(await asking)).toEqual(new Set([503]));
-    expect(most).toBe(1);
-    await eventually(async () => (await ready()) === 200);
-  });
-
-  test('is false while it hangs, within the deadline', async () => {
-    const proxy = await Proxy.start(other.databaseUrl);
-    const hanging = await startService({ DATABASE_URL: proxy.url });
-    proxy.swallow();
-    const begin = performance.now();
-    const asked = Array.from({ length: 20 }, () => call(hanging, 'GET', '/health/ready'));
-    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([503]));
-    expect(performance.now() - begin).toBeLessThan(3_000);
-    proxy.pass();
-    await eventually(async () => (await call(hanging, 'GET', '/health/ready')).status === 200);
-    await hanging.stop();
-    proxy.stop();
-  });
-
-  test('is false where it cannot be written', async () => {
-    const name = new URL(other.databaseUrl).pathname.slice(1);
-    const admin = process.env.TEST_DATABASE_URL!;
-    const set = async (setting: string) => {
-      await query(admin, `ALTER DATABASE ${name} ${setting}`);
-      // Sessions keep the setting that they began with.
-      await query(admin, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
-    };
-    await set('SET default_transaction_read_only = on');
-    await eventually(async () => {
-      await ready();
-      return other.output().includes('the database cannot be written');
+      const isOver = () => Promise.race([asking.then(() => true), sleep(5).then(() => false)]);
+      do {
+        const [row] = await query<{ count: number }>(other.databaseUrl, count);
+        most = Math.max(most, row!.count);
+      } while (!(await isOver()));
+      await locker.end();
+      expect(new Set(await asking)).toEqual(new Set([503]));
+      expect(most).toBe(1);
+      await eventually(async () => (await ready()) === 200);
     });
-    expect(await ready()).toBe(503);
-    await set('RESET default_transaction_read_only');
-    await eventually(async () => (await ready()) === 200);
+
+    test('is false while it hangs, within the deadline', async () => {
+      const proxy = await Proxy.start(other.databaseUrl);
+      const hanging = await startService({ DATABASE_URL: proxy.url });
+      proxy.swallow();
+      const begin = performance.now();
+      const asked = Array.from({ length: 20 }, () => call(hanging, 'GET', '/health/ready'));
+      expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([503]));
+      expect(performance.now() - begin).toBeLessThan(3_000);
+      proxy.pass();
+      await eventually(async () => (await call(hanging, 'GET', '/health/ready')).status === 200);
+      await hanging.stop();
+      proxy.stop();
+    });
+
+    test('is false where it cannot be written', async () => {
+      const name = new URL(other.databaseUrl).pathname.slice(1);
+      const admin = process.env.TEST_DATABASE_URL!;
+      const set = async (setting: string) => {
+        await query(admin, `ALTER DATABASE ${name} ${setting}`);
+        // Sessions keep the setting that they began with.
+        await query(admin, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [
+          name,
+        ]);
+      };
+      await set('SET default_transaction_read_only = on');
+      await eventually(async () => {
+        await ready();
+        return other.output().includes('the database cannot be written');
+      });
+      expect(await ready()).toBe(503);
+      await set('RESET default_transaction_read_only');
+      await eventually(async () => (await ready()) === 200);
+    });
   });
 });
 
 describe('The backlog of messages', () => {
-  /** Puts so many into an empty queue, beside as many that are done and wait in no queue. */
-  async function waiting(count: number): Promise<{ figures: () => Promise<number[]>; other: Service }> {
-    const other = await startService();
+  let other: Service;
+  beforeAll(async () => {
+    other = await startService();
+  });
+  afterAll(() => other.stop());
+
+  /** Puts so many into the queue, which is emptied first, beside as many that are done and wait in no queue. */
+  async function fill(count: number): Promise<void> {
+    await query(other.databaseUrl, `DELETE FROM pgboss.job WHERE name = 'messages'`);
     await query(
       other.databaseUrl,
       `INSERT INTO pgboss.job (name, created_on, state, completed_on)
@@ -428,25 +434,23 @@ describe('The backlog of messages', () => {
        FROM generate_series(1, $1::int) AS i, unnest(ARRAY['created', 'completed']) AS state`,
       [count],
     );
-    const names = ['petstore_messages_queued', 'petstore_jobs_waiting', 'petstore_messages_oldest_seconds'];
-    const figures = async () => {
-      const metrics = await readMetrics(other);
-      return names.map((name) => valueOf(metrics, name, /jobs/.test(name) ? { queue: 'messages' } : {}));
-    };
-    return { figures, other };
   }
+  const names = ['petstore_messages_queued', 'petstore_jobs_waiting', 'petstore_messages_oldest_seconds'];
+  const figures = async () => {
+    const metrics = await readMetrics(other);
+    return names.map((name) => valueOf(metrics, name, /jobs/.test(name) ? { queue: 'messages' } : {}));
+  };
 
   test('is counted, and told with its oldest', async () => {
-    const { figures, other } = await waiting(12_345);
+    await fill(12_345);
     const [queued, jobs, oldest] = await figures();
-    await other.stop();
     expect([queued, jobs]).toEqual([12_345, 12_345]);
     expect(Math.round(oldest! / 100)).toBe(123);
   });
 
   test('is estimated to some percent if it is large, and is seen to drain', async () => {
     let left = 240_000;
-    const { figures, other } = await waiting(left);
+    await fill(left);
     const seen = [];
     for (; left >= 90_000; left -= 50_000) {
       await eventually(async () => {
@@ -461,7 +465,6 @@ describe('The backlog of messages', () => {
       );
     }
     await eventually(async () => (await figures())[0] === left);
-    await other.stop();
     expect(seen).toEqual(seen.toSorted((a, b) => b - a));
   });
 });

@@ -212,6 +212,14 @@ export const codesOf = ({ operation }: Placed): string[] =>
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
 
+/** What the addresses of an operation look like: one with a server of its own also has a path without a version. */
+const patterns = new Map(
+  operations.map((one): [Placed, RegExp[]] => {
+    const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
+    return [one, paths.map((path) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`))];
+  }),
+);
+
 /**
  * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins
  * over a parameter of another, whatever its methods (OpenAPI, "Path Templating Matching").
@@ -219,12 +227,7 @@ export const codesOf = ({ operation }: Placed): string[] =>
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
-  const taking = operations.filter((one) => {
-    // An operation with a server of its own also has a path without a version.
-    const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
-    const isOne = (path: string) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare);
-    return paths.some(isOne);
-  });
+  const taking = operations.filter((one) => patterns.get(one)!.some((pattern) => pattern.test(bare)));
   const parameterCount = (one: Placed) => one.path.split('{').length;
   const fewest = Math.min(...taking.map(parameterCount));
   return taking.find((one) => one.method === wanted && parameterCount(one) === fewest);
@@ -241,7 +244,7 @@ export function holdAgainstDocument(exchange: Exchange): void {
   const found = findOperation(method, path);
   const where = `${method} ${path} answered ${status} ${text.slice(0, 300)}`;
   if (!found) {
-    if (status >= 400) expectValid(validatorOf({ $ref: '#/components/schemas/Error' }), text, where);
+    if (status >= 400) expectValid(validatorOf(ERROR), text, where);
     return;
   }
   const { operationId, responses } = found.operation;
@@ -267,21 +270,25 @@ export function holdAgainstDocument(exchange: Exchange): void {
 /** Whether a media type is in a range of them, such as `image/*`. */
 const isWithin = (type: string, range: string) => range.endsWith('/*') && type.startsWith(range.slice(0, -1));
 
+/** The schema of what has no operation that could document another. */
+const ERROR = { $ref: '#/components/schemas/Error' };
 const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
 ajv.addFormat('int64', true);
 ajv.addFormat('password', true);
 ajv.addFormat('decimal', true);
 ajv.addSchema(closed(document), 'document');
+/** By what a schema says, and by the schema: many say the same. */
 const validators = new Map<string, ValidateFunction>();
+const known = new WeakMap<object, ValidateFunction>();
 
 function validatorOf(schema: object): ValidateFunction {
+  const found = known.get(schema);
+  if (found) return found;
   const absolute = JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/');
-  let validate = validators.get(absolute);
-  if (!validate) {
-    validate = ajv.compile(JSON.parse(absolute));
-    validators.set(absolute, validate);
-  }
+  const validate = validators.get(absolute) ?? ajv.compile(JSON.parse(absolute));
+  validators.set(absolute, validate);
+  known.set(schema, validate);
   return validate;
 }
 
