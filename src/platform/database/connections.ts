@@ -11,8 +11,8 @@ import {
 import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { type BatchCounts, UnsentError } from './batcher.js';
-import { type DeadlineClient, withExactTimes } from './deadline-client.js';
-import { readerOf } from './exact-json.js';
+import type { DeadlineClient } from './deadline-client.js';
+import { readerOf, withExactTimes } from './exact-values.js';
 import type { FairPg, FairPool } from './fair-pool.js';
 import { Hosts } from './host-client.js';
 import { Replicas } from './replicas.js';

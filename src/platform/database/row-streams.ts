@@ -7,7 +7,7 @@ import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
 import { turns } from '../process/index.js';
 import { asker, asPartOf } from './asker.js';
-import { EXACT } from './exact-json.js';
+import { EXACT } from './exact-values.js';
 import { FairPool } from './fair-pool.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';

@@ -14,9 +14,8 @@ import {
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../process/index.js';
-import type { DataFolder } from './data-folder.js';
+import { type DataFolder, NOBODY } from './data-folder.js';
 import { type Binaries, run, settingsFor } from './programs.js';
-import { NOBODY } from './run-as.js';
 
 /** The only user of an embedded server. */
 export const USER = 'petstore';

@@ -13,7 +13,9 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../process/index.js';
-import { NOBODY } from './run-as.js';
+
+/** User and group that own nothing: PostgreSQL refuses to run as root. */
+export const NOBODY = { uid: 65_534, gid: 65_534 };
 
 /** Bytes after which the log begins anew; what was before stays in a second file until the next time. */
 const LIMIT = 1_000_000;
