@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { PoolClient } from 'pg';
@@ -42,7 +42,6 @@ export class Jobs implements OnApplicationBootstrap {
   readonly paused = new Set<string>();
   private readonly queues = new Map<string, JobQueue>();
   private readonly tried = new Map<string, number>();
-  private readonly names = new Map<string, string>();
   private readonly backlogs: Backlogs;
 
   constructor(
@@ -154,7 +153,7 @@ export class Jobs implements OnApplicationBootstrap {
     if (!text.trimStart().startsWith('INSERT ') || values.length !== 1)
       throw new Unfit('pg-boss adds a job by more than one INSERT with one parameter');
     return {
-      name: this.nameOf(text),
+      name: nameOf(text),
       parameters: values,
       rows: rows.length,
       text: (gate, first) => text.replaceAll('$1', () => `(SELECT $${first}::text FROM ${gate})`),
@@ -167,16 +166,9 @@ export class Jobs implements OnApplicationBootstrap {
     return {
       executeSql: async (text: string, values?: unknown[]) => {
         const client = (await queryRunner!.connect()) as PoolClient;
-        return prepared.query(client, { name: this.nameOf(text), text }, values);
+        return prepared.query(client, { name: nameOf(text), text }, values);
       },
     };
-  }
-
-  private nameOf(text: string): string {
-    let name = this.names.get(text);
-    if (!name)
-      this.names.set(text, (name = `job_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`));
-    return name;
   }
 
   private readBacklogs(): Promise<Backlog[]> {
@@ -208,6 +200,10 @@ function checked(queue: string, payload: object): object {
   const { length } = JSON.stringify(payload);
   if (length <= PAYLOAD_LENGTH) return payload;
   throw new Error(`The payload of a job "${queue}" has ${length} characters: more than ${PAYLOAD_LENGTH}`);
+}
+
+function nameOf(text: string): string {
+  return `job_${hash('sha256', text).slice(0, 16)}`;
 }
 
 function isAsWanted(queue: QueueOptions): boolean {

@@ -5,6 +5,7 @@ import {
   FORM_TYPE,
   type FormFile,
   type Gives,
+  hasBody,
   isRaw,
   JSON_TYPE,
   type OperationFacts,
@@ -60,8 +61,9 @@ export function givenBy({ types, example }: Gives, ofClass?: Media): Record<stri
 }
 
 /** What a sample shows of an answer, of the first success that may have a body; that of JSON when undefined. */
-export function seenIn(bodies: readonly Body[]): Call['answers'] {
-  const [type, media] = bodies.flatMap(({ content = {} }) => Object.entries(content))[0] ?? [];
+export function answersOf({ responses }: Operation): Call['answers'] {
+  const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
+  const [type, media] = successes.flatMap(([, { content = {} }]) => Object.entries(content))[0] ?? [];
   if (!media) return 'nothing';
   if (type === JSON_TYPE) return undefined;
   if (type === EVENTS_TYPE) return 'events';

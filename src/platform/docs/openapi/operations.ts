@@ -12,8 +12,8 @@ import {
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { finishBody, giveExample, givenBy, seenIn, sentIn } from './bodies.js';
-import { type Call, type Sample, samplesOf } from './call-samples.js';
+import { answersOf, finishBody, giveExample, givenBy, sentIn } from './bodies.js';
+import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
 import { exampleIn, nameDefaults, namePage, type Operation, type Parameter } from './schemas.js';
 
@@ -195,12 +195,6 @@ export function codeSamples(
     ...sentIn(operation.requestBody),
     answers: answersOf(operation),
   });
-}
-
-/** What a sample shows of the answer. */
-export function answersOf({ responses }: Operation): Call['answers'] {
-  const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
-  return seenIn(successes.map(([, response]) => response));
 }
 
 /** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */

@@ -15,7 +15,7 @@ import {
   SMALL_JSON,
   type Takes,
 } from '../../api/index.js';
-import type { Operation } from './schemas.js';
+import { type Operation, referredTo } from './schemas.js';
 
 /** The response headers that the document describes. */
 export const HEADERS = {
@@ -115,7 +115,7 @@ export const HEADER_NAMES = [...new Set((Object.keys(HEADERS) as Header[]).map(n
 
 /** The headers that a document refers to. */
 export function headersIn({ paths }: OpenAPIObject): Partial<typeof HEADERS> {
-  const used = new Set(JSON.stringify(paths).match(/(?<=#\/components\/headers\/)[\w-]+/g));
+  const used = referredTo(paths, 'headers');
   return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => used.has(name)));
 }
 
@@ -218,8 +218,7 @@ export function errorComponents(document: OpenAPIObject) {
 
 /** The names of the examples of errors that operations have. */
 function examplesIn({ paths }: OpenAPIObject): string[] {
-  const used = new Set(JSON.stringify(paths).match(/(?<=#\/components\/examples\/)\w+/g));
-  return [...used].toSorted();
+  return [...referredTo(paths, 'examples')].toSorted();
 }
 
 /** What tells of a code the statuses that it comes with, as `400 or 404`: its usual one, and those that some operation has. */

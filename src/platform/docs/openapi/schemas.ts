@@ -166,7 +166,22 @@ export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values
 
 /** A schema itself, where it is a reference to one. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
-  return schema.$ref ? (document.components!.schemas![nameOf(schema.$ref)] as Schema) : schema;
+  return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
+}
+
+/** What a reference leads to, such as `#/components/schemas/Pet`. */
+export function partAt(document: OpenAPIObject, reference: string): unknown {
+  const names = reference.split('/').slice(1);
+  return names.reduce<unknown>(
+    (part, name) => (part as Record<string, unknown> | undefined)?.[name],
+    document,
+  );
+}
+
+/** The names of the components of a kind that a part of the document refers to. */
+export function referredTo(part: object, kind: 'schemas' | 'headers' | 'examples'): Set<string> {
+  const found = JSON.stringify(part).matchAll(new RegExp(`"#/components/${kind}/([^"]+)"`, 'g'));
+  return new Set(Array.from(found, ([, name]) => name!));
 }
 
 /** An example of a schema, assembled from those of its properties. */
@@ -200,11 +215,11 @@ function withIn(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlyS
 
 /** The names of the schemas that a part of the document refers to, itself or through others. */
 function namesIn(part: object, schemas: Record<string, Schema>, found = new Set<string>()): Set<string> {
-  for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-    if (found.has(name!)) continue;
-    found.add(name!);
+  for (const name of referredTo(part, 'schemas')) {
+    if (found.has(name)) continue;
+    found.add(name);
     // Those of errors come last.
-    if (schemas[name!]) namesIn(schemas[name!]!, schemas, found);
+    if (schemas[name]) namesIn(schemas[name], schemas, found);
   }
   return found;
 }

@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { NOT_BLANK, PLAIN } from '../../api/index.js';
-import type { Schema } from '../openapi/schemas.js';
+import { partAt, type Schema } from '../openapi/schemas.js';
 import { escape } from './markdown.js';
 
 /** Something that has a name: a parameter, a header, a property. */
@@ -71,13 +71,7 @@ export class FieldLists {
     const parts = (allOf ?? []).map((one) => this.resolved(one));
     const merged = parts.reduce<Schema>((all, part) => merge(all, part), {});
     if (!$ref) return allOf ? merge(merged, own) : own;
-    const found = $ref
-      .split('/')
-      .slice(1)
-      .reduce<unknown>(
-        (node, name) => (node as Record<string, unknown> | undefined)?.[name],
-        this.document,
-      ) as Schema | undefined;
+    const found = partAt(this.document, $ref) as Schema | undefined;
     return { ...this.resolved(found ?? {}), ...own };
   }
 

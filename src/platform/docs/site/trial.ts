@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
-import { answersOf } from '../openapi/operations.js';
-import type { Body, Operation } from '../openapi/schemas.js';
+import { answersOf } from '../openapi/bodies.js';
+import { type Body, type Operation, partAt } from '../openapi/schemas.js';
 import { nameOfIdAt, type NamedOperation, operationsOf } from './operations.js';
 
 /** A part of the document, of which this file says what it has. */
@@ -121,8 +121,7 @@ class Trial {
     const { $ref, ...own } = node as Node & { $ref?: string };
     const all = Object.entries(own).map(([name, value]) => [name, this.resolved(value, within)]);
     if ($ref === undefined || within.includes($ref)) return Object.fromEntries(all);
-    const names = $ref.split('/').slice(1);
-    const found = names.reduce<unknown>((one, name) => (one as Node | undefined)?.[name], this.document);
+    const found = partAt(this.document, $ref);
     return { ...(this.resolved(found, [...within, $ref]) as Node), ...Object.fromEntries(all) };
   }
 }
