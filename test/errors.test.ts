@@ -15,11 +15,22 @@ import { query, type Service, startService } from '../src/testing/service.js';
 let service: Service;
 let key: string;
 
+/** The same with an address of its own, and pages of others that may call it. */
+let configured: Service;
+
 beforeAll(async () => {
   service = await startService();
   key = await createKey(service);
+  configured = await startService({
+    BASE_URL: 'https://api.example.com/store/v1/',
+    CORS_ORIGINS: 'https://shop.example,https://two.example',
+    DATABASE_URL: service.databaseUrl,
+  });
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await configured.stop();
+  await service.stop();
+});
 
 const PET = JSON.stringify({ name: 'Rex', categoryId: 1 });
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -402,19 +413,14 @@ describe('Routes', () => {
 describe('CORS', () => {
   test('lets pages of the configured origins call, and changes nothing else', async () => {
     const origin = 'https://shop.example';
-    const other = await startService({
-      CORS_ORIGINS: `${origin},https://two.example`,
-      DATABASE_URL: service.databaseUrl,
-    });
     const ask = (from: string) =>
-      call(other, 'OPTIONS', '/v1/pets', {
+      call(configured, 'OPTIONS', '/v1/pets', {
         headers: { Origin: from, 'Access-Control-Request-Method': 'POST' },
       });
     const [preflight, stranger] = [await ask(origin), await ask('https://evil.example')];
-    const plain = await call(other, 'OPTIONS', '/v1/pets');
-    const unknown = await call(other, 'OPTIONS', '/v1/nothing');
-    const read = await call(other, 'GET', '/v1/pets', { key, headers: { Origin: origin } });
-    await other.stop();
+    const plain = await call(configured, 'OPTIONS', '/v1/pets');
+    const unknown = await call(configured, 'OPTIONS', '/v1/nothing');
+    const read = await call(configured, 'GET', '/v1/pets', { key, headers: { Origin: origin } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
     expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
     expect(stranger.headers.get('access-control-allow-origin')).toBeNull();
@@ -491,15 +497,10 @@ describe('Responses', () => {
   });
 
   test('start Link and Location with BASE_URL if that is set', async () => {
-    const other = await startService({
-      BASE_URL: 'https://api.example.com/store/v1/',
-      DATABASE_URL: service.databaseUrl,
-    });
-    const page = await call(other, 'GET', '/v1/categories?limit=1', { key });
-    const message = await call(other, 'POST', '/messages', { key, body: { message: 'Hello' } });
-    const unknown = await call(other, 'GET', '/v1/pets/0', { key });
-    const unreadable = await send(other, 'GET / HTTP/9\r\n\r\n');
-    await other.stop();
+    const page = await call(configured, 'GET', '/v1/categories?limit=1', { key });
+    const message = await call(configured, 'POST', '/messages', { key, body: { message: 'Hello' } });
+    const unknown = await call(configured, 'GET', '/v1/pets/0', { key });
+    const unreadable = await send(configured, 'GET / HTTP/9\r\n\r\n');
     for (const [{ headers }, code] of [
       [unknown, 'pet_not_found'],
       [unreadable, 'bad_request'],
@@ -519,7 +520,9 @@ describe('Responses', () => {
 describe('Location and Link', () => {
   let proxied: Service;
   beforeAll(async () => {
-    proxied = await startService({ TRUST_PROXY: '1', DATABASE_URL: service.databaseUrl });
+    // Its sockets know an IPv4 address as ::ffff:127.0.0.1.
+    const dual = await startService({ TRUST_PROXY: '1', HOST: '::', DATABASE_URL: service.databaseUrl });
+    proxied = { ...dual, url: dual.url.replace(/\/\/.*:/, '//127.0.0.1:') };
   });
   afterAll(() => proxied.stop());
 
@@ -592,18 +595,14 @@ describe('Location and Link', () => {
   });
 
   test('follow the connection for HTTP/1.0 without a host', async () => {
-    // Its sockets know an IPv4 address as ::ffff:127.0.0.1.
-    const dual = await startService({ HOST: '::', DATABASE_URL: service.databaseUrl });
-    const url = dual.url.replace(/\/\/.*:/, '//127.0.0.1:');
     const links: (string | null)[] = [];
     for (const host of [[], ['Host:'], ['Host: x']]) {
       const lines = ['GET /v1/categories?limit=1 HTTP/1.0', ...host, `Authorization: Bearer ${key}`];
-      const { headers } = await send({ ...dual, url }, `${lines.join('\r\n')}\r\n\r\n`);
+      const { headers } = await send(proxied, `${lines.join('\r\n')}\r\n\r\n`);
       links.push(headers.get('link'));
     }
-    await dual.stop();
     const origins = links.map((link) => /^<(.*)\/v1\//.exec(link ?? '')?.[1]);
-    expect(origins).toEqual([url, url, 'http://x']);
+    expect(origins).toEqual([proxied.url, proxied.url, 'http://x']);
   });
 
   test.each([
