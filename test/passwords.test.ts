@@ -8,11 +8,13 @@ import { type Service, startService } from '../src/testing/service.js';
 let service: Service;
 let account: Credentials;
 
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startService({ TRUST_PROXY: '1' });
+});
+beforeEach(async () => {
   account = await createAccount(service);
 });
-afterEach(() => service.stop());
+afterAll(() => service.stop());
 
 const logIn = (ip: string, as = account) =>
   call(service, 'GET', '/v1/api-keys', { account: as, headers: { 'X-Forwarded-For': ip } });
