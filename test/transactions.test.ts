@@ -12,7 +12,7 @@ import { Operation, Tag } from '../src/platform/api/operation.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { isUnavailable } from '../src/platform/database/unavailable.js';
 import { ApiError } from '../src/platform/api/api-error.js';
-import { By, type Caller } from '../src/platform/api/caller.js';
+import { By, type Caller } from '../src/platform/api/request.js';
 import { AuditLog, Idempotent } from '../src/platform/safeguards/index.js';
 import { PetDto } from '../src/pets/pet.dto.js';
 import { poolOptions } from '../src/platform/database/connection-options.js';

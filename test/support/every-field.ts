@@ -16,8 +16,13 @@ import {
   UrlField,
   UuidField,
 } from '../../src/platform/api/fields.js';
-import { JsonField } from '../../src/platform/api/json-field.js';
-import { ListField, ListParam, MapField, ObjectField } from '../../src/platform/api/nested-fields.js';
+import {
+  JsonField,
+  ListField,
+  ListParam,
+  MapField,
+  ObjectField,
+} from '../../src/platform/api/nested-fields.js';
 import { Needs, Operation, Tag } from '../../src/platform/api/operation.js';
 
 /** One field of every kind, as a team could write them. */

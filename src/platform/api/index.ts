@@ -11,7 +11,6 @@ export {
   isDeclared,
 } from './api-error.js';
 export * from './bodies.js';
-export * from './caller.js';
 export { ChangeSchema, ChangeType, gapWriter, JsonText, ValidationPipe } from './dto.js';
 export { field, type FieldOptions, fieldsIn } from './field.js';
 export * from './fields.js';
@@ -26,7 +25,6 @@ export {
   PLAIN,
   unitsOf,
 } from './formats.js';
-export * from './json-field.js';
 export * from './nested-fields.js';
 export * from './operation.js';
 export * from './paging.js';

@@ -3,11 +3,10 @@ import { createParamDecorator, type ExecutionContext, StreamableFile, type Type 
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
-import type { RoutedRequest } from './caller.js';
 import { type JsonText, type Serializer, serializer } from './dto.js';
 import { Declare, hasSuccess, type OperationFacts } from './operation.js';
 import type { Page } from './paging.js';
-import { aboveVersions, originOf, versionOf } from './request.js';
+import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
 
 /** A row that was put under a key, and whether it was not there before. */
 export interface Put<Row> {

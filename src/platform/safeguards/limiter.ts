@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type OnApplicationShutdown, Optional } from '@nestjs/common';
+import { Global, Inject, Logger, Module, type OnApplicationShutdown, Optional } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Redis } from 'ioredis';
 import cluster from 'node:cluster';
@@ -14,7 +14,7 @@ import { Config } from '../../config.js';
 import { ApiError } from '../api/index.js';
 
 const WINDOW_SECONDS = 60;
-/** Milliseconds to wait for the primary before counting locally. */
+/** Milliseconds to wait for the primary, or for Redis, before counting locally: a limit must not cost more than what it protects. */
 const ANSWER_MS = 250;
 
 /**
@@ -115,6 +115,29 @@ export class AuthLimiter extends Limiter {}
 /** Requests per API key. */
 export class KeyLimiter extends Limiter {}
 
+/** Connects in the background, retrying for ever, and logs once when Redis goes away and once when it is back. */
+async function connect(url: string): Promise<Redis> {
+  // The client takes 24 MB, and most services have no Redis.
+  const { Redis } = await import('ioredis');
+  const logger = new Logger('Redis');
+  const redis = new Redis(url, {
+    commandTimeout: ANSWER_MS,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
+  });
+  let isAway = false;
+  redis.on('error', (error: Error) => {
+    if (!isAway) logger.warn(`Redis is away; each process counts for itself: ${error.message}`);
+    isAway = true;
+  });
+  redis.on('ready', () => {
+    if (isAway) logger.warn('Redis is back');
+    isAway = false;
+  });
+  return redis;
+}
+
 const REDIS = Symbol('redis');
 
 /** The limits that the operator sets, counted in Redis if there is one. */
@@ -124,9 +147,7 @@ const REDIS = Symbol('redis');
     {
       provide: REDIS,
       inject: [Config],
-      // The client takes 24 MB, and most services have no Redis.
-      useFactory: async ({ REDIS_URL }: Config) =>
-        REDIS_URL && (await import('./redis.js')).connectRedis(REDIS_URL),
+      useFactory: ({ REDIS_URL }: Config) => REDIS_URL && connect(REDIS_URL),
     },
     {
       provide: AuthLimiter,
