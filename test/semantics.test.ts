@@ -587,7 +587,7 @@ describe("TypeORM's stream of rows", () => {
   });
 
   test('waits for a reader who pauses for longer than a server may be silent', async () => {
-    const client = new DeadlineClient({ connectionString: databaseUrl }, 100);
+    const client = new DeadlineClient({ connectionString: databaseUrl, silenceMs: 100 });
     await client.connect();
     const stream = client.query(new QueryStream('SELECT n FROM generate_series(1, 500) n'));
     const read: number[] = [];

@@ -56,7 +56,7 @@ export async function connect(
 function recording(sent: Sent[]): typeof Client {
   return class extends DeadlineClient {
     constructor(config?: ClientConfig) {
-      super(config, PATIENCE_MS);
+      super({ ...config, silenceMs: PATIENCE_MS });
       const { query } = this;
       const record = (...args: [string]) => {
         const [what, values] = args as [string | Statement, unknown?];

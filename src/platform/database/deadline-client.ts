@@ -12,6 +12,12 @@ interface Internals {
   pipeline: boolean;
 }
 
+/** The options of a connection, or of a pool of such. */
+export interface DeadlineConfig extends ClientConfig {
+  /** For how many milliseconds the server may stay silent while a statement runs. */
+  readonly silenceMs?: number;
+}
+
 /** Whether `pg` refuses a query beside others: it is neither a text nor a query of its own, but submits itself. */
 function readsInParts(query: unknown): query is Submittable {
   return typeof (query as Partial<Submittable>).submit === 'function' && !(query instanceof Query);
@@ -38,12 +44,11 @@ export class DeadlineClient extends HostClient {
   /** Whether the time of silence is measured. A socket tells once that nothing happens, and then never again. */
   private isMeasured = false;
 
-  /** @param silenceMs how long the server may stay silent while a statement runs */
-  constructor(
-    config?: ClientConfig,
-    private readonly silenceMs = TIMEOUTS.silence,
-  ) {
+  private readonly silenceMs: number;
+
+  constructor({ silenceMs = TIMEOUTS.silence, ...config }: DeadlineConfig = {}) {
     super({ ...config, pipeline: true });
+    this.silenceMs = silenceMs;
   }
 
   /**

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
-import pg, { type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
+import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { Shares } from '../process/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { type Asker, asker } from './asker.js';
-import { DeadlineClient } from './deadline-client.js';
+import type { DeadlineConfig } from './deadline-client.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
 
@@ -30,14 +30,7 @@ export interface OwnTime {
 }
 
 /** The options of a pool; those that have a time of their own have what others have where it has nothing for them. */
-export type FairPoolConfig = PoolConfig & { readonly ownTime?: OwnTime };
-
-/** A connection on which the server may be silent for as long as a statement may run. */
-class PatientClient extends DeadlineClient {
-  constructor(config?: ClientConfig) {
-    super(config, Number(config?.statement_timeout));
-  }
-}
+export type FairPoolConfig = PoolConfig & DeadlineConfig & { readonly ownTime?: OwnTime };
 
 /** Of fewer connections than these, a client may have all but one. */
 const FEW = 4;
@@ -70,7 +63,9 @@ export class FairPool extends Pool {
     super(config);
     if (ownTime)
       this.ownTime = () => {
-        const own = { ...config, ...ownTime, max: OWN_TIME_CONNECTIONS, Client: PatientClient };
+        // The server may be silent for as long as a statement may run.
+        const silenceMs = ownTime.statement_timeout;
+        const own = { ...config, ...ownTime, max: OWN_TIME_CONNECTIONS, silenceMs };
         return new FairPool(own).on('error', (error, client) => this.emit('error', error, client));
       };
     const { connectionTimeoutMillis } = this.options;

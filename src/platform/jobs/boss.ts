@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { type ClientBase, type ClientConfig, Pool, type QueryResult } from 'pg';
+import { type ClientBase, Pool, type QueryResult } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import type { Config } from '../../config.js';
 import { DeadlineClient, JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
@@ -73,20 +73,15 @@ export class JobsDatabase implements Db {
   private readonly pool: Pool;
 
   constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, use: keyof typeof USES = 'command') {
-    const { max, silenceMs } = USES[use];
-    class JobsClient extends DeadlineClient {
-      constructor(config?: ClientConfig) {
-        super(config, silenceMs);
-      }
-    }
-    this.pool = new Pool({
+    const options = {
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
       application_name: 'petstore-jobs',
-      max,
       connectionTimeoutMillis: TIMEOUTS.start,
       keepAlive: true,
-      Client: JobsClient,
-    });
+      Client: DeadlineClient,
+      ...USES[use],
+    };
+    this.pool = new Pool(options);
     // An idle connection that breaks is replaced by the next statement; without a listener it would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
   }
