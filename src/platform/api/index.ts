@@ -31,4 +31,9 @@ export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
-export { type DeclaredOperation, declaredOperations, defaultId, requireSound } from './routes.js';
+export {
+  type DeclaredOperation,
+  declaredOperations,
+  defaultId,
+  requireSound,
+} from './declared-operations.js';
