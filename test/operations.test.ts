@@ -19,6 +19,7 @@ import {
   Res,
   Sse,
   StreamableFile,
+  type Type,
   UseFilters,
   UseInterceptors,
 } from '@nestjs/common';
@@ -642,17 +643,17 @@ describe('A route', () => {
   @Controller('bookings')
   class BookingsController {
     @Public()
-    @Get(':bookingId')
-    @Operation({ id: 'getBooking', summary: 'Fetch a booking' })
-    get(): { route: string } {
-      return { route: 'parameter' };
-    }
-
-    @Public()
     @Get('export')
     @Operation({ id: 'exportBookings', summary: 'Export bookings' })
     export(): { route: string } {
       return { route: 'literal' };
+    }
+
+    @Public()
+    @Get(':bookingId')
+    @Operation({ id: 'getBooking', summary: 'Fetch a booking' })
+    get(): { route: string } {
+      return { route: 'parameter' };
     }
 
     @Public()
@@ -669,7 +670,39 @@ describe('A route', () => {
     export(): void {}
   }
 
-  test('with a literal path is served before one with a parameter, in whatever order they are declared', async () => {
+  @Tag('pets', 'Bookings.')
+  @Controller('bookings')
+  class LateController {
+    @Get(':bookingId')
+    @Operation({ id: 'getLateBooking', summary: 'Fetch a booking' })
+    get(): void {}
+
+    @Get('export')
+    @Operation({ id: 'exportLateBookings', summary: 'Export bookings' })
+    export(): void {}
+  }
+
+  @Tag('pets', 'Bookings.')
+  @Controller('bookings')
+  class RenamingController {
+    @Get(':name')
+    @Operation({ id: 'getNamedBooking', summary: 'Fetch a booking' })
+    get(): void {}
+  }
+
+  const starting = (...controllers: Type[]) =>
+    startExtended(service.databaseUrl, ...controllers).then((one) => one.stop());
+
+  test.each([
+    ['a parameter has before its literal path', [LateController], '/bookings/export', '/bookings/:bookingId'],
+    ['another name has', [BookingsController, RenamingController], '/bookings/:name', '/bookings/:bookingId'],
+  ])('whose requests %s ends the start, which names both', async (_what, controllers, own, other) => {
+    await expect(starting(...controllers)).rejects.toThrow(
+      `GET /v1${own} is never called: GET /v1${other} takes its requests first.`,
+    );
+  });
+
+  test('with a literal path is served before one with a parameter, whatever the method', async () => {
     const extended = await startExtended(service.databaseUrl, BookingsController);
     try {
       const routes = ['export', '7'].map(async (id) =>
@@ -684,11 +717,7 @@ describe('A route', () => {
   });
 
   test('that another one has already ends the start, which names both', async () => {
-    await expect(
-      startExtended(service.databaseUrl, BookingsController, OtherBookingsController).then((one) =>
-        one.stop(),
-      ),
-    ).rejects.toThrow(
+    await expect(starting(BookingsController, OtherBookingsController)).rejects.toThrow(
       /GET \/v1\/bookings\/export is registered by both BookingsController.export and OtherBookingsController.export/,
     );
   });

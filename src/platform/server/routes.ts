@@ -1,12 +1,10 @@
 import { type NestApplicationOptions, RequestMethod } from '@nestjs/common';
 import type { Request, RequestHandler } from 'express';
 import { pathToRegexp } from 'path-to-regexp';
+import { OperatorError } from '../process/index.js';
 
-/** How Nest registers routes: literal paths before those with parameters, wherever they are declared, and none twice. */
-export const ROUTING = {
-  routeConflictPolicy: { duplicate: 'error' },
-  routeResolutionStrategy: 'specificity',
-} satisfies NestApplicationOptions;
+/** How Nest registers routes: none twice. */
+export const ROUTING = { routeConflictPolicy: { duplicate: 'error' } } satisfies NestApplicationOptions;
 
 /** The methods by which routes are registered. */
 export const METHODS = Object.values(RequestMethod).filter((name) => typeof name === 'string');
@@ -25,13 +23,23 @@ interface Path {
 export class Routes {
   private readonly paths = new Map<string, Path>();
 
-  /** Adds a route, and returns its handler, which leaves to other paths what is theirs. */
+  /**
+   * Adds a route, and returns its handler, which leaves to other paths what is theirs.
+   * @throws OperatorError for a route whose requests an earlier one takes, which names both
+   */
   add(method: string, path: string, handler: RequestHandler): RequestHandler {
     let known = this.paths.get(path);
     // As Express has it with "case sensitive routing", and without "strict routing".
     if (!known) {
       known = { path, form: pathToRegexp(path, { sensitive: true }).regexp, methods: new Set() };
       this.paths.set(path, known);
+    }
+    const earlier = [...this.paths.values()].find((one) => hides(one, method, path));
+    if (earlier) {
+      const [own, other] = [`${method} ${path}`, `${method} ${earlier.path}`];
+      throw new OperatorError(
+        `${own} is never called: ${other} takes its requests first. Declare the literal path before the parameter.`,
+      );
     }
     known.methods.add(method);
     if (method === 'GET') known.methods.add('HEAD');
@@ -68,4 +76,14 @@ export class Routes {
 /** Whether a parameter of the other path takes what stands literally in the one; a wildcard takes what nothing else does. */
 function comesBefore(one: Path, other: Path): boolean {
   return !/[*{]/.test(one.path + other.path) && other.form.test(one.path) && !one.form.test(other.path);
+}
+
+/** Whether a path that is there already takes all requests of a route: where it has a parameter, the route has anything. */
+function hides({ path, form, methods }: Path, method: string, other: string): boolean {
+  return (
+    path !== other &&
+    !/[*{]/.test(path + other) &&
+    (methods.has(method) || methods.has('ALL')) &&
+    form.test(other)
+  );
 }
