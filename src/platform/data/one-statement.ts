@@ -68,7 +68,7 @@ const BRIEF_MS = 50;
 
 /**
  * Sends statements of one moment in one message, which is one transaction. What PostgreSQL refuses one of them for undoes
- * all; then each is sent alone, and answered for itself. At 64 connections, keyed writes are 1.4 to 2.3 times as many as
+ * all; then each is sent alone, and answered for itself. At 64 connections, keyed writes are 1.2 to 1.8 times as many as
  * with a transaction each (`npm run bench`).
  * @param messageOf what is run first, and for each its statement, of which the first row is the answer, if there is one;
  *   with a time, none waits longer for a lock

@@ -66,8 +66,8 @@ export interface BatchCounts {
  * after that. What is added while a batch is under way waits until that has ended, and is then sent as one. A statement is
  * never sent before all that it answers was asked for, so every caller sees whatever was committed before its call. If a
  * batch fails and has certainly left nothing behind, each of its calls is made alone, and gets its own answer; else all
- * have failed. At 64 connections, the service answers 1.6 times as many gets as node:http with a
- * statement each, and 1.4 to 2.3 times as many keyed writes as with a transaction each (`npm run bench`).
+ * have failed. At 64 connections, the service answers 1.3 times as many gets as node:http with a
+ * statement each, and 1.2 to 1.8 times as many keyed writes as with a transaction each (`npm run bench`).
  */
 export class Batcher<Item, Result> {
   private waiting?: Batch<Item, Result>;
