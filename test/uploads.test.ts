@@ -22,7 +22,7 @@ const run = promisify(execFile);
 let service: Service;
 let key: string;
 let extended: Extended;
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads what it expects, and fails where that is not there
 let document: any;
 
 beforeAll(async () => {
