@@ -364,7 +364,7 @@ test('A method that says of itself that it writes one row, and does more, is don
 });
 
 test('A row whose optional values are left out is written with its answer by one statement', async () => {
-  const begin = jest.spyOn(DeadlineClient.prototype, 'begin');
+  const begin = jest.spyOn(DeadlineClient.prototype, 'beginBy');
   const ask = async (retryKey: string) => {
     begin.mockClear();
     const headers = {

@@ -14,9 +14,6 @@ interface Ending<T> {
   matters: boolean;
 }
 
-/** A transaction that was certainly undone. */
-class UndoneError extends Error {}
-
 const BRIEFLY = { name: 'lock_briefly', text: `SELECT set_config('lock_timeout', $1, true)` };
 
 /** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
@@ -44,40 +41,28 @@ async function inNewTransaction<T>(
   }
 }
 
-/** The connection of a transaction that is begun and ended here; a subscriber is told of both by TypeORM, and waited for. */
-async function quickClient(runner: QueryRunner): Promise<DeadlineClient | undefined> {
-  const client: unknown = await asPartOf('transaction', () => runner.connect());
-  return client instanceof DeadlineClient && runner.dataSource.subscribers.length === 0 ? client : undefined;
-}
-
 /** Begins a transaction. What the server says to that is `begun`. */
 async function begin(runner: QueryRunner): Promise<{ begun: Promise<void> }> {
-  const client = await quickClient(runner);
-  if (!client) {
-    await runner.startTransaction();
-    return { begun: Promise.resolve() };
-  }
-  const begun = client.begin();
-  // Where it fails, so do the statements behind it.
-  begun.catch(() => {});
-  Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
-  return { begun };
+  const client: unknown = await asPartOf('transaction', () => runner.connect());
+  const start = () => runner.startTransaction();
+  if (client instanceof DeadlineClient) return client.beginBy(start);
+  await start();
+  return { begun: Promise.resolve() };
 }
 
 /**
  * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
- * @throws what one of them has failed for; UndoneError where the server has undone it for a failure that the work has ignored
+ * @throws what one of them has failed for; Error where the server has undone it for a failure that the work has ignored
  */
 async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {
-  const client = await quickClient(runner);
-  if (!client) {
-    await settled(last);
-    return runner.commitTransaction();
+  const client: unknown = await runner.connect();
+  const end = () => runner.commitTransaction();
+  if (client instanceof DeadlineClient) {
+    await settled([...last, client.commitBy(end)]);
+    return;
   }
-  const [{ command }] = await settled([client.query('COMMIT'), ...last]);
-  Object.assign(runner, { isTransactionActive: false, transactionDepth: 0 });
-  if (command !== 'COMMIT')
-    throw new UndoneError('The transaction was undone: a failure of one of its statements was ignored');
+  await settled(last);
+  await end();
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ClientConfig, Query, type Submittable } from 'pg';
+import { type ClientConfig, Query, type QueryResult, type Submittable } from 'pg';
 import { withExactTimes } from './exact-values.js';
 import { HostClient } from './host-client.js';
 import { TIMEOUTS } from './session-settings.js';
@@ -18,6 +18,9 @@ export interface DeadlineConfig extends ClientConfig {
   readonly silenceMs?: number;
 }
 
+/** What is read of the answer to a statement that begins or ends a transaction. */
+type Answered = Pick<QueryResult, 'command' | 'rowCount' | 'rows'>;
+
 /** Whether `pg` refuses a query beside others: it is neither a text nor a query of its own, but submits itself. */
 function readsInParts(query: unknown): query is Submittable {
   return typeof (query as Partial<Submittable>).submit === 'function' && !(query instanceof Query);
@@ -32,12 +35,18 @@ export class DeadlineClient extends HostClient {
   /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   override readonly query = ((...args: [string]) => {
     if (readsInParts(args[0])) return this.readInParts(args[0]);
+    const [text] = args;
+    if (this.start && text === 'START TRANSACTION') return this.beginAtOnce(this.start);
+    if (this.isCommitting && text === 'COMMIT') return this.requireCommit(args);
     const { beginning } = this;
     if (!beginning || (beginning.length === 0 && isLook(args[0]))) return this.send(args);
     const sent = new Promise((resolve) => beginning.push(() => resolve(this.send(args))));
     return isQuery(args[0]) ? args[0] : sent;
   }) as HostClient['query'];
   private tellSent?: () => void;
+  /** Told what the server says to a START TRANSACTION that is not waited for. */
+  private start?: PromiseWithResolvers<void>;
+  private isCommitting = false;
   /** What waits for the transaction to have begun, while the server has not said so. */
   private beginning?: (() => void)[];
   private isGathering = false;
@@ -52,13 +61,38 @@ export class DeadlineClient extends HostClient {
   }
 
   /**
-   * Begins a transaction, without a round trip of its own: the look-ups that are asked for first go out with it. Whatever may
-   * change something waits until the server has begun: where that fails, the connection is closed, and nothing is done
-   * outside of a transaction.
+   * Has `begin` send its START TRANSACTION without a round trip of its own: the look-ups that are asked for first go out with
+   * it. Whatever may change something waits until the server has begun: where that fails, the connection is closed, and
+   * nothing is done outside of a transaction.
+   * @returns what the server says to it, as `begun`
    */
-  begin(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const began = (error: Error | null) => {
+  async beginBy(begin: () => Promise<void>): Promise<{ begun: Promise<void> }> {
+    const start = Promise.withResolvers<void>();
+    // Where it fails, so do the statements behind it.
+    start.promise.catch(() => {});
+    this.start = start;
+    try {
+      await begin();
+    } finally {
+      this.start = undefined;
+    }
+    return { begun: start.promise };
+  }
+
+  /** @throws Error where `commit` sends COMMIT, and the server has undone the transaction for a failure that nobody took up */
+  async commitBy(commit: () => Promise<void>): Promise<void> {
+    this.isCommitting = true;
+    try {
+      await commit();
+    } finally {
+      this.isCommitting = false;
+    }
+  }
+
+  private beginAtOnce({ resolve, reject }: PromiseWithResolvers<void>): Promise<Answered> {
+    this.send([
+      'START TRANSACTION',
+      (error: Error | null) => {
         // Called before anything that waits could be sent.
         const reason = `a transaction could not begin: ${error?.message}`;
         if (error) this.terminate(reason);
@@ -68,10 +102,17 @@ export class DeadlineClient extends HostClient {
         // What is behind it may have been answered already.
         if (error) reject(new Error(`Connection terminated: ${reason}`, { cause: error }));
         else resolve();
-      };
-      this.query('START TRANSACTION', began);
-      this.beginning = [];
-    });
+      },
+    ]);
+    this.beginning = [];
+    return Promise.resolve({ command: 'START', rowCount: null, rows: [] });
+  }
+
+  private async requireCommit(args: [string]): Promise<Answered> {
+    const answer = await (this.send(args) as Promise<Answered>);
+    if (answer.command !== 'COMMIT')
+      throw new Error('The transaction was undone: a failure of one of its statements was ignored');
+    return answer;
   }
 
   /** Resolves when the next statement has been sent, or waits with others to be. */
@@ -79,9 +120,9 @@ export class DeadlineClient extends HostClient {
     return new Promise((resolve) => (this.tellSent = resolve));
   }
 
-  private send(args: [string]): unknown {
+  private send(args: [string, ...unknown[]]): unknown {
     this.gather();
-    const answer = super.query(...exactly(args));
+    const answer = super.query(...(exactly(args) as [string]));
     this.tellSent?.();
     this.tellSent = undefined;
     return answer;
