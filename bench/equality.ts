@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseJson } from '../src/platform/server/json.js';
+import { parseJson } from '../src/platform/api/formats.js';
 import type { Database } from './database.js';
 import { entityTag } from './entity-tag.js';
 import { keepsPromises, takesPart } from './operations.js';

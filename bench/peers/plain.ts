@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import { parseJson } from '../../src/platform/server/json.js';
+import { parseJson } from '../../src/platform/api/formats.js';
 import { logRequest } from './log.js';
 import { announce, DEPRECATION, nameRequest, readPetId, toApiError } from './shared.js';
 import { getPet, type Pet } from './statements.js';

@@ -29,9 +29,8 @@ export {
   type ProviderFacts,
 } from './identity-provider.js';
 export { FairQueue, type Requester } from './fair-queue.js';
-export { fail, Lifecycle, OperatorError, type Stoppable, unlessStopped } from './lifecycle.js';
+export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';
 export { Holdings, Shares } from './shares.js';
-export { StartBlock } from './start-block.js';
 export { turns } from './turns.js';
 export {
   answerPrimary,

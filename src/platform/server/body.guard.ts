@@ -14,6 +14,7 @@ import {
   ApiError,
   FORM_TYPE,
   JSON_TYPE,
+  parseJson,
   refuseBody,
   type RoutedRequest,
   SMALL_JSON,
@@ -22,7 +23,6 @@ import {
 } from '../api/index.js';
 import { arriving, room, type Settle, tooMany, Upload } from './arrivals.js';
 import { Exchange } from './exchange.js';
-import { parseJson } from './json.js';
 
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
