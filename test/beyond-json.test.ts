@@ -10,7 +10,7 @@ import { query, type Service, startService } from '../src/testing/service.js';
 import { type Extended, startExtended } from './support/extended.js';
 import { times } from './support/customer.js';
 import { eventually } from './support/npm.js';
-import { turns } from '../src/platform/process/turns.js';
+import { turns } from '../src/platform/process/shares.js';
 import { setAhead } from './support/passing-time.js';
 import { RecordingsController, RowCounter } from './support/recordings.controller.js';
 

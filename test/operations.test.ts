@@ -38,7 +38,7 @@ import { from, map, type Observable } from 'rxjs';
 import { Idempotent } from '../src/platform/safeguards/idempotent.decorator.js';
 import { Int64Field, TextField } from '../src/platform/api/fields.js';
 import type { ErrorCode } from '../src/platform/api/api-error.js';
-import { Feature, installFeatures } from '../src/platform/features/feature.js';
+import { Feature, installFeatures } from '../src/platform/features/index.js';
 import { PetsModule } from '../src/pets/pets.module.js';
 import { Operation, Public, Sunset, Tag } from '../src/platform/api/operation.js';
 import { violation } from '../src/platform/data/fast-repository.js';

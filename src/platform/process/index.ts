@@ -28,10 +28,8 @@ export {
   fetchProvider,
   type ProviderFacts,
 } from './identity-provider.js';
-export { FairQueue, type Requester } from './fair-queue.js';
 export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';
-export { Holdings, Shares } from './shares.js';
-export { turns } from './turns.js';
+export { FairQueue, Holdings, type Requester, Shares, turns } from './shares.js';
 export {
   answerPrimary,
   answerWorkers,
