@@ -654,6 +654,8 @@ test('A row that is put is one statement, and keeps what it is not given', async
   const rows = new FastRepository(kinds.Dated, database.manager);
   const id = '77000';
   const { row: before } = await rows.putRow({ id }, { label: 'dated', secret: 'kept' }, 'pet_not_found');
+  // Times are of milliseconds.
+  await database.query('SELECT pg_sleep(0.002)');
   sent.length = 0;
   const { row: after, isCreated } = await rows.putRow({ id }, { label: 'changed' }, 'pet_not_found');
   expect(sent).toEqual([

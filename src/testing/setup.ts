@@ -55,11 +55,15 @@ function outlive(folder: string): Socket {
 }
 
 /**
- * Has PostgreSQL look for what to vacuum once an hour instead of once a minute: in each of the hundreds of databases that a run
- * makes, a process does so, which takes 5 ms.
+ * Has PostgreSQL do nothing of itself while tests run. It looks for what to vacuum once an hour instead of once a minute: in
+ * each of the hundreds of databases that a run makes, a process does so, which takes 5 ms. And it makes no checkpoint, which
+ * would write their files, and has the commits of all services wait for the disk for seconds: they answer 503 then, and ought
+ * to. A run writes some 5 GB of WAL.
  */
 async function leaveAlone(url: string): Promise<void> {
   await query(url, `ALTER SYSTEM SET autovacuum_naptime = '1h'`);
+  await query(url, `ALTER SYSTEM SET checkpoint_timeout = '1h'`);
+  await query(url, `ALTER SYSTEM SET max_wal_size = '32GB'`);
   await query(url, 'SELECT pg_reload_conf()');
 }
 
