@@ -7,6 +7,7 @@ import {
   IsOptional,
   IsString,
   IsUrl,
+  Matches,
   Max,
   Min,
   ValidateIf,
@@ -24,13 +25,25 @@ import {
   IsIssuer,
   isOidcUsed,
   IsSignInQuery,
-  isWebhookUsed,
   OperatorError,
   Origins,
   URLS,
-  WebhookSecrets,
   WithoutTrailingSlash,
 } from './platform/process/index.js';
+
+const WEBHOOK_URL = { ...URLS.http, disallow_auth: true };
+const WEBHOOK_SECRET = 'whsec_(?:[A-Za-z\\d+/]{4}){8,}(?:[A-Za-z\\d+/]{3}=|[A-Za-z\\d+/]{2}==)?';
+
+/** Secrets as the Standard Webhooks specification defines them, separated by commas. */
+const WebhookSecrets = () =>
+  Matches(new RegExp(`^${WEBHOOK_SECRET}(?:,${WEBHOOK_SECRET})*$`), {
+    message:
+      '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64, or several of that, separated by commas',
+  });
+
+/** The URL and the secret of the webhook need each other. */
+const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Partial<Config>) =>
+  url !== undefined || secret !== undefined;
 
 /**
  * The environment of the service: its names, defaults and limits. Read once, at the start. The decorators of a variable
@@ -96,7 +109,7 @@ export class Config {
   /** Whether this process serves the API, delivers messages, or both. */
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Where messages are posted to. */
-  @IsOptional() @IsUrl(URLS.webhook) MESSAGES_WEBHOOK_URL?: string;
+  @IsOptional() @IsUrl(WEBHOOK_URL) MESSAGES_WEBHOOK_URL?: string;
   /** Sign the messages posted there: one secret, or several, separated by commas. */
   @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Maximum seconds between two tries of a message; the first ones come sooner. */

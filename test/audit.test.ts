@@ -203,6 +203,23 @@ describe('The audit log', () => {
       await expect(query(service.databaseUrl, sql)).rejects.toThrow('cannot be changed');
   });
 
+  test('is printed with empty texts, as features may tell them', async () => {
+    await query(
+      service.databaseUrl,
+      `INSERT INTO audit_log (actor, account_id, action, job, subject_id, request_id, address, details)
+       VALUES ('job', 1, 'emptied', '', '', '', '', '{}')`,
+    );
+    const [record] = await audit('--action', 'emptied');
+    const empty = { job: '', subjectId: '', requestId: '', address: '', details: {} };
+    expect(record).toEqual({
+      at: expect.any(String),
+      actor: 'job',
+      accountId: 1,
+      action: 'emptied',
+      ...empty,
+    });
+  });
+
   test('keeps records for as many days as AUDIT_RETENTION_DAYS says', async () => {
     await query(
       service.databaseUrl,

@@ -33,23 +33,17 @@ function print({ account, ...filter }: Options): Promise<void> {
   });
 }
 
+/** What is a number where it is an id. A request's id is a text, also one of digits alone. */
+const IDS = new Set(['accountId', 'keyId', 'subjectId']);
+
 /** A record as JSON, in which ids keep all their digits. What it does not have is left out. */
-function lineOf({ createdAt, actor, job, accountId: account, keyId, details, ...rest }: AuditRecord): string {
-  const { action, subjectId, requestId, address } = rest;
-  const fields: Record<string, string | null> = {
-    at: JSON.stringify(createdAt),
-    actor: JSON.stringify(actor),
-    job: job && JSON.stringify(job),
-    accountId: account,
-    keyId,
-    action: JSON.stringify(action),
-    subjectId: subjectId && (isInt64Text(subjectId) ? subjectId : JSON.stringify(subjectId)),
-    details: details && JSON.stringify(details),
-    requestId: requestId && JSON.stringify(requestId),
-    address: address && JSON.stringify(address),
-  };
-  const given = Object.entries(fields).filter(([, value]) => value !== null);
-  return `{${given.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
+function lineOf({ createdAt: at, ...rest }: AuditRecord): string {
+  const given = Object.entries({ at, ...rest }).filter(([name, value]) => name !== 'id' && value !== null);
+  const fields = given.map(([name, value]) => {
+    const isId = IDS.has(name) && typeof value === 'string' && isInt64Text(value);
+    return `"${name}":${isId ? value : JSON.stringify(value)}`;
+  });
+  return `{${fields.join(',')}}`;
 }
 
 function timeOf(text: string): Date {

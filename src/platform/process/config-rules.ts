@@ -1,5 +1,5 @@
 import { Transform } from 'class-transformer';
-import { isURL, Matches, ValidateBy } from 'class-validator';
+import { isURL, ValidateBy } from 'class-validator';
 
 /** Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore. */
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
@@ -15,7 +15,6 @@ const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, al
 export const URLS = {
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
   http: HTTP,
-  webhook: { ...HTTP, disallow_auth: true },
 };
 
 /** Reads an integer in plain digits, so that its bounds are told of one below zero too. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
@@ -79,19 +78,6 @@ export const Origins = () =>
     'be origins such as https://shop.example, separated by commas',
     every((one) => URL.parse(one)?.origin === one),
   );
-
-const WEBHOOK_SECRET = 'whsec_(?:[A-Za-z\\d+/]{4}){8,}(?:[A-Za-z\\d+/]{3}=|[A-Za-z\\d+/]{2}==)?';
-
-/** Secrets as the Standard Webhooks specification defines them, separated by commas. */
-export const WebhookSecrets = () =>
-  Matches(new RegExp(`^${WEBHOOK_SECRET}(?:,${WEBHOOK_SECRET})*$`), {
-    message:
-      '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64, or several of that, separated by commas',
-  });
-
-/** Each of the two needs the other. */
-export const isWebhookUsed = (both: { MESSAGES_WEBHOOK_URL?: string; MESSAGES_WEBHOOK_SECRET?: string }) =>
-  both.MESSAGES_WEBHOOK_URL !== undefined || both.MESSAGES_WEBHOOK_SECRET !== undefined;
 
 /** An issuer (OpenID Connect Core 1.0, 2): a URL without a query or a fragment. */
 export const IsIssuer = () =>

@@ -15,10 +15,8 @@ export {
   IsIssuer,
   isOidcUsed,
   IsSignInQuery,
-  isWebhookUsed,
   Origins,
   URLS,
-  WebhookSecrets,
   WithoutTrailingSlash,
 } from './config-rules.js';
 export {

@@ -33,7 +33,8 @@ class HealthController {
   }
 
   /**
-   * Names the database's host if there are several.
+   * Whether the schema of the database can be read and is of this build. Redis is not looked at: without it, each instance
+   * counts for itself and goes on serving. Names the database's host if there are several.
    * @throws ApiError `service_unavailable` while the service stops, or if the database cannot serve it; or what the
    * database throws, which is answered alike
    */
