@@ -21,6 +21,10 @@ interface Sample {
   text: string;
 }
 
+interface Named {
+  name: string;
+}
+
 let folder: string;
 let service: Service;
 let names: string[];
@@ -105,6 +109,28 @@ describe('The guides', () => {
     );
     for (const code of ['pet_not_found', 'route_not_found', 'order_not_found'])
       expect(advice.get(code)!.startsWith('Check the id.')).toBe(code !== 'route_not_found');
+  });
+
+  test('name the limits that the document has', async () => {
+    const page = await pageOf('limits');
+    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>(.*?)<\/td>\s*<td[^>]*>(.*?)<\/td>/gs)];
+    const said = Object.fromEntries(rows.map(([, what, limit]) => [asText(what!), asText(limit!)]));
+    const { NewPet, Category, NewMessage } = document.components.schemas;
+    const { name } = NewPet.properties;
+    const [limit, ids] = ['limit', 'ids'].map(
+      (one) =>
+        document.paths['/pets'].get.parameters.find((parameter: Named) => parameter.name === one).schema,
+    );
+    const of = ({ minLength, maxLength }: { minLength: number; maxLength: number }) =>
+      `${minLength} to ${maxLength.toLocaleString('en')} characters`;
+    expect(said).toMatchObject({
+      'items on a page': `${limit.minimum} to ${limit.maximum}, ${limit.default} without limit`,
+      'names of animals and categories': of(name),
+      'text of a message': of(NewMessage.properties.message),
+    });
+    expect(of(Category.properties.name)).toBe(of(name));
+    expect(page).toContain(`ask for pages of ${limit.maximum} where`);
+    expect(page).toContain(`fetches up to ${ids.maxItems} animals at once`);
   });
 
   test('name the statuses of each error code as the document has them', async () => {
