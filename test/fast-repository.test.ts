@@ -341,23 +341,39 @@ describe('Works of the same moment that each write one row', () => {
   // The first one is done in a transaction.
   beforeAll(() => writesRow(() => fast(Category).addRow({ name: 'The first of its kind' })));
 
-  test('are sent together, each as one statement, without a transaction of their own', async () => {
-    const id = '5';
-    connected.sent.length = 0;
-    await Promise.all(
-      numbers.map((i) =>
+  const wordsOfSent = () => connected.sent.splice(0).map(({ text }) => /^\w+/.exec(text)![0]);
+  const setAndAdd = (ids: readonly string[], name: string) =>
+    Promise.all(
+      ids.map((id, i) =>
         writesRow(async () => {
           await fast(Pet).setRow({ id }, { name: `Set ${i}` });
-          return fast(Category).addRow({ name: `Sent ${i}` }, () =>
-            fast(Category).addRowsAtCommit({ name: `Sent along ${i}` }),
+          return fast(Category).addRow({ name: `${name} ${i}` }, () =>
+            fast(Category).addRowsAtCommit({ name: `${name} along ${i}` }),
           );
         }),
       ),
     );
-    const words = connected.sent.splice(0).map(({ text }) => /^\w+/.exec(text)![0]);
-    expect(words).toEqual(['SELECT', ...numbers.map(() => 'WITH')]);
+
+  test('are sent together, as one statement, without a transaction of their own', async () => {
+    connected.sent.length = 0;
+    const ids = numbers.map((i) => String(20 + i));
+    const rows = await setAndAdd(ids, 'Sent');
+    expect(wordsOfSent()).toEqual(['SELECT', 'WITH']);
+    expect(rows.map((row) => row.name)).toEqual(numbers.map((i) => `Sent ${i}`));
     expect(await named('Sent')).toHaveLength(40);
-    expect((await fast(Pet).findRow({ id }))!.name).toBe('Set 19');
+    const set = await plain(Pet).find({ where: { id: In(ids) }, order: { id: 'ASC' } });
+    expect(set.map((pet) => pet.name)).toEqual(numbers.map((i) => `Set ${i}`));
+  });
+
+  test('are sent together as a statement each where several set the same row, of which one statement sets it once', async () => {
+    const ids = numbers.map(() => '5');
+    // PostgreSQL refuses them as one, and so shows that they belong apart.
+    await setAndAdd(ids, 'Refused');
+    connected.sent.length = 0;
+    await setAndAdd(ids, 'Apart');
+    expect(wordsOfSent()).toEqual(['SELECT', ...numbers.map(() => 'WITH')]);
+    expect([...(await named('Refused')), ...(await named('Apart'))]).toHaveLength(80);
+    expect((await fast(Pet).findRow({ id: '5' }))!.name).toBe('Set 19');
   });
 
   test.each<[what: string, fail: (name: string) => Promise<unknown>]>([
@@ -381,16 +397,21 @@ describe('Works of the same moment that each write one row', () => {
         fast(Category).changeRow({ id: '1' }, 'category_not_found', () => Promise.reject(new Error('no'))),
     ],
   ])('lose nothing but the one that %s', async (what, fail) => {
-    const work = async (i: number) => {
-      const name = `${what} ${i}`;
-      if (i % 7 === 3) await fail(name);
-      else await fast(Category).addRow({ name });
-      return name;
-    };
-    const outcomes = await Promise.allSettled(numbers.map((i) => writesRow(() => work(i))));
-    const done = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    expect(done).toHaveLength(17);
-    expect((await named(what)).toSorted()).toEqual(done.toSorted());
+    // As one statement at first, and apart for a second after a refusal.
+    await sleep(1_100);
+    for (const how of ['as one', 'apart']) {
+      const prefix = `${what}, ${how}`;
+      const work = async (i: number) => {
+        const name = `${prefix} ${i}`;
+        if (i % 7 === 3) await fail(name);
+        else await fast(Category).addRow({ name });
+        return name;
+      };
+      const outcomes = await Promise.allSettled(numbers.map((i) => writesRow(() => work(i))));
+      const done = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      expect(done).toHaveLength(17);
+      expect((await named(prefix)).toSorted()).toEqual(done.toSorted());
+    }
   });
 
   test('change one row in turn', async () => {

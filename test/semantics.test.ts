@@ -208,6 +208,43 @@ describe.each(cases)('%s', (name, { entity, values = () => ({}), reason, pages =
     },
   );
 
+  test('is added, changed and set by works that write one row each, alone and many at once', async () => {
+    const others = new FastRepository(kinds.Serial, database.manager);
+    for (const isAtOnce of [false, true]) {
+      const made = make(`${name} works ${isAtOnce}`);
+      // Which kinds of works can do with one statement, the first of each shows.
+      const works = async <T>(kind: string, each: Each<T>): Promise<T[]> => {
+        sent.length = 0;
+        const done = await all(isAtOnce, (i) => transactions.writesRow(`${name} ${kind}`, () => each(i)));
+        const statements = sent.filter(({ text }) => text.startsWith('WITH gate')).length;
+        const isOneForMany = isAtOnce && !reason && entity !== kinds.Lists;
+        if (isOneForMany) expect(statements).toBeLessThan(MANY / 4);
+        return done;
+      };
+      const added = await works('add', (i) => fast.addRow(made(i) as Item));
+      expect(added.map(({ label }) => label)).toEqual(added.map((_item, i) => made(i).label));
+      expect(await sight(added)).toEqual(await sight((await Promise.all(added.map(byTypeOrm))) as Item[]));
+      const changed = await works('change', (i) =>
+        fast.changeRow(keyOf(added[i]!), 'pet_not_found', (row) => (row.label += '+')),
+      );
+      expect(changed.map(({ label }) => label)).toEqual(changed.map((_item, i) => `${made(i).label}+`));
+      expect(await sight(changed)).toEqual(
+        await sight((await Promise.all(changed.map(byTypeOrm))) as Item[]),
+      );
+      const along = await works('set', async (i) => {
+        await fast.setRow(keyOf(added[i]!), { label: `set ${i}` });
+        return others.addRow({ label: `${name} ${i}` }, () =>
+          others.addRowsAtCommit({ label: `along ${i}` }),
+        );
+      });
+      expect(along.map(({ label }) => label)).toEqual(along.map((_item, i) => `${name} ${i}`));
+      const set = (await Promise.all(added.map(byTypeOrm))) as Item[];
+      expect(set.map(({ label }) => label)).toEqual(set.map((_item, i) => `set ${i}`));
+      expect(await others.countBy({ label: Like('along %') })).toBe(added.length);
+      await others.delete({ label: Like('along %') });
+    }
+  });
+
   test.each(WAYS)('is found as TypeORM finds it: %s', async (way, isAtOnce, isTransaction) => {
     const made = make(`${name} found ${way}`);
     const rows = await all(isAtOnce, (i) => fast.addRow(made(i) as Item));

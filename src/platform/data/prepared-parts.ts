@@ -13,7 +13,7 @@ import {
   valuesOf,
   written,
 } from './shape.js';
-import { insertFrom, selectVersion, selectVersions, updateFrom } from './sql.js';
+import { type Frame, insertFrom, selectVersion, selectVersions, updateFrom } from './sql.js';
 
 /** The writes of a table as parts of one statement. */
 export class PreparedParts implements RowsInOne {
@@ -38,10 +38,11 @@ export class PreparedParts implements RowsInOne {
       others.filter(({ isLeftEmpty }) => !isLeftEmpty),
     ];
     const nothing = Object.fromEntries(empty.map(({ property }) => [property, null]));
-    const part = this.rowPart({ ...all, ...nothing }, assigned, {
+    const part = this.rowPart({ ...all, ...nothing }, assigned, true, {
       name: `add ${shape.table} ${namesOf(given)}`,
       parameters: written(given, all),
-      text: (gate, first) => insertFrom(shape, given, numbered(given, first), gate, true),
+      types: typesOf(given),
+      text: (frame) => insertFrom(shape, given, valuesIn(frame, given), frame, true),
     });
     return shape.hydrate(await statement.write(part, also));
   }
@@ -58,10 +59,12 @@ export class PreparedParts implements RowsInOne {
     const { row, changed, key } = await edit(shape, found, work);
     if (changed.length === 0) throw new Unfit('Nothing is changed');
     const { updated, keys } = shape;
-    const part = this.rowPart(row, updated && !changed.includes(updated) ? [updated] : [], {
+    const types = typesOf([...changed, ...keys]);
+    const part = this.rowPart(row, updated && !changed.includes(updated) ? [updated] : [], false, {
       name: `change ${shape.table} ${namesOf(changed)}`,
       parameters: [...written(changed, row), ...written(keys, key), found.at(-1)],
-      text: (gate, first) => updateFrom(shape, changed, keys, gate, first, true),
+      types: types && [...types, 'xid'],
+      text: (frame) => updateFrom(shape, changed, keys, frame, true),
     });
     return Object.assign(row, shape.hydrate(await statement.write(part)));
   }
@@ -80,13 +83,14 @@ export class PreparedParts implements RowsInOne {
     return {
       name: `unread ${shape.table} ${namesOf(own)} ${[...handed].join()}`,
       parameters: written(own, all),
+      types: typesOf(own),
       rows: 1,
-      text: (gate, first) => {
-        const numbers = numbered(own, first).values();
+      text: (frame) => {
+        const others = valuesIn(frame, own).values();
         const sql = given.map((column) =>
-          handed.has(column.sql) ? `${gate}.${handed.get(column.sql)}` : numbers.next().value!,
+          handed.has(column.sql) ? `made.${handed.get(column.sql)}` : others.next().value!,
         );
-        return insertFrom(shape, given, sql, gate, false);
+        return insertFrom(shape, given, sql, frame, false);
       },
     };
   }
@@ -98,8 +102,9 @@ export class PreparedParts implements RowsInOne {
     return {
       name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
       parameters: [...written(set, values), ...written(by, where)],
+      types: typesOf([...set, ...by]),
       rows: 1,
-      text: (gate, first) => updateFrom(shape, set, by, gate, first, false),
+      text: (frame) => updateFrom(shape, set, by, frame, false),
     };
   }
 
@@ -127,10 +132,11 @@ export class PreparedParts implements RowsInOne {
   private rowPart(
     values: ObjectLiteral,
     assigned: readonly ShapeColumn[],
-    part: Pick<Part, 'name' | 'parameters' | 'text'>,
+    isNew: boolean,
+    part: Omit<Part, 'rows'>,
   ): RowPart {
     const { shape, statements } = this;
-    return { shape, statements, values, assigned, rows: 1, ...part };
+    return { shape, statements, values, assigned, isNew, rows: 1, ...part };
   }
 
   private given(values: ObjectLiteral): readonly ShapeColumn[] {
@@ -140,9 +146,14 @@ export class PreparedParts implements RowsInOne {
   }
 }
 
-/** The parameters for some columns. */
-function numbered(columns: readonly ShapeColumn[], first: number): string[] {
-  return columns.map((_column, i) => `$${first + i}`);
+/** The values of some columns. */
+function valuesIn({ value }: Frame, columns: readonly ShapeColumn[]): string[] {
+  return columns.map((_column, i) => value(i));
+}
+
+/** The types of some columns; undefined if SQL has no type for a list of their values. */
+function typesOf(columns: readonly ShapeColumn[]): string[] | undefined {
+  return columns.some(({ isArray }) => isArray) ? undefined : columns.map(({ type }) => type);
 }
 
 /** Has `work` set properties of a row that was read; returns the entity, the columns that differ then, and the key that it had. */

@@ -30,8 +30,18 @@ export function insertOne(shape: Shape, given: readonly ShapeColumn[]): string {
   return `INSERT INTO ${shape.table} ${given.length > 0 ? values : 'DEFAULT VALUES'} RETURNING ${names(shape.selected)}`;
 }
 
+/** Where the SQL of a part stands: in the statement of one piece of work, or in that of several. */
+export interface Frame {
+  /** What it selects from: for each row, it is done once. */
+  readonly from: string;
+  /** For several: the place of the work that a row of that is of. */
+  readonly place?: string;
+  /** SQL of the part's own parameter number `i`, from 0. */
+  readonly value: (i: number) => string;
+}
+
 /**
- * Inserts a row for each row of another query.
+ * Inserts a row for each row of what is selected from.
  * @param values SQL of the values, in the order of the columns `given`; their types are those of the columns
  * @param isRead whether the row is returned
  */
@@ -39,32 +49,29 @@ export function insertFrom(
   shape: Shape,
   given: readonly ShapeColumn[],
   values: readonly string[],
-  query: string,
+  { from }: Frame,
   isRead: boolean,
 ): string {
   const cast = given.map(({ type, isArray }, i) => `${values[i]}::${type}${isArray ? '[]' : ''}`);
-  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${cast.join(', ')} FROM ${query} RETURNING ${isRead ? names(shape.selected) : 'NULL'}`;
+  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${cast.join(', ')} FROM ${from} RETURNING ${isRead ? names(shape.selected) : 'NULL'}`;
 }
 
 /**
- * Sets columns of the row with the values of others for each row of another query, and returns the row.
- * @param first the number of the first parameter
- * @param version a further parameter: the row is left as it is if another version of it was read
+ * Sets columns of the row with the values of others for each row of what is selected from, and returns the row.
+ * @param version whether there is a further parameter: the row is left as it is if another version of it was read
  */
 export function updateFrom(
   shape: Shape,
   set: readonly ShapeColumn[],
   by: readonly ShapeColumn[],
-  query: string,
-  first: number,
+  { from, place, value }: Frame,
   version: boolean,
 ): string {
-  const place = first + set.length;
-  const conditions = by.map(({ sql }, i) => `one.${sql} = $${place + i}`);
+  const conditions = by.map(({ sql }, i) => `one.${sql} = ${value(set.length + i)}`);
   if (shape.living) conditions.push(`one.${shape.living}`);
-  if (version) conditions.push(`one.xmin = $${place + by.length}::xid`);
-  const changes = changesOf(shape, set, (i) => `$${first + i}`);
-  return `UPDATE ${shape.table} AS one SET ${changes} FROM ${query} WHERE ${conditions.join(' AND ')} RETURNING ${namesIn('one', shape.selected)}`;
+  if (version) conditions.push(`one.xmin = ${value(set.length + by.length)}::xid`);
+  const returned = [namesIn('one', shape.selected), ...(place ? [place] : [])];
+  return `UPDATE ${shape.table} AS one SET ${changesOf(shape, set, value)} FROM ${from} WHERE ${conditions.join(' AND ')} RETURNING ${returned.join(', ')}`;
 }
 
 /**
@@ -184,7 +191,7 @@ export function select(shape: Shape, conditions: readonly string[], more: readon
  * A parameter with a list of values for a column, whose length the planner cannot see: where it does, a plan for a short list
  * looks better than one for any list, and PostgreSQL plans the statement anew at every run, which takes 20 to 100 us.
  */
-export function unseenList(place: number, { type }: ShapeColumn): string {
+export function unseenList(place: number, { type }: Pick<ShapeColumn, 'type'>): string {
   return `(SELECT $${place}::${type}[])::${type}[]`;
 }
 

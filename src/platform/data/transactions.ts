@@ -2,9 +2,9 @@ import { Logger } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
-import { asPartOf, type Batcher, bytesOf, Connections, DeadlineClient, type Run } from '../database/index.js';
+import { asPartOf, type Batcher, bytesOf, Connections, DeadlineClient } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { AsksMore, OneStatement, runsTogether, Unfit } from './one-statement.js';
+import { AsksMore, OneStatement, statementsTogether, Unfit } from './one-statement.js';
 
 /** What the work of a transaction has come to, and its last statements, which have been sent. */
 interface Ending<T> {
@@ -13,8 +13,6 @@ interface Ending<T> {
   /** Whether the answer to its COMMIT is waited for. */
   matters: boolean;
 }
-
-const BRIEFLY = { name: 'lock_briefly', text: `SELECT set_config('lock_timeout', $1, true)` };
 
 /** TypeORM's `transaction`, in two round trips less: its look-ups go out with its begin, and its end with its last statements. */
 async function inNewTransaction<T>(
@@ -127,7 +125,7 @@ export class Transactions {
    * come too late for its statement: so the first work of each kind is done in a transaction, which shows that.
    */
   private readonly fits = new Map<string, boolean>();
-  private together?: Batcher<Run, unknown[]>;
+  private together?: Batcher<OneStatement, unknown[]>;
 
   private constructor(private readonly database: DataSource) {}
 
@@ -228,16 +226,13 @@ export class Transactions {
   }
 
   private async runAlone(statement: OneStatement): Promise<unknown[]> {
-    const { parameters } = statement;
-    const text = `WITH gate AS (SELECT), ${statement.queries('gate')} SELECT ${statement.check}, (SELECT true FROM made), made.* FROM (SELECT) AS asked LEFT JOIN made ON true`;
-    const run: Run = [statement.prepare(`alone ${statement.name}`, text), parameters];
-    this.together ??= runsTogether(Connections.of(this.database), (runs, lockMs) => [
-      lockMs === undefined ? [] : [[BRIEFLY, [String(lockMs)]]],
-      [...runs],
-    ]);
-    const [, isMade, ...row] = await this.together.add(run, bytesOf(parameters)).catch((error: Error) => {
-      throw new QueryFailedError(text, parameters, error);
-    });
+    this.together ??= statementsTogether(Connections.of(this.database));
+    const [{ text }, parameters] = statement.run;
+    const [, isMade, ...row] = await this.together
+      .add(statement, bytesOf(parameters))
+      .catch((error: Error) => {
+        throw new QueryFailedError(text, [...parameters], error);
+      });
     if (!isMade) throw new Unfit('A row is not there, or not as it was');
     return row;
   }

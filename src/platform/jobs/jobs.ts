@@ -152,11 +152,18 @@ export class Jobs implements OnApplicationBootstrap {
     const { text, values = [] } = asked!;
     if (!text.trimStart().startsWith('INSERT ') || values.length !== 1)
       throw new Unfit('pg-boss adds a job by more than one INSERT with one parameter');
+    const count = rows.length;
     return {
-      name: nameOf(text),
+      name: `${nameOf(text)} ${count}`,
       parameters: values,
-      rows: rows.length,
-      text: (gate, first) => text.replaceAll('$1', () => `(SELECT $${first}::text FROM ${gate})`),
+      types: ['text'],
+      rows: count,
+      text: ({ from, place, value }) => {
+        const list = `${value(0)}::text`;
+        // Of several lists, JSON of all that they hold.
+        const all = `'[' || string_agg(substr(${list}, 2, length(${list}) - 2), ',' ORDER BY ${place}) || ']'`;
+        return text.replaceAll('$1', () => `(SELECT ${place ? all : list} FROM ${from})`);
+      },
     };
   }
 

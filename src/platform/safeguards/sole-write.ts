@@ -52,7 +52,11 @@ export function keyedRuns(connections: Connections): Batcher<KeyedRun, Row> {
     const requests = all.map(({ request }) => request);
     const lists = [requests.map((one) => one.accountId), requests.map((one) => one.key)];
     const locks: Run = [LOCK, [...lists, lockMs ?? null]];
-    return [[locks], all.map(({ run: [statement, values] }, i): Run => [statement, [...values, i + 1]])];
+    const runs = all.map((one, i) => {
+      const [statement, values] = one.run;
+      return [[statement, [...values, i + 1]], one] as const;
+    });
+    return { first: [locks], runs };
   });
 }
 
@@ -87,7 +91,7 @@ export class SoleWrite {
       ...[accountId, key, requestHash, base, status, this.createdAt.toISOString()],
       ...write(statement.values),
     ];
-    const run: Run = [statement.prepare(name, text), parameters];
+    const run: Run = [statement.prepare(name, () => text), parameters];
     const found = await this.runs
       .add({ request: this.request, run }, this.request.bytes)
       .catch((error: Error) => {
