@@ -3,19 +3,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
-import { type DataSource, type EntityManager, Like, type ObjectLiteral, type Repository } from 'typeorm';
+import { DataSource, type EntityManager, Like, type ObjectLiteral, type Repository } from 'typeorm';
 import QueryStream from 'pg-query-stream';
+import { Config } from '../src/config.js';
 import '../src/features.js';
 import type { Page } from '../src/platform/api/paging.js';
 import type { Put } from '../src/platform/api/reply.js';
 import { FastRepository } from '../src/platform/data/fast-repository.js';
+import { commandOptions } from '../src/platform/database/connection-options.js';
 import { DeadlineClient } from '../src/platform/database/deadline-client.js';
 import { whyNotPrepared } from '../src/platform/data/typeorm-rows.js';
 import { Transactions } from '../src/platform/data/transactions.js';
 import { call, createAccount, createKey } from '../src/testing/client.js';
 import { connect, type Sent } from './support/database.js';
 import * as kinds from './support/kinds.js';
-import { runNode } from './support/npm.js';
+import { eventually, runNode } from './support/npm.js';
 import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** Whatever a team writes in TypeORM's terms means what TypeORM documents, also 50 times at once. */
@@ -795,6 +797,117 @@ describe('A transaction', () => {
     await Promise.all(runners.map(({ manager }) => change(manager)));
     await Promise.all(runners.map((runner) => runner.release()));
     expect((await rows().findRow({ id }))!.label).toBe('runner++');
+  });
+
+  const ignoring = async (own: EntityManager) => {
+    await own.insert(kinds.Identity, { label: 'ignored', state: null });
+    await own.query('SELECT 1 / 0').catch(() => {});
+  };
+  test.each<[how: string, work: () => Promise<unknown>]>([
+    ['by itself', () => transactions.run(ignoring)],
+    ['on a query runner', () => onRunner((own) => transactions.in(own, ignoring))],
+    ["by TypeORM's own transaction", () => database.transaction(ignoring)],
+    [
+      'in a command of an operator',
+      async () => {
+        const config = Object.assign(new Config(), { DATABASE_URL: databaseUrl });
+        const options = { ...commandOptions(config), entities: [kinds.Identity] };
+        const command = await new DataSource(options).initialize();
+        return Transactions.of(command)
+          .run(ignoring)
+          .finally(() => command.destroy());
+      },
+    ],
+  ])('in which a failure was ignored fails: %s', async (_how, work) => {
+    await expect(work()).rejects.toThrow('a failure of one of its statements was ignored');
+    expect(await stored('ignored')).toBe(0);
+  });
+
+  async function onRunner<T>(work: (own: EntityManager) => Promise<T>): Promise<T> {
+    const runner = database.createQueryRunner();
+    return work(runner.manager).finally(() => runner.release());
+  }
+});
+
+describe('A subscriber to transactions', () => {
+  const MOMENTS = [
+    ...(['beforeTransactionStart', 'afterTransactionStart'] as const),
+    ...(['beforeTransactionCommit', 'afterTransactionCommit'] as const),
+    ...(['beforeTransactionRollback', 'afterTransactionRollback'] as const),
+  ];
+  const told: string[] = [];
+  let fails: string | undefined;
+  let watched: DataSource;
+  beforeAll(async () => {
+    ({ database: watched } = await connect(databaseUrl, {
+      entities: [kinds.Identity],
+      applicationName: 'watched',
+    }));
+    const tell = (moment: string) => async () => {
+      told.push(moment);
+      if (moment === fails) throw new RangeError(`fails ${moment}`);
+    };
+    watched.subscribers.push(Object.fromEntries(MOMENTS.map((moment) => [moment, tell(moment)])));
+  });
+  afterAll(() => watched.destroy());
+
+  const label = 'watched';
+  const WORKS = {
+    reads: (own: EntityManager) => own.countBy(kinds.Identity, { label }),
+    writes: (own: EntityManager) => own.insert(kinds.Identity, { label, state: null }),
+    fails: async (own: EntityManager) => {
+      await own.insert(kinds.Identity, { label, state: null });
+      await own.query('SELECT 1 / 0');
+    },
+  };
+  const attempt = (what: keyof typeof WORKS) => {
+    told.length = 0;
+    const all = Transactions.of(watched);
+    const work: (own: EntityManager) => Promise<unknown> = WORKS[what];
+    return what === 'reads' ? all.runCounted(work) : all.run(work);
+  };
+
+  test('is told of each', async () => {
+    const start = MOMENTS.slice(0, 2);
+    await attempt('writes');
+    expect(told).toEqual([...start, ...MOMENTS.slice(2, 4)]);
+    await expect(attempt('fails')).rejects.toThrow('division by zero');
+    expect(told).toEqual([...start, ...MOMENTS.slice(4)]);
+    expect(await watched.getRepository(kinds.Identity).delete({ label })).toMatchObject({ affected: 1 });
+  });
+
+  test.each(MOMENTS)(
+    'leaves no connection in a transaction, nor half of one, where it fails: %s',
+    async (moment) => {
+      const left = () =>
+        query(
+          databaseUrl,
+          `SELECT state FROM pg_stat_activity WHERE application_name = 'watched' AND datname = current_database() AND state <> 'idle'`,
+        );
+      for (const what of ['reads', 'writes', 'fails'] as const) {
+        fails = moment;
+        const isStored = await attempt(what).then(
+          () => what === 'writes',
+          () => what === 'writes' && moment === 'afterTransactionCommit',
+        );
+        fails = undefined;
+        await eventually(async () => (await left()).length === 0, 2_000);
+        // What is written next, on any connection, is there for all.
+        const next = Array.from({ length: 10 }, () =>
+          watched.query(`INSERT INTO identity (label) VALUES ('watched')`),
+        );
+        await Promise.all(next);
+        const rows = await query(databaseUrl, `DELETE FROM identity WHERE label = 'watched' RETURNING id`);
+        expect([what, rows.length]).toEqual([what, isStored ? 11 : 10]);
+      }
+    },
+  );
+
+  test('is told of one with the isolation that its data source has', async () => {
+    const { database: strict } = await connect(databaseUrl, { isolationLevel: 'SERIALIZABLE' });
+    const [found] = await Transactions.of(strict).run((own) => own.query('SHOW transaction_isolation'));
+    await strict.destroy();
+    expect(found).toEqual({ transaction_isolation: 'serializable' });
   });
 });
 

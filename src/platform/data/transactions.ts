@@ -2,7 +2,14 @@ import { Logger } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
-import { asPartOf, type Batcher, bytesOf, Connections, DeadlineClient } from '../database/index.js';
+import {
+  asPartOf,
+  type Batcher,
+  bytesOf,
+  Connections,
+  DeadlineClient,
+  HostClient,
+} from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { AsksMore, OneStatement, statementsTogether, Unfit } from './one-statement.js';
 
@@ -20,12 +27,19 @@ async function inNewTransaction<T>(
   work: (transaction: EntityManager) => Promise<Ending<T>>,
 ): Promise<T> {
   const runner = database.createQueryRunner();
-  let left: Promise<void> | undefined;
+  const giveBack = async () => {
+    // A subscriber has kept it from being ended: nobody else must work in it.
+    const client: unknown = runner.isTransactionActive && (await runner.connect());
+    if (client instanceof HostClient) client.terminate('a transaction could not be ended');
+    await runner.release();
+  };
+  let left: Promise<unknown> | undefined;
   try {
     const { begun } = await begin(runner);
     const { result, last, matters } = await work(runner.manager);
     await begun;
-    const committed = commit(runner, last);
+    // Right behind its last statements: if one of them fails, the server undoes all of it instead.
+    const committed = settled([...last, runner.commitTransaction()]);
     if (matters) await committed;
     else left = committed;
     return result;
@@ -34,8 +48,8 @@ async function inNewTransaction<T>(
     throw error;
   } finally {
     // Nobody waits for the end of what has only read.
-    if (left) void left.catch(() => {}).then(() => runner.release());
-    else await runner.release();
+    if (left) void left.catch(() => runner.rollbackTransaction()).then(giveBack, giveBack);
+    else await giveBack();
   }
 }
 
@@ -46,21 +60,6 @@ async function begin(runner: QueryRunner): Promise<{ begun: Promise<void> }> {
   if (client instanceof DeadlineClient) return client.beginBy(start);
   await start();
   return { begun: Promise.resolve() };
-}
-
-/**
- * Ends a transaction, right behind its last statements: if one of them fails, the server undoes all of it instead.
- * @throws what one of them has failed for; Error where the server has undone it for a failure that the work has ignored
- */
-async function commit(runner: QueryRunner, last: readonly Promise<unknown>[]): Promise<void> {
-  const client: unknown = await runner.connect();
-  const end = () => runner.commitTransaction();
-  if (client instanceof DeadlineClient) {
-    await settled([...last, client.commitBy(end)]);
-    return;
-  }
-  await settled(last);
-  await end();
 }
 
 /**

@@ -18,8 +18,10 @@ export interface DeadlineConfig extends ClientConfig {
   readonly silenceMs?: number;
 }
 
-/** What is read of the answer to a statement that begins or ends a transaction. */
+/** What is read of the answer to a statement that begins a transaction. */
 type Answered = Pick<QueryResult, 'command' | 'rowCount' | 'rows'>;
+
+const BEGIN = /^\s*(?:BEGIN|START\s+TRANSACTION)\b/i;
 
 /** Whether `pg` refuses a query beside others: it is neither a text nor a query of its own, but submits itself. */
 function readsInParts(query: unknown): query is Submittable {
@@ -32,21 +34,9 @@ function readsInParts(query: unknown): query is Submittable {
  * while its answer is still to come, before that of the next statement.
  */
 export class DeadlineClient extends HostClient {
-  /** What is asked for before anything else happens goes out together: each packet wakes the server. */
-  override readonly query = ((...args: [string]) => {
-    if (readsInParts(args[0])) return this.readInParts(args[0]);
-    const [text] = args;
-    if (this.start && text === 'START TRANSACTION') return this.beginAtOnce(this.start);
-    if (this.isCommitting && text === 'COMMIT') return this.requireCommit(args);
-    const { beginning } = this;
-    if (!beginning || (beginning.length === 0 && isLook(args[0]))) return this.send(args);
-    const sent = new Promise((resolve) => beginning.push(() => resolve(this.send(args))));
-    return isQuery(args[0]) ? args[0] : sent;
-  }) as HostClient['query'];
   private tellSent?: () => void;
   /** Told what the server says to a START TRANSACTION that is not waited for. */
   private start?: PromiseWithResolvers<void>;
-  private isCommitting = false;
   /** What waits for the transaction to have begun, while the server has not said so. */
   private beginning?: (() => void)[];
   private isGathering = false;
@@ -73,25 +63,28 @@ export class DeadlineClient extends HostClient {
     this.start = start;
     try {
       await begin();
+      // Where it has sent none, it has waited for whatever it has sent.
+      if (this.start) start.resolve();
     } finally {
       this.start = undefined;
     }
     return { begun: start.promise };
   }
 
-  /** @throws Error where `commit` sends COMMIT, and the server has undone the transaction for a failure that nobody took up */
-  async commitBy(commit: () => Promise<void>): Promise<void> {
-    this.isCommitting = true;
-    try {
-      await commit();
-    } finally {
-      this.isCommitting = false;
-    }
+  protected override ask(args: [string, ...unknown[]]): unknown {
+    if (readsInParts(args[0])) return this.readInParts(args[0]);
+    if (this.start && BEGIN.test(args[0])) return this.beginAtOnce(args[0]);
+    const { beginning } = this;
+    if (!beginning || (beginning.length === 0 && isLook(args[0]))) return this.send(args);
+    const sent = new Promise((resolve) => beginning.push(() => resolve(this.send(args))));
+    return isQuery(args[0]) ? args[0] : sent;
   }
 
-  private beginAtOnce({ resolve, reject }: PromiseWithResolvers<void>): Promise<Answered> {
+  private beginAtOnce(text: string): Promise<Answered> {
+    const { resolve, reject } = this.start!;
+    this.start = undefined;
     this.send([
-      'START TRANSACTION',
+      text,
       (error: Error | null) => {
         // Called before anything that waits could be sent.
         const reason = `a transaction could not begin: ${error?.message}`;
@@ -108,13 +101,6 @@ export class DeadlineClient extends HostClient {
     return Promise.resolve({ command: 'START', rowCount: null, rows: [] });
   }
 
-  private async requireCommit(args: [string]): Promise<Answered> {
-    const answer = await (this.send(args) as Promise<Answered>);
-    if (answer.command !== 'COMMIT')
-      throw new Error('The transaction was undone: a failure of one of its statements was ignored');
-    return answer;
-  }
-
   /** Resolves when the next statement has been sent, or waits with others to be. */
   sent(): Promise<void> {
     return new Promise((resolve) => (this.tellSent = resolve));
@@ -122,7 +108,7 @@ export class DeadlineClient extends HostClient {
 
   private send(args: [string, ...unknown[]]): unknown {
     this.gather();
-    const answer = super.query(...(exactly(args) as [string]));
+    const answer = super.ask(exactly(args));
     this.tellSent?.();
     this.tellSent = undefined;
     return answer;
@@ -142,7 +128,7 @@ export class DeadlineClient extends HostClient {
       if (this.isMeasured) stream.setTimeout(TIMEOUTS.pausedReader);
       else stream.setTimeout(TIMEOUTS.pausedReader, this.fellSilent);
       this.isMeasured = true;
-      super.query(query);
+      super.ask([query as never]);
       this.once('drain', () => {
         internals.pipeline = true;
         stream.setTimeout(this.silenceMs);
@@ -170,6 +156,7 @@ export class DeadlineClient extends HostClient {
     });
   };
 
+  /** What is asked for before anything else happens goes out together: each packet wakes the server. */
   private gather(): void {
     if (this.isGathering) return;
     this.isGathering = true;

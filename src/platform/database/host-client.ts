@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
-import { Client, type ClientConfig, type Connection } from 'pg';
+import { Client, type ClientConfig, type Connection, type QueryResult } from 'pg';
 import { hostUrlsOf, isForWrites, OperatorError } from '../process/index.js';
 import { SET_SESSION, TIMEOUTS } from './session-settings.js';
 
@@ -177,6 +177,8 @@ export class Hosts {
   }
 }
 
+const COMMIT = /^\s*(?:COMMIT|END)(?:\s+(?:WORK|TRANSACTION))?\s*;?\s*$/i;
+
 /** SQLSTATE `read_only_sql_transaction`. */
 const READ_ONLY = '25006';
 
@@ -188,9 +190,14 @@ interface ParameterStatus {
 /**
  * A connection to whichever host of its URL can be written, which `pg` does not look for: `target_session_attrs` of libpq.
  * It closes itself when its server has become read only; so does one to a single server. It leads to no database that is
- * not in UTF-8.
+ * not in UTF-8. A COMMIT that the server answers by a ROLLBACK, since a statement before it has failed, fails.
  */
 export class HostClient extends Client {
+  override readonly query = ((...args: [string]) => {
+    const answer = this.ask(args);
+    const isCommit = typeof args[0] === 'string' && COMMIT.test(args[0]);
+    return isCommit && answer instanceof Promise ? answer.then(requireCommit) : answer;
+  }) as Client['query'];
   private readonly hosts?: Hosts;
   private readonly withinMs: number;
   /** Why there is nothing to connect to. */
@@ -226,6 +233,11 @@ export class HostClient extends Client {
     const { hosts, unreadable } = this;
     const reach = () => (unreadable ? Promise.reject(unreadable) : hosts ? this.reach(hosts) : this.open());
     return callback ? callbackify(reach)(callback) : reach();
+  }
+
+  /** What `query` does but for what a COMMIT is answered. */
+  protected ask(args: [string, ...unknown[]]): unknown {
+    return super.query(...(args as [string]));
   }
 
   get socket(): Socket {
@@ -277,6 +289,13 @@ export class HostClient extends Client {
         this.terminate('the database has become read only');
     });
   }
+}
+
+/** @throws Error where the server has undone a transaction instead */
+function requireCommit<Answer extends Pick<QueryResult, 'command'>>(answer: Answer): Answer {
+  if (answer.command === 'ROLLBACK')
+    throw new Error('The transaction was undone: a failure of one of its statements was ignored');
+  return answer;
 }
 
 /**
