@@ -1,7 +1,6 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
-import { int64FromJson, isPlainText } from '../../src/platform/api/formats.js';
-import { parseJson } from '../../src/platform/api/formats.js';
+import { int64FromJson, isPlainText, parseJson } from '../../src/platform/api/formats.js';
 import * as schema from './fastify-schemas.js';
 import { logRequest } from './log.js';
 import {

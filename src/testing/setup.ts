@@ -56,9 +56,9 @@ function outlive(folder: string): Socket {
 
 /**
  * Has PostgreSQL do nothing of itself while tests run. It looks for what to vacuum once an hour instead of once a minute: in
- * each of the hundreds of databases that a run makes, a process does so, which takes 5 ms. And it makes no checkpoint, which
- * would write their files, and has the commits of all services wait for the disk for seconds: they answer 503 then, and ought
- * to. A run writes some 5 GB of WAL.
+ * each of the hundreds of databases that a run makes, a process does so, which takes 5 ms. And it makes no checkpoint but
+ * for a database that is dropped: that would write their files, and have the commits of all services wait for the disk for
+ * seconds, who answer 503 then, and ought to.
  */
 async function leaveAlone(url: string): Promise<void> {
   await query(url, `ALTER SYSTEM SET autovacuum_naptime = '1h'`);
