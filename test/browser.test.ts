@@ -1172,13 +1172,19 @@ async function visit({
     if (['error', 'warning'].includes(line.type())) troubles.push(`console: ${line.text()}`);
   });
   page.on('pageerror', (error) => troubles.push(`thrown: ${error.message}`));
-  await page.goto(at);
-  await page
-    .locator('.operation')
-    .nth(operations.length - 1)
-    .waitFor();
-  // With a key, only when that is in use.
-  if (on === service) await page.locator('.next-step.ready').waitFor();
+  try {
+    await page.goto(at);
+    await page
+      .locator('.operation')
+      .nth(operations.length - 1)
+      .waitFor();
+    // With a key, only when that is in use.
+    if (on === service) await page.locator('.next-step.ready').waitFor();
+  } catch (error) {
+    throw new Error(`The page did not open: ${troubles.join('; ') || 'nothing went wrong'}`, {
+      cause: error,
+    });
+  }
   return { page, troubles };
 }
 

@@ -394,6 +394,11 @@ async function record(): Promise<Sent[]> {
   // The first ones were done in a transaction, which shows that a statement can do it.
   const { id: orderId } = await orders.place(by, { petId: free[0]!.id });
   await orders.move(by, orderId, OrderStatus.Cancelled);
+  const several = await Promise.all(free.map(({ id: petId }) => orders.place(by, { petId })));
+  await Promise.all(several.map(({ id: one }) => orders.move(by, one, OrderStatus.Cancelled)));
+  await messages.submit('1', { message: 'first' });
+  for (const count of [1, 3])
+    await Promise.all(Array.from({ length: count }, () => messages.submit('1', { message: 'one of them' })));
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
   const once = (key: string) =>
@@ -460,13 +465,15 @@ test('The statements examined are those of every list, alone and shared, and of 
     unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
     several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
     placing: texts.filter((text) => /UPDATE "pets" AS one .*INSERT INTO "orders"/s.test(text)).length,
+    submitting: texts.filter((text) => /INSERT INTO "messages".*pgboss/s.test(text)).length,
     locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
     unread: filled.filter((table) => !texts.some((text) => text.includes(`"${table}"`))),
   };
   expect(counts).toMatchObject({
     unseen: [],
-    // With a key, and without.
-    placing: 2,
+    // With a key, without, and several of those by one statement.
+    placing: 3,
+    submitting: 2,
     locking: 2,
     unread: [],
   });

@@ -134,7 +134,9 @@ function explain(values: readonly unknown[], options: string): string {
 /** The scans below a node, except those of which only the first rows are taken. */
 function unlimitedScansIn(node: Node): Node[] {
   if (node['Node Type'] === 'Limit') return [];
-  return [...(node['Relation Name'] ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
+  // What is written is in the plan under its table too.
+  const isScan = node['Relation Name'] !== undefined && node['Node Type'] !== 'ModifyTable';
+  return [...(isScan ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
 }
 
 /** Whether an index finds a few rows by their keys. */
