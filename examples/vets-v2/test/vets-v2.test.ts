@@ -25,7 +25,11 @@ test('Version 2 of the vets links to itself, also behind a base address', async 
     [proxied, 'https://api.example.com/store'],
   ] as const) {
     const { headers } = await call(one, 'POST', '/v2/vets', { key, body: { fullName: 'Bo' } });
-    expect(headers.get('location')).toMatch(new RegExp(`^${base}/v2/vets/\\d+$`));
+    const location = headers.get('location')!;
+    expect(location).toMatch(new RegExp(`^${base}/v2/vets/\\d+$`));
+    const { body } = await call(one, 'GET', location.slice(base.length), { key });
+    expect(location).toBe(`${base}/v2/vets/${body.id}`);
+    expect(body.fullName).toBe('Bo');
     const next = nextOf(await call(one, 'GET', '/v2/vets?limit=1', { key }))!;
     expect(next.href).toMatch(`${base}/v2/vets?limit=1&cursor=`);
   }
