@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -169,7 +169,12 @@ async function copy({ url, path }: DatabaseServer, folder: string): Promise<void
   await client.connect();
   try {
     await client.query("SELECT pg_backup_start('copy', true)");
-    execFileSync('cp', ['-a', join(path, 'postgres'), join(path, 'password'), folder]);
+    const archive = join(folder, 'copy.tar');
+    const { status, stderr } = spawnSync('tar', ['-C', path, '-cf', archive, 'postgres', 'password']);
+    // 1: files were changed or removed while they were read, as a running server does, whose log makes up for it.
+    if (status !== 0 && status !== 1) throw new Error(`The copy failed: ${stderr}`);
+    execFileSync('tar', ['-C', folder, '-xpf', archive]);
+    rmSync(archive);
     const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
     writeFileSync(join(folder, 'postgres', 'backup_label'), rows[0].labelfile);
   } finally {
