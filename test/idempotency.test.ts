@@ -52,6 +52,17 @@ describe('Idempotency-Key', () => {
     }
   });
 
+  /** Operations that add one row: where they are, what they are sent, and the table. */
+  const ADDING = [
+    ['/v1/pets', (name) => ({ name, categoryId: 2 }), 'pets'],
+    ['/v1/categories', (name) => ({ name: `${randomUUID()} ${name}` }), 'categories'],
+    ['/v1/messages', (message) => ({ message }), 'messages'],
+  ] satisfies [path: string, bodyOf: (text: string) => object, table: string][];
+  /** Which works one statement can do, the first of each shows. */
+  const showAll = async () => {
+    for (const [path, bodyOf] of ADDING) await post(path, bodyOf('first'), randomUUID());
+  };
+
   test('stores a row and its answer by one statement where no other comes at the same moment, to the byte', async () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
     const sent = fc.record(
@@ -63,13 +74,11 @@ describe('Idempotency-Key', () => {
       },
       { requiredKeys: ['name'] },
     );
+    await showAll();
     await fc.assert(
       fc.asyncProperty(sent, async ({ name, status }) => {
-        for (const [path, body, table] of [
-          ['/v1/pets', { name, categoryId: 2, status }, 'pets'],
-          ['/v1/categories', { name: `${randomUUID()} ${name}` }, 'categories'],
-          ['/v1/messages', { message: name }, 'messages'],
-        ] as const) {
+        for (const [path, bodyOf, table] of ADDING) {
+          const body = { ...bodyOf(name), ...(table === 'pets' && { status }) };
           const retryKey = randomUUID();
           const first = await post(path, body, retryKey);
           const again = await post(path, body, retryKey);
@@ -95,6 +104,29 @@ describe('Idempotency-Key', () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test('stores the rows of one moment and their answers by one statement, each its own', async () => {
+    await showAll();
+    for (const [path, bodyOf, table] of ADDING) {
+      const all = Array.from({ length: 24 }, (_one, i) => ({ body: bodyOf(`no. ${i}`), key: randomUUID() }));
+      const send = () => Promise.all(all.map(({ body, key: retryKey }) => post(path, body, retryKey)));
+      const [first, again] = [await send(), await send()];
+      for (const [i, { status, body, text, headers }] of first.entries()) {
+        expect([status, body]).toMatchObject([again[i]!.status, all[i]!.body]);
+        expect([again[i]!.text, again[i]!.headers.get('location')]).toEqual([text, headers.get('location')]);
+      }
+      const stored = await query<{ body: string; isIts: boolean; statement: string }>(
+        service.databaseUrl,
+        `SELECT body, stored.xmin = made.xmin AND stored.cmin = made.cmin AS "isIts", made.xmin || ' ' || made.cmin AS statement
+         FROM unnest($1::text[]) WITH ORDINALITY AS asked(key, n) JOIN idempotency_keys AS stored USING (key)
+           JOIN ${table} AS made ON made.id::text = stored.body::jsonb->>'id' ORDER BY n`,
+        [all.map(({ key: retryKey }) => retryKey)],
+      );
+      expect(stored.map(({ body }) => body)).toEqual(first.map(({ text }) => text));
+      expect(stored.every(({ isIts }) => isIts)).toBe(true);
+      expect(new Set(stored.map(({ statement }) => statement)).size).toBeLessThan(all.length);
+    }
   });
 
   test('answers 422 to another body, or another operation, under the same key', async () => {

@@ -419,22 +419,29 @@ async function record(): Promise<Sent[]> {
   };
   await once('another key');
   await Promise.all(['a', 'b', 'c'].map((key) => once(key)));
+  const placing = (id: string) =>
+    whole(`placing ${id}`, { id: 'placeOrder', returns: OrderDto, status: 201 }, () =>
+      orders.place(by, { petId: id }),
+    );
+  const cancelling = ({ id }: Order) =>
+    whole(`cancelling ${id}`, { id: 'updateOrder', returns: OrderDto, status: 200 }, () =>
+      orders.move(by, id, OrderStatus.Cancelled),
+    );
+  const adding = (name: string) =>
+    whole(`adding ${name}`, { id: 'createPet', returns: PetDto, status: 201 }, () =>
+      pets.create({ name, categoryId: '1' }),
+    );
   // The first one of a kind is done in a transaction, the next ones by one statement each.
-  for (const { id } of free.slice(1)) {
-    const { id: orderId } = await whole(
-      `placing ${id}`,
-      { id: 'placeOrder', returns: OrderDto, status: 201 },
-      () => orders.place(by, { petId: id }),
-    );
-    await whole(`cancelling ${id}`, { id: 'updateOrder', returns: OrderDto, status: 200 }, () =>
-      orders.move(by, orderId, OrderStatus.Cancelled),
-    );
-    await whole(`adding ${id}`, { id: 'createPet', returns: PetDto, status: 201 }, () =>
-      pets.create({ name: 'Rex', categoryId: '1' }),
-    );
+  for (const { id } of free.slice(2)) {
+    await cancelling(await placing(id));
+    await adding(`after ${id}`);
   }
+  // Several by one.
+  const at = await Promise.all(free.slice(0, 2).map(({ id }) => placing(id)));
+  await Promise.all(at.map(cancelling));
+  await Promise.all(['one', 'other'].map(adding));
   const kept = sent.filter(({ text }) => text.includes('INSERT INTO idempotency_keys'));
-  expect(distinct(kept.map(({ text }) => ({ text, values: [] })))).toHaveLength(3);
+  expect(distinct(kept.map(({ text }) => ({ text, values: [] })))).toHaveLength(3 * 2);
   return sent.filter(isOfTables);
 }
 
@@ -471,8 +478,8 @@ test('The statements examined are those of every list, alone and shared, and of 
   };
   expect(counts).toMatchObject({
     unseen: [],
-    // With a key, without, and several of those by one statement.
-    placing: 3,
+    // With a key and without, alone and several by one statement.
+    placing: 4,
     submitting: 2,
     locking: 2,
     unread: [],

@@ -6,10 +6,13 @@ export {
   Assigned,
   type Draft,
   OneStatement,
+  parameterColumn,
   type Part,
-  runsTogether,
+  PLACE,
+  sentTogether,
   Unfit,
 } from './one-statement.js';
+export { valuesOf } from './shape.js';
 export { Transactions } from './transactions.js';
 export { between, startingWith } from './listing.js';
 export { Sweeps } from './sweeps.js';

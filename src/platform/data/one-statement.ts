@@ -10,7 +10,7 @@ import {
   type Statement,
   TIMEOUTS,
 } from '../database/index.js';
-import type { Row, Shape, ShapeColumn, Statements } from './shape.js';
+import { type Row, type Shape, type ShapeColumn, type Statements, valuesOf } from './shape.js';
 import { type Frame, unseenList } from './sql.js';
 
 /** That something cannot be written by one statement. Nothing was done. */
@@ -71,38 +71,49 @@ const GIVEN_UP = new Set(['55P03', '57014', '22012']);
 /** For how many milliseconds statements that are sent together wait for a lock: then each is sent alone. */
 const BRIEF_MS = 50;
 
-/** Statements that are sent in one message. */
-interface Message<Item> {
-  /** What is run first, and gives no answer. */
-  first: Run[];
-  /** What is run for one item each, or for several, with a row for each in their order. */
-  runs: (readonly [run: Run, ...items: Item[]])[];
-  /** Is told that PostgreSQL has refused it, and so has done nothing. */
-  refused?: () => void;
+/** How pieces of work of one moment are sent: each by a statement of its own, or those of one name by one. */
+interface Sending<Item> {
+  /** What is run first, and gives no answer. With a time, no statement waits longer for a lock. */
+  first: (items: readonly Item[], lockMs?: number) => Run[];
+  /** Undefined for one that can be no statement with others. */
+  nameOf: (item: Item) => string | undefined;
+  /** The statement of one, or of several of a name: it gives a row for each. Their places are those among all that are sent. */
+  runOf: (items: readonly Item[], places: readonly number[]) => Run;
 }
 
+/** For so many milliseconds after PostgreSQL has refused one statement of several pieces of work, each has its own. */
+const APART_MS = 1_000;
+
 /**
- * Sends statements of one moment in one message, which is one transaction. What PostgreSQL refuses one of them for undoes
+ * Sends the pieces of work of one moment in one message, which is one transaction. What PostgreSQL refuses one of them for undoes
  * all; then each is sent alone, and answered for itself. At 64 connections, keyed writes are 1.2 to 1.8 times as many as
- * with a transaction each (`npm run bench`).
- * @param messageOf with a time, none of its statements waits longer for a lock
+ * with a transaction each; and 1.3 to 2.1 times as many again, where those of one name are one statement over lists of their
+ * parameters (`npm run bench`).
  */
-export function runsTogether<Item>(
+export function sentTogether<Item>(
   connections: Connections,
-  messageOf: (items: readonly Item[], lockMs?: number) => Message<Item>,
+  { first, nameOf, runOf }: Sending<Item>,
 ): Batcher<Item, Row> {
+  const apartUntil = new Map<string, number>();
   const send = async (items: readonly Item[], lockMs?: number): Promise<Row[]> => {
-    const { first, runs, refused } = messageOf(items, lockMs);
-    const all = [...first, ...runs.map(([run]) => run)];
-    const found = await connections.runAll(all, TIMEOUTS.request).catch((error: unknown) => {
-      if (isUndone(error)) refused?.();
+    const now = performance.now();
+    const kinds = Map.groupBy(items.keys(), (place) => nameOf(items[place]!));
+    const groups = [...kinds].flatMap(([name, places]) => {
+      const isOne = name !== undefined && now >= (apartUntil.get(name) ?? -Infinity);
+      return isOne ? [places] : places.map((place) => [place]);
+    });
+    const before = first(items, lockMs);
+    const itemsAt = (places: readonly number[]) => places.map((place) => items[place]!);
+    const runs = groups.map((places) => runOf(itemsAt(places), places));
+    const found = await connections.runAll([...before, ...runs], TIMEOUTS.request).catch((error: unknown) => {
+      const together = groups.filter(({ length }) => isUndone(error) && length > 1);
+      for (const [place] of together) apartUntil.set(nameOf(items[place!]!)!, performance.now() + APART_MS);
       throw error;
     });
-    const answers = runs.flatMap(([, ...of], i) =>
-      of.map((item, k) => [item, found[first.length + i]![k]!] as const),
-    );
-    const answerOf = new Map(answers);
-    return items.map((item) => answerOf.get(item)!);
+    const answers: Row[] = [];
+    for (const [i, places] of groups.entries())
+      for (const [k, place] of places.entries()) answers[place] = found[before.length + i]![k]!;
+    return answers;
   };
   const making = {
     make: async (items: Item[]) => made(await send(items, items.length > 1 ? BRIEF_MS : undefined)),
@@ -114,33 +125,22 @@ export function runsTogether<Item>(
 
 const BRIEFLY = { name: 'lock_briefly', text: `SELECT set_config('lock_timeout', $1, true)` };
 
-/** For so many milliseconds after PostgreSQL has refused one statement of several pieces of work, each has its own. */
-const APART_MS = 1_000;
-
-/**
- * Sends the statements of pieces of work, without keys, of one moment together. Those that do the same are one, over lists of
- * their parameters: at 64 connections, PostgreSQL then needs a third of the time for a message with its job (`npm run bench`).
- */
+/** Sends pieces of work without keys. */
 export function statementsTogether(connections: Connections): Batcher<OneStatement, Row> {
-  const apartUntil = new Map<string, number>();
-  return runsTogether<OneStatement>(connections, (statements, lockMs) => {
-    const kinds = Map.groupBy(statements, ({ name }) => name);
-    const now = performance.now();
-    const runs = [...kinds].flatMap(([name, [one, ...others]]) => {
-      const canBeMany = others.length > 0 && one!.isForMany && now >= (apartUntil.get(name) ?? -Infinity);
-      if (canBeMany) return [[one!.runWith(others), one!, ...others] as const];
-      return [one!, ...others].map((each) => [each.run, each] as const);
-    });
-    const refused = () => {
-      const many = runs.filter(([, , other]) => other !== undefined);
-      for (const [, { name }] of many) apartUntil.set(name, performance.now() + APART_MS);
-    };
-    return { first: lockMs === undefined ? [] : [[BRIEFLY, [String(lockMs)]]], runs, refused };
+  return sentTogether<OneStatement>(connections, {
+    first: (_statements, lockMs) => (lockMs === undefined ? [] : [[BRIEFLY, [String(lockMs)]]]),
+    nameOf: (statement) => (statement.isForMany ? statement.name : undefined),
+    runOf: ([one, ...others]) => (others.length > 0 ? one!.runWith(others) : one!.run),
   });
 }
 
-/** The column that has the place of a piece of work among several; no entity has one of this name. */
-const PLACE = '"#"';
+/** The column that numbers pieces of work. No entity has one of this name, or of those of their parameters. */
+export const PLACE = '"#"';
+
+/** The name of the column that has a parameter of each of several pieces of work. */
+export function parameterColumn(number: number): string {
+  return `"$${number}"`;
+}
 
 /** Types whose values are written in JSON as in SQL. */
 const WHOLE = new Set(['bigint', 'integer', 'smallint']);
@@ -214,16 +214,13 @@ export class OneStatement {
     return this.parts.flatMap(({ parameters }) => parameters);
   }
 
-  /** The queries of a `WITH`, of which `made` is the row. @param gate the query on which all depends */
-  queries(gate: string): string {
-    let [from, first] = [gate, 1];
-    const queries = this.parts.map((part, i) => {
-      const name = part === this.row ? 'made' : `part${i}`;
-      const own = first;
-      const query = `${name} AS (${part.text({ from, value: (k) => `$${own + k}` })})`;
+  /** The queries of a `WITH`, of which `made` is the row. They do it if the query `gate` has found a row. */
+  get queries(): string {
+    let from = 'gate';
+    const queries = this.numbered.map(({ part, name, first }) => {
+      const query = `${name} AS (${part.text({ from, value: (i) => `$${first + i}` })})`;
       // All that comes behind the row depends on that alone.
       if (from !== 'made') from = name;
-      first += part.parameters.length;
       return query;
     });
     return queries.join(', ');
@@ -232,7 +229,7 @@ export class OneStatement {
   /** The statement alone. Of its rows, the second column is true if it has done anything; the row follows. */
   get run(): Run {
     const text = () =>
-      `WITH gate AS (SELECT), ${this.queries('gate')} SELECT ${this.check}, (SELECT true FROM made), made.* FROM (SELECT) AS asked LEFT JOIN made ON true`;
+      `WITH gate AS (SELECT), ${this.queries} SELECT ${this.check}, (SELECT true FROM made), made.* FROM (SELECT) AS asked LEFT JOIN made ON true`;
     return [this.prepare(`alone ${this.name}`, text), this.parameters];
   }
 
@@ -243,37 +240,49 @@ export class OneStatement {
 
   /** One statement for this one and others of its name, with a row for each; it fails, and does nothing, if it cannot do all of them. */
   runWith(others: readonly OneStatement[]): Run {
+    const text = () => {
+      const gate = `SELECT * FROM unnest(${this.lists()}) WITH ORDINALITY AS list(${this.items()}, ${PLACE})`;
+      return `WITH gate AS MATERIALIZED (${gate}), ${this.queriesOfMany} SELECT ${this.checkOfMany}, true, made.* FROM gate LEFT JOIN made USING (${PLACE}) ORDER BY gate.${PLACE}`;
+    };
     const all = [this, ...others].map(({ parameters }) => parameters);
-    const lists = this.parameters.map((_one, i) => all.map((parameters) => parameters[i]));
-    return [this.prepare(`many ${this.name}`, () => this.textOfMany()), lists];
+    return [this.prepare(`many ${this.name}`, text), valuesOf(this.parameters, all)];
+  }
+
+  /** The parameters of a statement of several: a list of what each has. @param more the types of further ones */
+  lists(more: readonly string[] = []): string {
+    return [...this.types, ...more].map((type, i) => unseenList(i + 1, { type })).join(', ');
+  }
+
+  /** The names of the columns that the lists are, behind which further ones are named in the same way. */
+  items(more: readonly string[] = []): string {
+    return [...this.types, ...more].map((_type, i) => parameterColumn(i + 1)).join(', ');
   }
 
   /**
-   * New rows are inserted in the order of the lists, and returned in the order in which they were inserted, on which TypeORM
-   * relies for its own inserts of many too: so their numbers are those of the work.
+   * The queries of a `WITH` that do it for each row of `gate`, which has the `items`, and numbers its rows. New rows are
+   * inserted in that order, and returned in the order in which they were inserted, on which TypeORM relies for its own
+   * inserts of many too: so their numbers are those of the work.
    */
-  private textOfMany(): string {
-    const types = this.parts.flatMap((part) => part.types!);
-    const lists = types.map((type, i) => unseenList(i + 1, { type })).join(', ');
-    const items = types.map((_type, i) => `v${i + 1}`).join(', ');
-    let first = 1;
-    const counts: string[] = [];
-    const queries = this.parts.flatMap((part, i) => {
-      const own = first;
-      first += part.parameters.length;
-      const isRow = part === this.row;
-      const name = isRow ? 'made' : `part${i}`;
-      counts.push(`(SELECT count(*) FROM ${name}) = ${part.rows} * (SELECT count(*) FROM gate)`);
-      const isLast = i > this.first.length;
-      const from = isLast ? `gate JOIN made USING (${PLACE})` : 'gate';
-      const order = isRow && this.row!.isNew ? ` ORDER BY ${PLACE}` : '';
-      const frame = { from: from + order, place: `gate.${PLACE}`, value: (k: number) => `gate.v${own + k}` };
-      const text = part.text(frame);
-      if (!order) return [`${name} AS (${text})`];
-      return [`stored AS (${text})`, `made AS (SELECT *, row_number() OVER () AS ${PLACE} FROM stored)`];
+  get queriesOfMany(): string {
+    let from = 'gate';
+    const queries = this.numbered.flatMap(({ part, name, first }) => {
+      const isNew = part === this.row && this.row.isNew;
+      const order = isNew ? ` ORDER BY ${PLACE}` : '';
+      const value = (i: number) => parameterColumn(first + i);
+      const text = part.text({ from: from + order, place: `gate.${PLACE}`, value });
+      if (part === this.row) from = `gate JOIN made USING (${PLACE})`;
+      if (!isNew) return [`${name} AS (${text})`];
+      return [`added AS (${text})`, `${name} AS (SELECT *, row_number() OVER () AS ${PLACE} FROM added)`];
     });
-    return `WITH gate AS MATERIALIZED (SELECT * FROM unnest(${lists}) WITH ORDINALITY AS list(${items}, ${PLACE})), ${queries.join(', ')}
-      SELECT 1 / (${counts.join(' AND ')})::integer, true, made.* FROM gate LEFT JOIN made USING (${PLACE}) ORDER BY gate.${PLACE}`;
+    return queries.join(', ');
+  }
+
+  /** SQL that fails, by a division by zero, where not all of it was done for each row of `gate`, so that PostgreSQL undoes all. */
+  get checkOfMany(): string {
+    const counts = this.numbered.map(
+      ({ part, name }) => `(SELECT count(*) FROM ${name}) = ${part.rows} * (SELECT count(*) FROM gate)`,
+    );
+    return `1 / (${counts.join(' AND ')})::integer`;
   }
 
   /**
@@ -321,5 +330,19 @@ export class OneStatement {
 
   private get parts(): Part[] {
     return [...this.first, this.row!, ...this.last];
+  }
+
+  /** The parts, with the names of their queries, and the numbers of the first of their parameters. */
+  private get numbered(): { part: Part; name: string; first: number }[] {
+    let next = 1;
+    return this.parts.map((part, i) => {
+      const first = next;
+      next += part.parameters.length;
+      return { part, name: part === this.row ? 'made' : `part${i}`, first };
+    });
+  }
+
+  private get types(): string[] {
+    return this.parts.flatMap(({ types }) => types!);
   }
 }

@@ -159,8 +159,8 @@ export function written(columns: readonly ShapeColumn[], values: ObjectLiteral):
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/** The list of each column's values in some rows. */
-export function valuesOf(columns: readonly ShapeColumn[], rows: readonly Row[]): unknown[][] {
+/** The list of each column's values in some rows. @param columns as many as a row has values */
+export function valuesOf(columns: readonly unknown[], rows: readonly Row[]): unknown[][] {
   return columns.map((_column, i) => rows.map((row) => row[i]));
 }
 

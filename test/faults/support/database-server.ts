@@ -172,7 +172,7 @@ async function copy({ url, path }: DatabaseServer, folder: string): Promise<void
     const archive = join(folder, 'copy.tar');
     const { status, stderr } = spawnSync('tar', ['-C', path, '-cf', archive, 'postgres', 'password']);
     // 1: files were changed or removed while they were read, as a running server does, whose log makes up for it.
-    if (status !== 0 && status !== 1) throw new Error(`The copy failed: ${stderr}`);
+    if (status !== 0 && status !== 1) throw new Error(`The copy failed: ${String(stderr)}`);
     execFileSync('tar', ['-C', folder, '-xpf', archive]);
     rmSync(archive);
     const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
