@@ -42,6 +42,7 @@ export class PreparedPages {
           make: async (wanted) => made(await this.readAll(page, wanted)),
           // Nothing is left behind by what only reads.
           canRepeat: (error) => !isUnavailable(error),
+          isRead: true,
           bytesOf: ({ rows }) => rows.length * bytesOf(rows.at(-1)),
         },
         this.statements.connections.reads,

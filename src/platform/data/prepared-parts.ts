@@ -125,7 +125,10 @@ export class PreparedParts implements RowsInOne {
         found[Number(n) - 1] = row;
       return made(found);
     };
-    this.versions.set(name, (reads = new Batcher({ make, bytesOf }, statements.connections.reads)));
+    this.versions.set(
+      name,
+      (reads = new Batcher({ make, isRead: true, bytesOf }, statements.connections.reads)),
+    );
     return reads;
   }
 

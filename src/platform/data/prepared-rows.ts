@@ -158,6 +158,7 @@ export class PreparedRows implements Rows {
         const found = new Map(rows.map((row) => [String(row?.[place]), row]));
         return made(keys.map((text) => found.get(text) ?? null));
       },
+      isRead: true,
       bytesOf,
     };
     return new Batcher<string, Row | null>(making, statements.connections.reads);

@@ -80,7 +80,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   ) {
     closing.erases(IdempotencyKey);
     const make = async (requests: KeyedRequest[]) => made(await this.findAll(requests));
-    this.finds = new Batcher({ make, bytesOf }, this.connections.reads);
+    this.finds = new Batcher({ make, isRead: true, bytesOf }, this.connections.reads);
     this.writes = keyedRuns(this.connections);
   }
 
