@@ -1,16 +1,11 @@
+import { availableParallelism } from 'node:os';
+
 /** @type {import('jest').Config} */
 export default {
   // Ends what a test has left running.
   testEnvironment: '<rootDir>/dist/src/testing/environment.js',
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // `npm run test:faults` and `npm run test:long` run these.
-  testPathIgnorePatterns: [
-    '/node_modules/',
-    '<rootDir>/test/faults/',
-    '<rootDir>/test/image/',
-    '<rootDir>/test/modules/',
-    '<rootDir>/test/providers/',
-  ],
+  // `npm run test:long` runs `test/long`, `npm run test:faults` runs `test/faults`.
+  testMatch: ['<rootDir>/test/*.test.ts', '<rootDir>/test/platform/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^petstore/(platform|testing)$': '<rootDir>/src/$1/index.ts',
@@ -33,8 +28,7 @@ export default {
   globalSetup: '<rootDir>/dist/src/testing/setup.js',
   globalTeardown: '<rootDir>/dist/src/testing/teardown.js',
   testSequencer: '<rootDir>/test/support/slowest-first.js',
-  // One more than the cores of a small machine: two cores are then busy for 85 % of a run, as tests also wait for time-outs and
-  // disks.
-  maxWorkers: 3,
+  // Tests also wait for time-outs and disks, so one more than the processors keeps them busy.
+  maxWorkers: availableParallelism() + 1,
   testTimeout: 120_000,
 };

@@ -4,7 +4,6 @@ import base from './jest.config.js';
 export default {
   ...base,
   testMatch: ['<rootDir>/test/faults/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/'],
   globalSetup: '<rootDir>/test/faults/support/global-setup.js',
   globalTeardown: '<rootDir>/test/faults/support/global-teardown.js',
   // One at a time: each needs the whole machine.

@@ -3,7 +3,7 @@ import { argon2Sync, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exchange, holdAgainstDocument, type Placed, typeOf } from './document.js';
-import { query, type Service } from './service.js';
+import { query, type TestedService } from './service.js';
 
 /** The log is written ten times a second. */
 const LOGGED_WITHIN_MS = 500;
@@ -41,7 +41,7 @@ export interface Answer {
 
 /** Sends a request. Every response is checked against the OpenAPI document, and fails the test if it differs. */
 export async function call(
-  service: Service,
+  service: TestedService,
   method: string,
   path: string,
   options: CallOptions = {},
@@ -77,7 +77,7 @@ async function bytesOf(response: Response): Promise<Uint8Array> {
 }
 
 /** The error that the service has logged for a request, a moment after its answer. */
-async function loggedFor(service: Service, { headers }: Answer): Promise<string | undefined> {
+async function loggedFor(service: TestedService, { headers }: Answer): Promise<string | undefined> {
   const isIts = (line: string) =>
     line.includes('"level":"error"') && line.includes(headers.get('x-request-id')!);
   for (const deadline = Date.now() + LOGGED_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
@@ -92,7 +92,7 @@ async function loggedFor(service: Service, { headers }: Answer): Promise<string 
  * a while.
  */
 export async function send(
-  service: Service,
+  service: TestedService,
   bytes: string | Buffer,
   { method = 'GET', path = '/' } = {},
 ): Promise<Answer> {
@@ -145,7 +145,7 @@ function examine(exchange: Exchange, bytes: Uint8Array): Answer {
 const PASSWORD = 'correct horse battery';
 
 /** An account that no other test uses. */
-export async function createAccount(service: Service): Promise<Credentials & { id: number }> {
+export async function createAccount(service: TestedService): Promise<Credentials & { id: number }> {
   const credentials = { email: `${randomBytes(6).toString('hex')}@example.com`, password: PASSWORD };
   const { status, text, body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
   if (status !== 201) throw new Error(`No account was created: ${text}`);
@@ -156,7 +156,7 @@ export async function createAccount(service: Service): Promise<Credentials & { i
  * An account that no other test uses, for tests that send its password hundreds of times and are not about passwords: the hash in
  * the database costs little to check, instead of 40 ms of a processor each time. The service reads what a hash costs from it.
  */
-export async function createCheapAccount(service: Service): Promise<Credentials & { id: number }> {
+export async function createCheapAccount(service: TestedService): Promise<Credentials & { id: number }> {
   const account = await createAccount(service);
   const nonce = randomBytes(16);
   const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
@@ -170,7 +170,7 @@ export async function createCheapAccount(service: Service): Promise<Credentials 
 }
 
 /** A key of a new account. */
-export async function createKey(service: Service, account?: Credentials): Promise<string> {
+export async function createKey(service: TestedService, account?: Credentials): Promise<string> {
   const owner = account ?? (await createAccount(service));
   const { body } = await call(service, 'POST', '/v1/api-keys', { account: owner, body: { name: 'test' } });
   return body.key;

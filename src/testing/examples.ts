@@ -14,7 +14,7 @@ import {
 import type { Facts } from './facts.js';
 import { another, bodySchema, isMoment } from './schema.js';
 import { fieldOf, Tables } from './tables.js';
-import type { Service } from './service.js';
+import type { TestedService } from './service.js';
 
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
 
@@ -34,7 +34,7 @@ export class Examples {
     private readonly facts: Facts,
   ) {}
 
-  static async of({ databaseUrl }: Pick<Service, 'databaseUrl'>, facts: Facts = {}): Promise<Examples> {
+  static async of({ databaseUrl }: Pick<TestedService, 'databaseUrl'>, facts: Facts = {}): Promise<Examples> {
     return new Examples(await Tables.of(databaseUrl, facts.tables), facts);
   }
 
@@ -135,7 +135,11 @@ let moved = 0;
  * Sends the example of every operation that adds something with a key, so that each feature has a row: the first, with
  * the id that the examples of others name. Returns the ids that no example can foresee.
  */
-export async function addExamples(service: Service, { key }: CallOptions, facts?: Facts): Promise<Examples> {
+export async function addExamples(
+  service: TestedService,
+  { key }: CallOptions,
+  facts?: Facts,
+): Promise<Examples> {
   const examples = await Examples.of(service, facts);
   for (const one of inWorkingOrder(operations)) {
     const isAdding = one.method === 'POST' || makes(one);

@@ -1,7 +1,14 @@
 // What the tests of a feature may use. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
 
 // The service, and its database
-export { createDatabase, query, type Service, startService } from './service.js';
+export {
+  createDatabase,
+  query,
+  type TestedService,
+  type Service,
+  sharedService,
+  startService,
+} from './service.js';
 
 // Requests, whose answers are held against `openapi.json` of the working directory
 export {

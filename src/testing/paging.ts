@@ -1,5 +1,5 @@
 import { type Answer, call, type CallOptions } from './client.js';
-import type { Service } from './service.js';
+import type { TestedService } from './service.js';
 
 /** The address of the next page in the `Link` header, if any. */
 export function nextOf({ headers }: Answer): URL | null {
@@ -8,7 +8,7 @@ export function nextOf({ headers }: Answer): URL | null {
 
 /** Follows the `Link` headers from one page to the last, and returns the items of all. `between` runs between pages. */
 export async function walk<Item>(
-  service: Service,
+  service: TestedService,
   path: string,
   options: CallOptions,
   between: (page: Answer) => Promise<unknown> = async () => {},

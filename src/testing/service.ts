@@ -1,8 +1,10 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 
@@ -22,16 +24,75 @@ const WITH_PARENT = `data:text/javascript,${encodeURIComponent(
    setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 250).unref();`,
 )}`;
 
-/** The built service in a process of its own, listening. */
-export interface Service {
+/** The built service, listening in a process of its own. */
+export interface TestedService {
   /** Address without a path, e.g. `http://127.0.0.1:41234`. */
   url: string;
   databaseUrl: string;
-  process: ChildProcess;
   /** What it has written so far. */
   output(): string;
+}
+
+/** A service that one test file has started, with settings of its own. */
+export interface Service extends TestedService {
+  process: ChildProcess;
   /** Ends it with SIGTERM; resolves to its exit code. */
   stop(): Promise<number | null>;
+}
+
+/** Where the shared service is: its address, its database, and the file that has its output. */
+interface Shared {
+  url: string;
+  databaseUrl: string;
+  outputFile: string;
+}
+
+/**
+ * The one service, with default settings but for `AUTH_LIMIT_PER_MINUTE=0`, that all test files of a run share. A file uses
+ * accounts and categories of its own there; one that needs settings, faults or an empty database starts its own service.
+ */
+export function sharedService(): TestedService {
+  const { TEST_SERVICE } = process.env;
+  if (!TEST_SERVICE) throw new Error('The global set-up of petstore/testing has not run.');
+  const { url, databaseUrl, outputFile } = JSON.parse(TEST_SERVICE) as Shared;
+  return { url, databaseUrl, output: () => readFileSync(outputFile, 'utf8') };
+}
+
+/** Starts the shared service, for the global set-up; it ends with this process. */
+export async function startSharedService(folder: string): Promise<ChildProcess> {
+  const databaseUrl = await createDatabase('TEMPLATE migrated');
+  const outputFile = join(folder, 'service.log');
+  const output = openSync(outputFile, 'a');
+  const child = spawn(process.execPath, [`--import=${WITH_PARENT}`, ...MAIN], {
+    env: environment({ DATABASE_URL: databaseUrl }),
+    stdio: ['ignore', output, output],
+  });
+  closeSync(output);
+  while (!addressIn(readFileSync(outputFile, 'utf8'))) {
+    if (child.exitCode !== null)
+      throw new Error(`The service ended with ${child.exitCode}: ${readFileSync(outputFile, 'utf8')}`);
+    await sleep(20);
+  }
+  const url = addressIn(readFileSync(outputFile, 'utf8'))!;
+  process.env.TEST_SERVICE = JSON.stringify({ url, databaseUrl, outputFile } satisfies Shared);
+  return child;
+}
+
+/** What a service of the tests finds in its environment. */
+function environment(env: Record<string, string>): Record<string, string | undefined> {
+  return {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    AUTH_LIMIT_PER_MINUTE: '0',
+    ...env,
+  };
+}
+
+/** The address in the start block of a service, once it is complete. */
+function addressIn(output: string): string | undefined {
+  return /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
 }
 
 /**
@@ -48,15 +109,7 @@ export async function startService(
   const limited = ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, ...own];
   const [program, args] = openFiles ? ['sh', limited] : [process.execPath, own];
   const child = spawn(program, args, {
-    env: {
-      PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      PORT: '0',
-      HOST: '127.0.0.1',
-      AUTH_LIMIT_PER_MINUTE: '0',
-      DATABASE_URL: databaseUrl,
-      ...env,
-    },
+    env: environment({ DATABASE_URL: databaseUrl, ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return listening(child, databaseUrl);
@@ -75,7 +128,7 @@ export async function listening(
       output += chunk.toString();
       // A service under load writes much, and has printed its address long before.
       if (isTold) return;
-      const found = /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
+      const found = addressIn(output);
       isTold = found !== undefined;
       if (found) resolve(found);
     };
@@ -115,7 +168,7 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
 
 /** Cancels statements of a service that are under way, or closes their connections; any, but at most so many. */
 export async function cutOff(
-  { databaseUrl }: Service,
+  { databaseUrl }: TestedService,
   how: 'pg_cancel_backend' | 'pg_terminate_backend',
   most: number,
 ): Promise<void> {
@@ -129,7 +182,7 @@ export async function cutOff(
 
 /** Keeps every query on a table waiting while `run` runs. */
 export async function withTableLocked(
-  { databaseUrl }: Service,
+  { databaseUrl }: TestedService,
   table: string,
   run: () => Promise<void>,
 ): Promise<void> {
@@ -144,7 +197,7 @@ export async function withTableLocked(
 }
 
 /** Every row of every table of a service as one text, in which bytes are hexadecimal. */
-export async function everythingStored({ databaseUrl }: Service): Promise<string> {
+export async function everythingStored({ databaseUrl }: TestedService): Promise<string> {
   const tables = await query<{ name: string }>(
     databaseUrl,
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables

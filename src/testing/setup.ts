@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { EmbeddedPostgres } from '../platform/database/index.js';
-import { query } from './service.js';
+import { query, startSharedService } from './service.js';
 
 const COMMANDS = new URL('../commands/', import.meta.url);
 const run = promisify(execFile);
@@ -27,6 +27,7 @@ export default async function setUp(): Promise<void> {
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import('${new URL('serve/boot.js', COMMANDS).href}')`]);
   await makeTemplate(url);
+  Object.assign(globalThis, { sharedService: await startSharedService(folder) });
 }
 
 /**

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { call, expectError } from '../../../src/testing/client.js';
+import { type Service, startService } from '../../../src/testing/service.js';
+import { executablePath } from '../../support/chromium.js';
+import { AUDIENCE } from '../../support/issuer.js';
+import { endRuns, eventually } from '../../support/npm.js';
+import { freePorts } from '../../support/ports.js';
+import { execute, keptBy, openBrowser, pressSignIn, read } from '../../support/signing-in.js';
+import { PAGE, PERSON, PROGRAM, startKeycloak, unpackKeycloak } from './keycloak.js';
+
+const MINUTES = 60_000;
+const folder = mkdtempSync(join(tmpdir(), 'petstore-keycloak-'));
+const isThere = unpackKeycloak(folder);
+
+let issuer: string;
+let service: Service;
+let browser: Browser | undefined;
+
+(isThere ? describe : describe.skip)('Keycloak, with the settings of docs/operating.md', () => {
+  beforeAll(async () => {
+    const [port] = await freePorts(1);
+    issuer = `http://127.0.0.1:${port}/realms/store`;
+    service = await startService({
+      OIDC_ISSUER: issuer,
+      OIDC_AUDIENCE: AUDIENCE,
+      OIDC_PERMISSIONS_CLAIM: 'realm_access.roles',
+      OIDC_CLIENT_ID: PAGE,
+    });
+    const keycloak = startKeycloak(folder, port!, service.url);
+    const isReady = async () => {
+      if (keycloak.stdout.includes('ERROR')) throw new Error(keycloak.stdout);
+      return (await call(service, 'GET', '/docs/sign-in.json')).status === 200;
+    };
+    await eventually(isReady, 4 * MINUTES);
+    if (executablePath) browser = await openBrowser();
+  }, 5 * MINUTES);
+  afterAll(async () => {
+    await browser?.close();
+    await service?.stop();
+    endRuns();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('A program does what its roles say', async () => {
+    const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...PROGRAM }),
+    });
+    const { access_token: key } = (await response.json()) as { access_token: string };
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+    expectError(await call(service, 'POST', '/v1/pets', { key, body: {} }), 403, 'permission_denied');
+  });
+
+  test('An ID token is refused', async () => {
+    const form = { grant_type: 'client_credentials', scope: 'openid', ...PROGRAM };
+    const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+    });
+    const { id_token: key } = (await response.json()) as { id_token: string };
+    expectError(await call(service, 'GET', '/v1/pets', { key }), 401, 'invalid_token');
+  });
+
+  (executablePath ? test : test.skip)(
+    'A person signs in at its page, from the page at /docs',
+    async () => {
+      const { page, troubles } = await read(browser!, service);
+      const popup = await pressSignIn(page);
+      expect(new URL(popup.url()).origin).toBe(new URL(issuer).origin);
+      await popup.locator('#username').fill(PERSON.username);
+      await popup.locator('#password').fill(PERSON.password);
+      if (process.env.PICTURES) await popup.screenshot({ path: `${process.env.PICTURES}-keycloak.png` });
+      await popup.locator('#kc-login').click();
+      await page.getByText(`You are signed in as ${PERSON.email}`).waitFor();
+      const [status, sent] = await execute(page, 'createPet');
+      expect(status).toBe(201);
+      if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}-docs.png` });
+      expect(await keptBy(page)).not.toContain(sent!.slice(-40));
+      expect((await execute(page, 'placeOrder'))[0]).toBe(403);
+      expect(troubles.filter((one) => !one.includes('403'))).toEqual([]);
+    },
+    4 * MINUTES,
+  );
+});

@@ -1,0 +1,272 @@
+import { execFile } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { getMetadataStorage } from 'class-validator';
+import ts from 'typescript';
+import { Config } from '../../src/config.js';
+import { call } from '../../src/testing/client.js';
+import {
+  document,
+  isOfProduct,
+  isPublic,
+  makes,
+  operations,
+  pathFrom,
+  type Placed,
+} from '../../src/testing/document.js';
+import { type Service, startService } from '../../src/testing/service.js';
+
+const run = promisify(execFile);
+
+describe('Every route', () => {
+  let service: Service;
+  let routes: string[];
+
+  beforeAll(async () => {
+    service = await startService();
+    const lister = fileURLToPath(new URL('../support/list-routes.js', import.meta.url));
+    const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
+    routes = JSON.parse((await run(process.execPath, [lister], { env })).stdout);
+  });
+  afterAll(() => service.stop());
+
+  test('with a version is an operation of the document, or the other address of one', () => {
+    const told = operations.flatMap(({ method, path, operation }) => {
+      const expressPath = path.replace(/\{(\w+)\}/g, ':$1');
+      const addresses = [pathFrom(expressPath), ...(operation.servers ? [expressPath] : [])];
+      return addresses.map((address) => `${method} ${address}`);
+    });
+    const unversioned = /^GET \/(?:$|(?:assets|docs|favicon|guides|health|metrics|openapi|search)\b)/;
+    expect(routes.filter((route) => !unversioned.test(route)).toSorted()).toEqual(
+      [...new Set(told)].toSorted(),
+    );
+  });
+
+  test('is closed, except for the front door, the documents, the guides, Swagger UI, health, metrics and the creation of an account', async () => {
+    const open: string[] = [];
+    // A feature that was added may open what its document says is open.
+    const opened = new Set(
+      operations
+        .filter((one) => isPublic(one) && !isOfProduct(one))
+        .map(({ method, path }) => `${method} ${pathFrom(path).replace(/\{(\w+)\}/g, ':$1')}`),
+    );
+    for (const route of routes) {
+      const [method, path] = route.split(' ') as [string, string];
+      const { status } = await call(service, method, path.replace(/:\w+/g, '1'));
+      if (status !== 401 && !opened.has(route)) open.push(route);
+    }
+    const guides = globSync('*.md', { cwd: 'docs/guides', exclude: ['README.md'] });
+    expect(open.filter((route) => !route.startsWith('GET /guides/')).toSorted()).toEqual([
+      'GET /',
+      'GET /assets/:version/:name',
+      'GET /docs',
+      'GET /docs/trial.json',
+      'GET /favicon.ico',
+      'GET /guides',
+      'GET /health/live',
+      'GET /health/ready',
+      'GET /metrics',
+      'GET /openapi.json',
+      'GET /openapi.yaml',
+      'GET /search.json',
+      'POST /v1/accounts',
+    ]);
+    const ofGuides = guides.map((name) => `GET /guides/${name.replace('.md', '')}`);
+    expect(open.filter((route) => route.startsWith('GET /guides/')).toSorted()).toEqual(ofGuides.toSorted());
+  });
+});
+
+describe('Every operation', () => {
+  const all = operations.map((one) => [one.operation.operationId, one] as const);
+  const mediaOf = (owner?: { content?: Record<string, { schema: object }> }) =>
+    Object.values(owner?.content ?? {});
+
+  test('has a unique name, which begins with a verb', () => {
+    const names = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[a-z]+(?:[A-Z][a-z0-9]+)+$/);
+  });
+
+  test.each(all)(
+    '%s has a summary, one tag with a description, and code samples',
+    (_id, { operation: { summary, tags, ...rest } }) => {
+      expect(summary).toMatch(/^[A-Z]/);
+      expect(tags).toHaveLength(1);
+      const tag = document.tags.find(({ name }: { name: string }) => name === tags[0]);
+      expect(tag.description).toMatch(/\.$/);
+      const samples = rest['x-codeSamples'] as { lang: string; source: string }[];
+      expect(samples.map(({ lang }) => lang)).toEqual(['Shell', 'TypeScript', 'Python']);
+    },
+  );
+
+  test.each(all)('%s declares its stability, unless it is stable', (_id, { operation }) => {
+    expect([undefined, 'beta', 'experimental']).toContain(operation['x-stability']);
+  });
+
+  test.each(all)(
+    '%s has a success, or several, whose body is a named schema, or a text or bytes of another type',
+    (_id, { operation: { responses } }) => {
+      const successes = Object.entries(responses).filter(([status]) => status < '300');
+      expect(successes.length).toBeGreaterThan(0);
+      const named = { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) };
+      for (const [status, { content = {} }] of successes) {
+        expect(Object.keys(content).length > 0).toBe(status !== '204' && status !== '205');
+        for (const [type, { schema }] of Object.entries(content))
+          if (type === 'application/json') expect(schema).toEqual(named);
+          else expect(schema).toMatchObject({ type: 'string' });
+      }
+      if (successes.length > 1 && '201' in responses)
+        expect(responses['201'].headers).toHaveProperty('Location');
+    },
+  );
+
+  test.each(
+    all.filter(([, { method, path }]) =>
+      operations.some((one) => method === 'POST' && one.method === 'GET' && one.path.startsWith(`${path}/{`)),
+    ),
+  )('%s says where to find what it has created', (_id, { operation: { responses } }) => {
+    expect(Object.values(responses)[0]!.headers).toHaveProperty('Location');
+  });
+
+  test('that takes a key, and changes something, takes an Idempotency-Key', () => {
+    const changing = operations.filter(
+      ({ method, operation }) => method !== 'GET' && operation.security.some((one) => 'bearerAuth' in one),
+    );
+    const without = changing.filter(
+      ({ operation }) => !operation.parameters?.some(({ name }) => name === 'Idempotency-Key'),
+    );
+    expect(without.map(({ operation }) => operation.operationId)).toEqual(['revokeCurrentApiKey']);
+  });
+
+  test('on what has an ETag lets a change ask for it', () => {
+    const headersOf = ({ operation }: Placed) =>
+      Object.entries(operation.responses).find(([status]) => status < '300')![1].headers;
+    // What is told by 304 to be known is not for changes alone.
+    const tagged = operations.filter(
+      (one) => 'ETag' in headersOf(one)! && !('304' in one.operation.responses),
+    );
+    expect(tagged.length).toBeGreaterThanOrEqual(3);
+    for (const { path } of tagged) {
+      for (const { operation } of operations.filter(
+        (one) => one.path === path && /PUT|PATCH|DELETE/.test(one.method),
+      )) {
+        expect(operation.parameters!.map(({ name }) => name)).toContain('If-Match');
+        expect(Object.keys(operation.responses)).toContain('412');
+      }
+    }
+  });
+
+  test.each(all)('%s documents the errors that follow from its shape, all in one schema', (_id, one) => {
+    const { path, operation } = one;
+    const { responses, security, requestBody, parameters = [] } = operation;
+    const expected = ['400', '408', '417', '429', '431', '500', '503'];
+    if (security.length > 0) expected.push('401');
+    if (security.some(({ bearerAuth }) => bearerAuth?.length)) expected.push('403');
+    // Whatever a client names is there once it was put, unless that is below something else.
+    const named = path.split('{').length - 1;
+    if (named > (one.method === 'PUT' && makes(one) ? 1 : 0)) expected.push('404');
+    if (requestBody) expected.push('413', '415');
+    if (parameters.some(({ name }) => name === 'Idempotency-Key')) expected.push('409', '422');
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
+    for (const [status, response] of Object.entries(responses)) {
+      if (status < '400') continue;
+      expect(mediaOf(response)[0]!.schema).toEqual({ $ref: '#/components/schemas/Error' });
+    }
+  });
+
+  test.each(all)('%s has an example of every body, and describes every parameter', (_id, { operation }) => {
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)].map(mediaOf);
+    const hasExample = (media: object) => 'example' in media || 'examples' in media;
+    for (const types of bodies.filter(({ length }) => length > 0)) expect(types.some(hasExample)).toBe(true);
+    for (const parameter of operation.parameters ?? []) expect(parameter).toHaveProperty('description');
+  });
+
+  test.each(all.filter(([, { operation }]) => operation.operationId.startsWith('list')))(
+    '%s comes in pages',
+    (_id, { operation: { parameters = [], responses } }) => {
+      const byName = new Map(parameters.map((one) => [one.name, one]));
+      expect(byName.get('limit')!.schema).toMatchObject({ minimum: 1, maximum: 100, default: 20 });
+      expect(byName.has('cursor')).toBe(true);
+      expect(responses[200]!.headers).toHaveProperty('Link');
+    },
+  );
+});
+
+test('What takes the place of a text is a literal or comes from a function: `$` in any other may be a pattern', () => {
+  const wrong: string[] = [];
+  const files = globSync([
+    'src/**/*.{ts,js}',
+    'clients/typescript/src/*.ts',
+    'examples/**/*.ts',
+    'schematics/**/*.ts',
+  ]);
+  expect(files.length).toBeGreaterThan(200);
+  for (const file of files) {
+    const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
+    const look = (node: ts.Node): void => {
+      const replacement = replacementIn(node);
+      if (replacement && !ts.isArrowFunction(replacement) && !ts.isStringLiteralLike(replacement))
+        wrong.push(`${file}: ${replacement.getText(source)}`);
+      ts.forEachChild(node, look);
+    };
+    look(source);
+  }
+  expect(wrong).toEqual([]);
+});
+
+/** What a call of `replace` or `replaceAll` puts in the place of something, if a node is one. */
+function replacementIn(node: ts.Node): ts.Expression | undefined {
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
+  const { expression, name } = node.expression;
+  const isOfText = /^replace(?:All)?$/.test(name.text) && expression.kind !== ts.SyntaxKind.ThisKeyword;
+  return isOfText ? node.arguments[1] : undefined;
+}
+
+test.each(globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']))(
+  '%s names no file that does not exist',
+  (page) => {
+    const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
+    const named = [
+      ...text.matchAll(/`((?:[\w.-]+\/)*(?:[\w.-]+\.(?:ts|md|json|ya?ml|js|conf)|[\w.-]+\/))`/g),
+    ].map(([, name]) => name!);
+    const places = ['', 'src/', 'test/', 'test/platform/', 'test/long/', 'docs/', 'deploy/'];
+    // A name followed by a colon heads the listing of a file that the reader creates.
+    const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
+    const missing = named.filter(
+      (name) => !isMade(name) && !places.some((place) => existsSync(place + name)),
+    );
+    expect(missing).toEqual([]);
+  },
+);
+
+test('docs/security.md names no test that does not exist', () => {
+  const text = readFileSync('docs/security.md', 'utf8');
+  const named = [...text.matchAll(/`([\w-]+\.test\.ts)` "([^"]+?)(?: …)?"/g)];
+  expect(named.length).toBeGreaterThan(40);
+  const missing = named.filter(
+    ([, file, name]) =>
+      !globSync(`test/**/${file}`).some((path) => readFileSync(path, 'utf8').includes(name!)),
+  );
+  expect(missing.map(([all]) => all)).toEqual([]);
+});
+
+test('The configuration table of the README has every variable, and the bounds of every number', () => {
+  const rows = readFileSync('README.md', 'utf8').split('\n');
+  const bounds = new Map<string, { min?: number; max?: number }>();
+  for (const { propertyName, name, constraints } of getMetadataStorage().getTargetValidationMetadatas(
+    Config,
+    '',
+    false,
+    false,
+  ))
+    if (name === 'min' || name === 'max')
+      bounds.set(propertyName, { ...bounds.get(propertyName), [name]: constraints[0] });
+  expect(bounds.size).toBeGreaterThan(10);
+  for (const variable of Object.keys(new Config())) {
+    const row = rows.find((line) => line.split('|')[1]?.includes(`\`${variable}\``));
+    const { min, max } = bounds.get(variable) ?? {};
+    const told = max === undefined ? '' : `${min} to ${max.toLocaleString('en')}`;
+    expect({ variable, row }).toEqual({ variable, row: expect.stringContaining(told) });
+  }
+});

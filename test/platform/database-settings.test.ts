@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { call, createAccount, createKey } from '../../src/testing/client.js';
+import { times } from '../support/customer.js';
+import { urlOf } from '../support/hosts.js';
+import { newFolder, removeFolders, runNode } from '../support/npm.js';
+import { findVersion, PgBouncer } from '../support/pgbouncer.js';
+import { createDatabase, query, startService } from '../../src/testing/service.js';
+
+const ADMIN = 'dist/src/commands/admin/main.js';
+const AWAY = 'postgresql://127.0.0.1:1/petstore';
+
+const [major, minor] = findVersion() ?? [0, 0];
+const keepsStatements = major > 1 || minor >= 21;
+const DATABASE_PREPARED_STATEMENTS = keepsStatements ? 'on' : 'off';
+const POOLER: Record<string, string | undefined> = keepsStatements
+  ? {}
+  : { max_prepared_statements: undefined };
+if (major === 0) console.warn('Settings behind PgBouncer are not tested: no pgbouncer is installed.');
+
+/** Whatever an operator may have set for a database or a role, and the service would not expect. */
+const FOREIGN = {
+  datestyle: 'German, DMY',
+  intervalstyle: 'sql_standard',
+  timezone: 'Asia/Kathmandu',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  array_nulls: 'off',
+  standard_conforming_strings: 'off',
+  transform_null_equals: 'on',
+  quote_all_identifiers: 'on',
+  default_transaction_isolation: 'serializable',
+};
+
+async function setAll(url: string, settings: Record<string, string>): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  for (const [setting, value] of Object.entries(settings))
+    await query(url, `ALTER DATABASE ${name} SET ${setting} = '${value}'`);
+}
+
+describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
+  let url: string;
+  const line = () =>
+    `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is ${encoding}, and UTF8 is needed: ` +
+    `create another with ENCODING 'UTF8' TEMPLATE template0, and move what this one holds by pg_dump.\n`;
+  beforeAll(async () => {
+    url = await createDatabase(`ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`);
+  });
+
+  test.each<[string, string[], () => Promise<Record<string, string>>]>([
+    ['the service', ['dist/src/main.js'], async () => ({ DATABASE_URL: url, PORT: '0' })],
+    ['migrations', ['dist/src/commands/migrate.js'], async () => ({ DATABASE_URL: url })],
+    [
+      'migrations past a pooler',
+      ['dist/src/commands/migrate.js'],
+      async () => ({ DATABASE_URL: await createDatabase(), DATABASE_DIRECT_URL: url }),
+    ],
+    ['a command', [ADMIN, 'accounts', 'list'], async () => ({ DATABASE_URL: url })],
+  ])('is refused by %s', async (_who, args, env) => {
+    expect(await runNode(args, { env: await env() })).toEqual({ code: 1, stdout: '', stderr: line() });
+  });
+
+  test.each(['--to', '--from'])('is refused by a copy as %s', async (side) => {
+    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    expect(await runNode([ADMIN, 'data', 'copy', side, url], { env })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: line(),
+    });
+  });
+
+  test('is not used as one of several hosts', async () => {
+    const env = { DATABASE_URL: urlOf(url, AWAY), PORT: '0' };
+    const { code, stderr } = await runNode(['dist/src/main.js'], { env });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(`^petstore: [^\n]*is ${encoding}, and UTF8 is needed[^\n]*\n$`),
+    });
+  });
+});
+
+test('A database with foreign settings is served as any other', async () => {
+  const url = await createDatabase();
+  await setAll(url, FOREIGN);
+  const service = await startService({ DATABASE_URL: url });
+  try {
+    const key = await createKey(service);
+    const ids = await times(30, async (i) => {
+      // At the same time, so that they share a statement, and some without a status.
+      const body = {
+        name: `${'é'.repeat(200)} 🐶 \\n' ${i}`,
+        categoryId: 1,
+        ...(i % 2 && { status: 'available' }),
+      };
+      const created = await call(service, 'POST', '/v1/pets', { key, body });
+      expect(created).toMatchObject({ status: 201, body });
+      expect('status' in created.body).toBe(i % 2 === 1);
+      return created.body.id as number;
+    });
+    const listed = await call(service, 'GET', '/v1/pets?status=available&limit=100', { key });
+    expect(listed.body).toHaveLength(15);
+    const orders = await times(15, async (i) => {
+      const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: ids[2 * i + 1] } });
+      expect(order.status).toBe(201);
+      expect(order.body.createdAt).toBe(new Date(order.body.createdAt).toISOString());
+      expect(Math.abs(Date.parse(order.body.createdAt) - Date.now())).toBeLessThan(60_000);
+      const path = `/v1/store/orders/${order.body.id}`;
+      const headers = { 'Idempotency-Key': `patch-${i}` };
+      const approve = () => call(service, 'PATCH', path, { key, headers, body: { status: 'approved' } });
+      const approved = await approve();
+      expect(approved.status).toBe(200);
+      expect((await approve()).body).toEqual(approved.body);
+      return approved.body.id as number;
+    });
+    expect(new Set(orders).size).toBe(15);
+    const sent = await call(service, 'POST', '/v1/messages', { key, body: { message: 'a\\b🐶' } });
+    expect(sent).toMatchObject({ status: 202, body: { message: 'a\\b🐶' } });
+    const { code, stdout } = await runNode([ADMIN, 'audit'], { env: { DATABASE_URL: url } });
+    expect(code).toBe(0);
+    const dates = stdout
+      .trim()
+      .split('\n')
+      .map((row) => JSON.parse(row).createdAt ?? JSON.parse(row).at);
+    for (const date of dates) expect(date).toBe(new Date(date).toISOString());
+    const to = await createDatabase();
+    await setAll(to, { datestyle: 'SQL, DMY', timezone: 'America/St_Johns', bytea_output: 'escape' });
+    const copied = await runNode([ADMIN, 'data', 'copy', '--to', to], { env: { DATABASE_URL: url } });
+    expect(copied).toMatchObject({ code: 0, stdout: expect.stringContaining('are the same in both') });
+  } finally {
+    await service.stop();
+  }
+});
+
+test('Tables in a schema of their own are served, and exported', async () => {
+  const url = await createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  await query(url, `CREATE SCHEMA app; ALTER DATABASE ${name} SET search_path = app, public`);
+  const service = await startService({ DATABASE_URL: url });
+  const { email } = await createAccount(service);
+  await service.stop();
+  const { code, stdout } = await runNode([ADMIN, 'accounts', 'export', email], {
+    env: { DATABASE_URL: url },
+  });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
+});
+
+test('A schema in front of that of the tables is refused: they would be made anew there, without the data', async () => {
+  const url = await createDatabase('TEMPLATE migrated');
+  const name = new URL(url).pathname.slice(1);
+  await query(url, `CREATE SCHEMA other; ALTER DATABASE ${name} SET search_path = other, public`);
+  const { code, stderr } = await runNode(['dist/src/main.js'], { env: { DATABASE_URL: url, PORT: '0' } });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(
+      'The tables are in the schema public, but search_path has other in front',
+    ),
+  });
+  const tables = `SELECT FROM pg_tables WHERE schemaname = 'other'`;
+  expect(await query(url, tables)).toEqual([]);
+});
+
+(major > 0 ? test : test.skip)(
+  'Behind a pooler, settings that it cannot give are refused by name',
+  async () => {
+    const url = await createDatabase('TEMPLATE migrated');
+    const name = new URL(url).pathname.slice(1);
+    await setAll(url, FOREIGN);
+    const pooler = await PgBouncer.start(url, POOLER);
+    try {
+      const env = {
+        DATABASE_URL: pooler.url,
+        DATABASE_DIRECT_URL: url,
+        DATABASE_PREPARED_STATEMENTS,
+        PORT: '0',
+      };
+      const { code, stderr } = await runNode(['dist/src/main.js'], { env });
+      expect(code).toBe(1);
+      const said =
+        /^petstore: Behind a pooler, the role needs its own settings: (.+) \(docs\/scaling\.md\)\.$/m;
+      expect(stderr).toMatch(said);
+      const [, sets] = said.exec(stderr)!;
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      for (const set of sets!.split(', and ')) await client.query(set.replace('ROLE …', `DATABASE ${name}`));
+      await client.end();
+    } finally {
+      await pooler.stop();
+    }
+    const again = await PgBouncer.start(url, POOLER);
+    const service = await startService({
+      DATABASE_URL: again.url,
+      DATABASE_DIRECT_URL: url,
+      DATABASE_PREPARED_STATEMENTS,
+    });
+    expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
+    await service.stop();
+    await again.stop();
+  },
+);
+
+test('A certificate that is away for a while costs the requests of that while a 503, and no more', async () => {
+  const file = join(newFolder(), 'root.crt');
+  await writeFile(file, '');
+  const url = await createDatabase('TEMPLATE migrated');
+  const service = await startService({ DATABASE_URL: `${url}?sslmode=disable&sslrootcert=${file}` });
+  const key = await createKey(service);
+  const post = () => {
+    const headers = { 'Idempotency-Key': randomUUID() };
+    return call(service, 'POST', '/v1/messages', { key, headers, body: { message: 'hello' } });
+  };
+  await rename(file, `${file}.away`);
+  await query(
+    url,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'petstore' AND datname = current_database()`,
+  );
+  const statuses = (await times(20, post)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([503]));
+  await rename(`${file}.away`, file);
+  expect((await post()).status).toBe(202);
+  expect(await service.stop()).toBe(0);
+  await removeFolders();
+});

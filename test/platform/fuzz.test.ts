@@ -1,0 +1,232 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { breaks, isBreakable } from '../support/break.js';
+import {
+  call,
+  type CallOptions,
+  createCheapAccount,
+  createKey,
+  type Credentials,
+  credentialsFor,
+  expectError,
+} from '../../src/testing/client.js';
+import {
+  addressOf,
+  contentOf,
+  document,
+  examined,
+  holdAgainstDocument,
+  operations,
+  type Placed,
+} from '../../src/testing/document.js';
+import { exchange, garbage, type RawAnswer } from '../support/garbage.js';
+import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
+import { parameters } from '../../src/testing/schema.js';
+import { nextOf } from '../../src/testing/paging.js';
+import { type Service, startService } from '../../src/testing/service.js';
+
+// FUZZ_RUNS multiplies the cases; FUZZ_SEED repeats a failed run.
+const TIMES = Number(process.env.FUZZ_RUNS ?? 1);
+const SEED = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
+const TIME_LIMIT_MS = 40_000 * Math.max(1, TIMES);
+const AT_ONCE = 10;
+
+const REFUSALS = [
+  'validation_failed',
+  'invalid_json',
+  'invalid_content_type',
+  'invalid_cursor',
+  'bad_request',
+];
+const statusOf = (code: string) => document.components.examples[code].value.status as number;
+const all = examined.map((one) => [one.operation.operationId, one] as const);
+
+let service: Service;
+let key: string;
+/** Owns keys that may be revoked, but not the key of the other operations. */
+let account: Credentials;
+/** Revokes itself. */
+let spareKey: string;
+/** Is changed and closed. */
+let spareAccount: Credentials;
+const cursors = new Map<string, string>();
+const counts = { valid: 0, broken: 0, garbage: 0 };
+
+beforeAll(async () => {
+  service = await startService();
+  key = await createKey(service);
+  account = await createCheapAccount(service);
+  spareKey = await createKey(service, account);
+  spareAccount = await createCheapAccount(service);
+  for (let i = 0; i < 2; i++) {
+    const pet = await call(service, 'POST', '/v1/pets', {
+      key,
+      body: { name: 'Rex', categoryId: 1, status: 'available' },
+    });
+    await call(service, 'POST', '/v1/store/orders', { key, body: { petId: pet.body.id } });
+    await createKey(service, account);
+  }
+  for (const one of operations.filter((each) => parameters(each, 'query').length > 0)) {
+    const page = await call(service, 'GET', addressOf(one, undefined, { limit: '1' }), credentials(one));
+    const next = nextOf(page);
+    if (next) cursors.set(one.path, next.searchParams.get('cursor')!);
+  }
+});
+
+afterAll(async () => {
+  process.stdout.write(
+    `Fuzzed: ${Object.entries(counts)
+      .map(([kind, count]) => `${count} ${kind}`)
+      .join(', ')}\n`,
+  );
+  await service.stop();
+});
+
+const credentials = (one: Placed) =>
+  credentialsFor(one, { key: one.path.endsWith('/current') ? spareKey : key, account });
+
+function request(parts: Parts, options: CallOptions = credentials(parts.one)) {
+  return call(service, parts.method, pathOf(parts), {
+    ...options,
+    body: bodyOf(parts),
+    headers: { ...contentOf(parts.one).headers, ...parts.headers },
+  });
+}
+
+/** What the service has logged besides its requests. */
+const complaints = () =>
+  service
+    .output()
+    .split('\n')
+    .filter((line) => /error|warn/i.test(line));
+
+/** Passwords are slow on purpose, so operations that need one are tried less often. */
+const runsOf = ({ path }: Placed) => (/accounts|api-keys/.test(path) ? 20 : 70);
+
+async function check<T>(cases: Arbitrary<T>, runs: number, holds: (value: T) => Promise<void>) {
+  await fc.assert(fc.asyncProperty(cases, holds), { numRuns: Math.ceil(runs * TIMES), seed: SEED });
+}
+
+describe('What the document calls valid', () => {
+  test.each(all)(
+    'is not refused as invalid by %s',
+    async (_id, one) => {
+      await check(validParts(one, cursors.get(one.path)), runsOf(one), async (parts) => {
+        counts.valid++;
+        const own = one.path === '/accounts/current' ? { account: spareAccount } : credentials(one);
+        const { status, body } = await request(parts, own);
+        expect(REFUSALS).not.toContain(body?.code);
+        expect([429, 500, 503]).not.toContain(status);
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+});
+
+describe('What is wrong in one place', () => {
+  test.each(all.filter(([, one]) => isBreakable(one)))(
+    'is refused by %s as documented',
+    async (_id, one) => {
+      const cases = fc.tuple(validParts(one, cursors.get(one.path)), breaks(one));
+      await check(cases, runsOf(one), async ([parts, broken]) => {
+        counts.broken++;
+        const answer = await request(broken.apply({ ...parts, method: one.method, headers: {} }));
+        expectError(answer, statusOf(broken.code), broken.code);
+        expect(answer.body.message).toContain(broken.place ?? '');
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+
+  test(
+    'is refused for its method',
+    async () => {
+      const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY', 'LINK'];
+      const cases = fc.tuple(
+        fc.constantFrom(...operations).chain((one) => validParts(one, 'x')),
+        fc.constantFrom(...methods),
+      );
+      await check(cases, 50, async ([parts, method]) => {
+        if (operations.some((one) => one.method === method && couldBe(one.path, parts.one.path))) return;
+        counts.broken++;
+        const answer = await request({ ...parts, method });
+        expectError(answer, 405, 'method_not_allowed');
+        expect(answer.headers.get('allow')).toContain(parts.one.method);
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+
+  test(
+    'is refused for its credentials before anything else',
+    async () => {
+      const closed = operations.filter((one) => one.operation.security.length > 0 && isBreakable(one));
+      const wrong = ['Bearer x', 'Basic x', 'Basic Og==', 'Bearer', 'Digest x', ''].map((Authorization) => ({
+        Authorization,
+      }));
+      const cases = fc
+        .constantFrom(...closed)
+        .chain((one) => fc.tuple(validParts(one, 'x'), breaks(one), fc.constantFrom(...wrong)));
+      await check(cases, 100, async ([parts, broken, headers]) => {
+        counts.broken++;
+        const changed = broken.apply(parts);
+        const answer = await request({ ...changed, headers: { ...changed.headers, ...headers } }, {});
+        expect(answer.status).toBe(401);
+        expect(answer.headers.get('www-authenticate')).toBeTruthy();
+      });
+    },
+    TIME_LIMIT_MS,
+  );
+});
+
+describe('Bytes that are almost a request', () => {
+  const hold = (bytes: Buffer, { status, headers, text }: RawAnswer, isOpen: boolean) => {
+    const sent = JSON.stringify(bytes.toString('latin1').slice(0, 300));
+    if (status >= 500) throw new Error(`${status} to ${sent}: ${complaints().join('\n')}`);
+    const isPage = headers.get('content-type')?.startsWith('text/html');
+    // The front door is public.
+    if (!isOpen && status < 300 && !isPage && !/OPTIONS/i.test(sent)) throw new Error(`${status} to ${sent}`);
+    if (!headers.has('x-request-id')) throw new Error(`${status} without an id to ${sent}`);
+    if (status >= 400 && text) holdAgainstDocument({ method: 'GET', path: '/', status, headers, text });
+  };
+  const pelt = (authorization: () => string | undefined, isOpen: boolean, reset = false) =>
+    check(
+      fc.array(garbage(authorization()), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+      25,
+      async (batch) => {
+        counts.garbage += batch.length;
+        const answers = await Promise.all(batch.map((bytes) => exchange(service, bytes, reset)));
+        for (const [i, some] of answers.entries()) for (const answer of some) hold(batch[i]!, answer, isOpen);
+        expect(service.process.exitCode).toBeNull();
+      },
+    );
+
+  test('open nothing without a key', () => pelt(() => undefined, false), TIME_LIMIT_MS);
+  test('break nothing with a key', () => pelt(() => `Bearer ${key}`, true), TIME_LIMIT_MS);
+  test(
+    'break nothing on connections that are cut off',
+    () => pelt(() => `Bearer ${key}`, true, true),
+    TIME_LIMIT_MS,
+  );
+
+  test('are answered each for itself, HEAD after an empty line too', async () => {
+    const bytes = Buffer.from('\nHEAD / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n{}', 'latin1');
+    const answers = await exchange(service, bytes);
+    expect(answers.map(({ status, text }) => [status, text === ''])).toEqual([
+      [400, true],
+      [400, false],
+    ]);
+  });
+
+  test('leave the service serving', async () => {
+    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+    expect(complaints()).toEqual([]);
+  });
+});
+
+/** Whether a path is one of a template: `/api-keys/current` is one of `/api-keys/{keyId}`, too. */
+function couldBe(template: string, path: string): boolean {
+  const [places, parts] = [template.split('/'), path.split('/')];
+  return (
+    places.length === parts.length && places.every((place, i) => place.startsWith('{') || place === parts[i])
+  );
+}

@@ -1,0 +1,562 @@
+import fc from 'fast-check';
+import { Client } from 'pg';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
+import { Customer, times } from '../support/customer.js';
+import { eventually } from '../support/npm.js';
+import { cutOff, query, type Service, startService } from '../../src/testing/service.js';
+
+let service: Service;
+let second: Service;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  second = await startService({ DATABASE_URL: service.databaseUrl });
+  key = await createKey(service);
+});
+afterAll(() => Promise.all([service.stop(), second.stop()]));
+
+const PET = { name: 'Luna', categoryId: 2, status: 'available' };
+const post = (path: string, body: unknown, idempotencyKey: string, bearer = key) =>
+  call(service, 'POST', path, { key: bearer, body, headers: { 'Idempotency-Key': idempotencyKey } });
+const count = async (table: string) =>
+  Number((await query<{ count: string }>(service.databaseUrl, `SELECT count(*) FROM ${table}`))[0]!.count);
+const newPet = async () => (await call(service, 'POST', '/v1/pets', { key, body: PET })).body.id as number;
+
+/** The writes that accept the header: their path, a valid body, another valid body, and their table. */
+const writes = async () =>
+  [
+    ['/v1/pets', PET, { ...PET, name: 'Rex' }, 'pets', 201],
+    ['/v1/store/orders', { petId: await newPet() }, { petId: await newPet() }, 'orders', 201],
+    ['/v1/messages', { message: 'Hello' }, { message: 'Bye' }, 'messages', 202],
+    ['/v1/categories', { name: randomUUID() }, { name: randomUUID() }, 'categories', 201],
+  ] as const;
+
+describe('Idempotency-Key', () => {
+  test('makes a retried write happen once, and repeats its first answer byte for byte', async () => {
+    for (const [path, body, , table, status] of await writes()) {
+      const retryKey = randomUUID();
+      const before = await count(table);
+      const first = await post(path, body, retryKey);
+      const again = await post(path, body, retryKey);
+      expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
+      expect(again.headers.get('location')).toBe(first.headers.get('location'));
+      expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+      expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
+        null,
+        'true',
+      ]);
+      expect(await count(table)).toBe(before + 1);
+    }
+  });
+
+  /** Operations that add one row: where they are, what they are sent, and the table. */
+  const ADDING = [
+    ['/v1/pets', (name) => ({ name, categoryId: 2 }), 'pets'],
+    ['/v1/categories', (name) => ({ name: `${randomUUID()} ${name}` }), 'categories'],
+    ['/v1/messages', (message) => ({ message }), 'messages'],
+  ] satisfies [path: string, bodyOf: (text: string) => object, table: string][];
+  /** Which works one statement can do, the first of each shows. */
+  const showAll = async () => {
+    for (const [path, bodyOf] of ADDING) await post(path, bodyOf('first'), randomUUID());
+  };
+
+  test('stores a row and its answer by one statement where no other comes at the same moment, to the byte', async () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+    const sent = fc.record(
+      {
+        name: fc
+          .oneof(text, fc.constantFrom('"\\\u2028\u007f', '\t\b\u001f/', '$1 $$ ${x}'))
+          .filter((name) => /\S/.test(name) && !name.includes('\0')),
+        status: fc.constantFrom('available', 'pending', 'sold'),
+      },
+      { requiredKeys: ['name'] },
+    );
+    await showAll();
+    await fc.assert(
+      fc.asyncProperty(sent, async ({ name, status }) => {
+        for (const [path, bodyOf, table] of ADDING) {
+          const body = { ...bodyOf(name), ...(table === 'pets' && { status }) };
+          const retryKey = randomUUID();
+          const first = await post(path, body, retryKey);
+          const again = await post(path, body, retryKey);
+          expect(first.body).toMatchObject(JSON.parse(JSON.stringify(body)));
+          expect([again.status, again.text]).toEqual([first.status, first.text]);
+          expect(again.headers.get('location')).toBe(first.headers.get('location'));
+          const [stored] = await query(
+            service.databaseUrl,
+            `SELECT body, location, head->'headers'->>'location' AS head, head->>'status' AS status,
+               stored.xmin = made.xmin AND stored.cmin = made.cmin AS "isOne"
+             FROM idempotency_keys AS stored, ${table} AS made WHERE stored.key = $1 AND made.id = $2`,
+            [retryKey, first.body.id],
+          );
+          const location = first.headers.get('location');
+          expect(stored).toEqual({
+            body: first.text,
+            location,
+            head: location,
+            status: String(first.status),
+            isOne: true,
+          });
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('stores the rows of one moment and their answers by one statement, each its own', async () => {
+    await showAll();
+    for (const [path, bodyOf, table] of ADDING) {
+      const all = Array.from({ length: 24 }, (_one, i) => ({ body: bodyOf(`no. ${i}`), key: randomUUID() }));
+      const send = () => Promise.all(all.map(({ body, key: retryKey }) => post(path, body, retryKey)));
+      const [first, again] = [await send(), await send()];
+      for (const [i, { status, body, text, headers }] of first.entries()) {
+        expect([status, body]).toMatchObject([again[i]!.status, all[i]!.body]);
+        expect([again[i]!.text, again[i]!.headers.get('location')]).toEqual([text, headers.get('location')]);
+      }
+      const stored = await query<{ body: string; isIts: boolean; statement: string }>(
+        service.databaseUrl,
+        `SELECT body, stored.xmin = made.xmin AND stored.cmin = made.cmin AS "isIts", made.xmin || ' ' || made.cmin AS statement
+         FROM unnest($1::text[]) WITH ORDINALITY AS asked(key, n) JOIN idempotency_keys AS stored USING (key)
+           JOIN ${table} AS made ON made.id::text = stored.body::jsonb->>'id' ORDER BY n`,
+        [all.map(({ key: retryKey }) => retryKey)],
+      );
+      expect(stored.map(({ body }) => body)).toEqual(first.map(({ text }) => text));
+      expect(stored.every(({ isIts }) => isIts)).toBe(true);
+      expect(new Set(stored.map(({ statement }) => statement)).size).toBeLessThan(all.length);
+    }
+  });
+
+  test('answers 422 to another body, or another operation, under the same key', async () => {
+    for (const [path, body, other, table] of await writes()) {
+      const retryKey = randomUUID();
+      await post(path, body, retryKey);
+      const before = await count(table);
+      expectError(await post(path, other, retryKey), 422, 'idempotency_key_reused');
+      expect(await count(table)).toBe(before);
+    }
+    await post('/v1/pets', PET, 'shared');
+    expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
+  });
+
+  test('answers 422 to the same body under the same key where it is for something else', async () => {
+    const both = { ...PET, name: randomUUID() };
+    expect((await post('/v1/pets', both, both.name)).status).toBe(201);
+    expectError(await post('/v1/categories', both, both.name), 422, 'idempotency_key_reused');
+    const approve = async (retryKey: string) => {
+      const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+      const options = { key, body: { status: 'approved' }, headers: { 'Idempotency-Key': retryKey } };
+      return call(service, 'PATCH', `/v1/store/orders/${order.body.id}`, options);
+    };
+    const retryKey = randomUUID();
+    expect((await approve(retryKey)).status).toBe(200);
+    expectError(await approve(retryKey), 422, 'idempotency_key_reused');
+  });
+
+  test('belongs to one account', async () => {
+    const first = await post('/v1/pets', PET, 'mine');
+    const other = await post('/v1/pets', { ...PET, name: 'Rex' }, 'mine', await createKey(service));
+    expect([other.status, other.body.name]).toEqual([201, 'Rex']);
+    expect(other.body.id).not.toBe(first.body.id);
+  });
+
+  test('belongs to one account, also while others send the same request under the same one', async () => {
+    const bearers = await Promise.all(Array.from({ length: 5 }, () => createKey(service)));
+    const ask = () =>
+      Promise.all(bearers.map((bearer) => post('/v1/messages', { message: 'Mine' }, 'ours', bearer)));
+    const [first, again] = [await ask(), await ask()];
+    expect(first.map(({ status }) => status)).toEqual(bearers.map(() => 202));
+    expect(new Set(first.map(({ body }) => body.id)).size).toBe(bearers.length);
+    expect(again.map(({ text }) => text)).toEqual(first.map(({ text }) => text));
+  });
+
+  test('writes one row for a thousand concurrent retries, each of which gets its one answer in the end', async () => {
+    const before = await count('messages');
+    const all = await Promise.all(
+      Array.from({ length: 1000 }, () => persist({ message: 'Once' }, 'thousand')),
+    );
+    expect(new Set(all.map(({ text }) => text)).size).toBe(1);
+    expect(await count('messages')).toBe(before + 1);
+  });
+
+  test('repeats the answer to any number of retries at once, at either address of an operation', async () => {
+    const first = await post('/v1/messages', { message: 'Hello' }, 'many');
+    const paths = ['/v1/messages', '/messages', '/v1/messages/'];
+    const all = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => post(paths[i % 3]!, { message: 'Hello' }, 'many')),
+    );
+    for (const { status, text } of all) expect([status, text]).toEqual([202, first.text]);
+  });
+
+  test('stores an order and its change with their records by one statement each, and nothing where one is left out', async () => {
+    const petId = await newPet();
+    const counts = () => Promise.all(['orders', 'audit_log', 'idempotency_keys'].map(count));
+    const patch = (id: number, idempotencyKey: string, headers = {}) =>
+      call(service, 'PATCH', `/v1/store/orders/${id}`, {
+        key,
+        body: { status: 'approved' },
+        headers: { 'Idempotency-Key': idempotencyKey, ...headers },
+      });
+    const before = await counts();
+    await query(
+      service.databaseUrl,
+      `CREATE FUNCTION left_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER left_out BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION left_out()`,
+    );
+    try {
+      expectError(await post('/v1/store/orders', { petId }, 'recorded'), 500, 'internal_error');
+      expect(await counts()).toEqual(before);
+    } finally {
+      await query(service.databaseUrl, 'DROP FUNCTION left_out CASCADE');
+    }
+    const placed = await post('/v1/store/orders', { petId }, 'recorded');
+    const { id } = placed.body;
+    const approved = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    // Of the state that the client knew, which is no more.
+    const again = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    expect([placed.status, approved.status, again.status]).toEqual([201, 200, 200]);
+    expect([again.text, again.headers.get('etag')]).toEqual([approved.text, approved.headers.get('etag')]);
+    expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 2]);
+    const [record] = await query(
+      service.databaseUrl,
+      `SELECT action, details::text FROM audit_log WHERE subject_id = $1 AND action = 'order.placed'`,
+      [String(id)],
+    );
+    expect(record).toEqual({ action: 'order.placed', details: `{"petId": ${petId}}` });
+  });
+
+  test('a change that another one overtakes is decided by what that has left', async () => {
+    const petId = await newPet();
+    const { id } = (await post('/v1/store/orders', { petId }, randomUUID())).body;
+    const other = new Client({ connectionString: service.databaseUrl });
+    await other.connect();
+    try {
+      await other.query('BEGIN');
+      await other.query(`UPDATE orders SET status = 'cancelled' WHERE id = $1`, [id]);
+      const late = call(service, 'PATCH', `/v1/store/orders/${id}`, {
+        key,
+        body: { status: 'approved' },
+        headers: { 'Idempotency-Key': randomUUID() },
+      });
+      await waitForLock();
+      await other.query('COMMIT');
+      expectError(await late, 409, 'invalid_transition');
+    } finally {
+      await other.end();
+    }
+  });
+
+  test('answers 409 while the first request is running, on another instance too, to any number', async () => {
+    for (const [path, body, other, table] of await writes()) {
+      let whileItRan: Answer[] = [];
+      // The first request gives up a locked table soon, so that the others may come too late.
+      await eventually(async () => {
+        const retryKey = randomUUID();
+        const elsewhere = { key, body, headers: { 'Idempotency-Key': retryKey } };
+        const release = await lockTable(table);
+        const first = post(path, body, retryKey);
+        await waitForLock();
+        whileItRan = await Promise.all([
+          post(path, other, retryKey),
+          ...Array.from({ length: 20 }, () => post(path, body, retryKey)),
+          ...Array.from({ length: 20 }, () => call(second, 'POST', path, elsewhere)),
+        ]);
+        await release();
+        return (await first).status < 300;
+      });
+      for (const answer of whileItRan) expectError(answer, 409, 'idempotency_key_in_use');
+    }
+  });
+
+  test('stores nothing for a write that fails, which can then be retried', async () => {
+    const petId = await newPet();
+    const blocking = await call(service, 'POST', '/v1/store/orders', { key, body: { petId } });
+    expectError(await post('/v1/store/orders', { petId }, 'later'), 409, 'pet_not_available');
+    expectError(await post('/v1/pets', { name: '' }, 'invalid'), 400, 'validation_failed');
+    await call(service, 'PATCH', `/v1/store/orders/${blocking.body.id}`, {
+      key,
+      body: { status: 'cancelled' },
+    });
+    expect((await post('/v1/store/orders', { petId }, 'later')).status).toBe(201);
+    expect((await post('/v1/pets', PET, 'invalid')).status).toBe(201);
+  });
+
+  test('leaves neither the write nor the answer if they cannot be committed together', async () => {
+    await query(
+      service.databaseUrl,
+      'ALTER TABLE idempotency_keys ADD CONSTRAINT broken CHECK (false) NOT VALID',
+    );
+    const before = await count('pets');
+    expectError(await post('/v1/pets', PET, 'both'), 500, 'internal_error');
+    expect(await count('pets')).toBe(before);
+    await query(service.databaseUrl, 'ALTER TABLE idempotency_keys DROP CONSTRAINT broken');
+    expect((await post('/v1/pets', PET, 'both')).status).toBe(201);
+  });
+
+  test('is forgotten after 24 hours', async () => {
+    const first = await post('/v1/pets', PET, 'old');
+    const age = (hours: number) =>
+      query(
+        service.databaseUrl,
+        `UPDATE idempotency_keys SET created_at = now() - interval '${hours} hours' WHERE key = 'old'`,
+      );
+    await age(23);
+    expect((await post('/v1/pets', PET, 'old')).text).toBe(first.text);
+    await age(24);
+    const anew = await post('/v1/pets', { ...PET, name: 'Rex' }, 'old');
+    expect([anew.status, anew.body.name, anew.headers.get('idempotency-replayed')]).toEqual([
+      201,
+      'Rex',
+      null,
+    ]);
+    expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
+  });
+
+  test('is kept by a write that uses it again while the old one is swept', async () => {
+    const petId = await newPet();
+    await post('/v1/pets', PET, 'reused');
+    const old = `FROM idempotency_keys WHERE key = 'reused' AND created_at < now() - interval '24 hours'`;
+    await query(
+      service.databaseUrl,
+      `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'reused'`,
+    );
+    const unlock = await lockTable('orders');
+    const first = post('/v1/store/orders', { petId }, 'reused');
+    await waitForLock();
+    await query(
+      service.databaseUrl,
+      `DELETE FROM idempotency_keys WHERE (account_id, key) IN (SELECT account_id, key ${old} FOR UPDATE SKIP LOCKED)`,
+    );
+    await unlock();
+    expect((await first).status).toBe(201);
+    const again = await post('/v1/store/orders', { petId }, 'reused');
+    expect([again.status, again.text]).toEqual([201, (await first).text]);
+  });
+
+  test('is swept once it has expired, and not before', async () => {
+    await post('/v1/pets', PET, 'expired');
+    await post('/v1/pets', PET, 'fresh');
+    const left = () =>
+      query(
+        service.databaseUrl,
+        `SELECT key FROM idempotency_keys WHERE key IN ('expired', 'fresh') ORDER BY key`,
+      );
+    await query(
+      service.databaseUrl,
+      `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'expired'`,
+    );
+    const third = await startService({ DATABASE_URL: service.databaseUrl });
+    await eventually(async () => (await left()).length === 1);
+    expect(await left()).toEqual([{ key: 'fresh' }]);
+    await third.stop();
+  });
+
+  test('is 1 to 255 visible ASCII characters, once', async () => {
+    const valid = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+      minLength: 1,
+      maxLength: 255,
+    });
+    await fc.assert(
+      fc.asyncProperty(valid, async (one) => {
+        expect((await post('/v1/messages', { message: one }, one)).body.message).toBe(one);
+      }),
+      { numRuns: 30 },
+    );
+    for (const bad of ['', 'a b', 'x'.repeat(256), 'é']) {
+      expectError(await post('/v1/pets', PET, bad), 400, 'validation_failed');
+    }
+  });
+
+  test('makes a retried change happen once, which could not happen twice', async () => {
+    const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+    const path = `/v1/store/orders/${order.body.id}`;
+    const headers = { 'Idempotency-Key': randomUUID() };
+    const change = (status: string, on = service) =>
+      call(on, 'PATCH', path, { key, body: { status }, headers });
+    const all = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => change('approved', i % 2 ? service : second)),
+    );
+    const done = all.filter(({ status }) => status === 200);
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1);
+    for (const answer of all) if (answer.status !== 200) expectError(answer, 409, 'idempotency_key_in_use');
+    const again = await change('approved');
+    expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([
+      200,
+      done[0]!.text,
+      'true',
+    ]);
+    expectError(await change('delivered'), 422, 'idempotency_key_reused');
+    expectError(
+      await call(service, 'PATCH', path, { key, body: { status: 'approved' } }),
+      409,
+      'invalid_transition',
+    );
+  });
+
+  test('has no effect on operations that do not offer it', async () => {
+    const account = await createAccount(service);
+    const headers = { 'Idempotency-Key': 'same' };
+    for (const name of ['one', 'two']) {
+      const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name }, headers });
+      expect(body.name).toBe(name);
+    }
+  });
+});
+
+/** Sends a message as a client does that wants an answer: again while the first is running, or the service is too busy. */
+async function persist(body: unknown, idempotencyKey: string): Promise<Answer> {
+  for (;;) {
+    const answer = await post('/v1/messages', body, idempotencyKey);
+    if (answer.status === 202) return answer;
+    if (answer.status !== 503) expectError(answer, 409, 'idempotency_key_in_use');
+    else expectError(answer, 503, 'service_unavailable');
+    await sleep(Number(answer.headers.get('retry-after')) * 1_000 || 100);
+  }
+}
+
+/** Blocks writes to a table until the returned function is called. */
+async function lockTable(table: string): Promise<() => Promise<void>> {
+  const { Client } = await import('pg');
+  const client = new Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
+  return () => client.end();
+}
+
+/** Waits until a statement is waiting for a lock. */
+async function waitForLock(): Promise<void> {
+  const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
+  await eventually(async () => (await query(service.databaseUrl, sql)).length > 0);
+}
+
+describe('Writes of the same moment, with keys and without', () => {
+  /** What a client sends, several at once. */
+  interface Sent {
+    kind: 'pet' | 'homeless' | 'order' | 'move' | 'message' | 'category';
+    /** One of a few keys of its kind, none for a write without; the same key has the same body. */
+    keyed: number | undefined;
+    /** Which of two instances. */
+    at: 0 | 1;
+    /** One of a few animals, orders, or categories. */
+    which: number;
+  }
+  const sent = fc.record<Sent>({
+    kind: fc.constantFrom('pet', 'pet', 'homeless', 'order', 'move', 'message', 'category'),
+    keyed: fc.option(fc.nat(3), { nil: undefined }),
+    at: fc.constantFrom(0, 1),
+    which: fc.nat(2),
+  });
+
+  /** What happens to them meanwhile. */
+  const fault = fc.constantFrom('nothing', 'statements are cut off', 'an instance is killed');
+  const UNKNOWN = { status: 503, text: '', body: { code: 'service_unavailable' } };
+
+  test('are each made once or not at all, whatever fails, is cut off or killed beside them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(sent, { minLength: 12, maxLength: 48 }), fault, async (all, happening) => {
+        const run = randomUUID();
+        const customer = await Customer.of(service);
+        const { key: bearer } = customer;
+        const pets = await times(3, () => newPet());
+        const orders = (await times(3, () => customer.orderAt('placed'))).map(({ id }) => id);
+        const requestOf = ({ kind, which }: Sent): [method: string, path: string, body: object] =>
+          (
+            ({
+              pet: ['POST', '/v1/pets', { name: run, categoryId: 1 }],
+              homeless: ['POST', '/v1/pets', { name: run, categoryId: 987_654 }],
+              order: ['POST', '/v1/store/orders', { petId: pets[which] }],
+              move: ['PATCH', `/v1/store/orders/${orders[which]}`, { status: 'approved' }],
+              message: ['POST', '/v1/messages', { message: run }],
+              category: ['POST', '/v1/categories', { name: `${run} ${which}` }],
+            }) satisfies Record<Sent['kind'], [string, string, object]>
+          )[kind];
+        const ask = async (one: Sent) => {
+          const [method, path, body] = requestOf(one);
+          const idempotencyKey = `${run} ${one.kind} ${one.which} ${one.keyed}`.replaceAll(' ', '-');
+          const headers: Record<string, string> | undefined =
+            one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
+          const instance = [service, second][one.at]!;
+          const answer = await call(instance, method, path, { key: bearer, body, headers }).catch(
+            (error: Error) => {
+              // Nothing tells what a killed instance has done.
+              if (happening !== 'an instance is killed' || error.message !== 'fetch failed') throw error;
+              return UNKNOWN;
+            },
+          );
+          return { ...one, idempotencyKey, status: answer.status, text: answer.text, code: answer.body.code };
+        };
+        const meanwhile =
+          happening === 'nothing'
+            ? undefined
+            : happening === 'an instance is killed'
+              ? kill()
+              : cutOffOften();
+        const answers = await Promise.all(all.map(ask));
+        await meanwhile;
+        // A client tries again what it could not be told.
+        for (const one of answers)
+          if (one.keyed !== undefined && one.status === 503)
+            Object.assign(one, await settled(() => ask(one)));
+
+        const codes = answers
+          .filter(({ status }) => status >= 300)
+          .map(({ kind, code }) => `${kind} ${code}`);
+        const allowed =
+          /(?:homeless category_not_found|order pet_not_available|move invalid_transition|category category_exists|idempotency_key_in_use|service_unavailable)$/;
+        expect(codes.filter((code) => !allowed.test(code))).toEqual([]);
+        const made = answers.filter(({ status }) => status < 300);
+        const keyedTexts = Map.groupBy(
+          made.filter(({ keyed }) => keyed !== undefined),
+          ({ idempotencyKey }) => idempotencyKey,
+        );
+        // Whoever repeats a write gets its one answer.
+        for (const [, same] of keyedTexts) expect(new Set(same.map(({ text }) => text)).size).toBe(1);
+        const unkeyed = made.filter(({ keyed }) => keyed === undefined).length;
+        const unknown = answers.filter(({ status, keyed }) => status === 503 && keyed === undefined).length;
+        const [stored] = await query<{ rows: string; keys: string; torn: string; jobless: string }>(
+          service.databaseUrl,
+          `SELECT (SELECT count(*) FROM pets WHERE name = $1) + (SELECT count(*) FROM messages WHERE message = $1)
+               + (SELECT count(*) FROM categories WHERE name LIKE $1 || '%')
+               + (SELECT count(*) FROM orders WHERE pet_id = ANY($2))
+               + (SELECT count(*) FROM audit_log WHERE action = 'order.approved' AND subject_id = ANY($3)) AS rows,
+             (SELECT count(*) FROM idempotency_keys WHERE key LIKE $1 || '%') AS keys,
+             (SELECT count(*) FROM orders o WHERE pet_id = ANY($2) AND NOT EXISTS (
+               SELECT FROM audit_log WHERE action = 'order.placed' AND subject_id = o.id::text)) AS torn,
+             (SELECT count(*) FROM messages m WHERE message = $1 AND NOT EXISTS (
+               SELECT FROM pgboss.job WHERE id = m.id)) AS jobless`,
+          [run, pets, orders.map(String)],
+        );
+        expect(stored).toMatchObject({ keys: String(keyedTexts.size), torn: '0', jobless: '0' });
+        const rows = Number(stored!.rows) - keyedTexts.size - unkeyed;
+        expect(rows).toBeGreaterThanOrEqual(0);
+        expect(rows).toBeLessThanOrEqual(unknown);
+      }),
+      { numRuns: 20 },
+    );
+  }, 120_000);
+
+  /** Cancels statements and closes connections of both instances for a moment. */
+  async function cutOffOften(): Promise<void> {
+    for (let i = 0; i < 6; i++) {
+      await sleep(8);
+      await cutOff(service, i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend', 2);
+    }
+  }
+
+  /** Kills an instance in the midst of its work, and starts it again. */
+  async function kill(): Promise<void> {
+    await sleep(Math.random() * 40);
+    second.process.kill('SIGKILL');
+    second = await startService({ DATABASE_URL: service.databaseUrl });
+  }
+
+  async function settled<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const answer = await ask();
+      if (answer.status !== 503) return answer;
+    }
+  }
+});

@@ -1,0 +1,273 @@
+import { Agent } from 'node:http';
+import { type Call, exchange } from '../faults/support/load.js';
+import { countStatuses } from '../faults/support/figures.js';
+import { createKey } from '../../src/testing/client.js';
+import { times } from '../support/customer.js';
+import { Register } from '../support/register.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
+
+interface Item {
+  id: number;
+  petId?: number;
+  status?: string;
+}
+
+interface Answer {
+  status: number;
+  /** The body if it is one item, and if it is a list. */
+  item: Item;
+  items: Item[];
+}
+
+const agent = new Agent({ keepAlive: true });
+let services: Service[] = [];
+let key: string;
+
+beforeAll(async () => {
+  const first = await startService();
+  services = [first, await startService({ DATABASE_URL: first.databaseUrl })];
+  key = await createKey(first);
+});
+afterAll(async () => {
+  agent.destroy();
+  await Promise.all(services.map((service) => service.stop()));
+});
+
+const TOPOLOGIES = [
+  ['one instance', 1],
+  ['two instances on one database', 2],
+] as const;
+
+/** Clients of the first instances, as many as given; each request is sent to any of them. */
+class Clients {
+  requests = 0;
+
+  constructor(private readonly instances: number) {}
+
+  async send(call: Call): Promise<Answer> {
+    const service = services[this.requests++ % this.instances]!;
+    const { status, body, failure } = await exchange(service.url, { ...call, key }, agent);
+    if (failure) throw new Error(`${call.path}: ${failure}`);
+    const content: unknown = JSON.parse(body);
+    return { status, item: content as Item, items: content as Item[] };
+  }
+
+  get(path: string): Promise<Answer> {
+    return this.send({ path: `/v1${path}` });
+  }
+
+  async addPet(status: string): Promise<number> {
+    const { item } = await this.send({
+      method: 'POST',
+      path: '/v1/pets',
+      body: { name: 'Rex', categoryId: 1, status },
+    });
+    return item.id;
+  }
+
+  place(petId: number): Promise<Answer> {
+    return this.send({ method: 'POST', path: '/v1/store/orders', body: { petId } });
+  }
+
+  move(orderId: number, status: string): Promise<Answer> {
+    return this.send({ method: 'PATCH', path: `/v1/store/orders/${orderId}`, body: { status } });
+  }
+}
+
+const after = (id: number) => Buffer.from(`after:${id}`).toString('base64url');
+
+/** An animal whose status one client changes again and again, by ordering it and cancelling the order. */
+class HotPet {
+  readonly status = new Register<string | undefined>('available');
+  order?: { id: number; status: Register<string> };
+
+  constructor(
+    readonly id: number,
+    private readonly clients: Clients,
+  ) {}
+
+  /** Orders it and cancels again; after each acknowledgement it is read at once, in every possible way. */
+  async toggle(): Promise<void> {
+    const { clients, status } = this;
+    const placed = await status.write('pending', () => clients.place(this.id));
+    expect(placed.status).toBe(201);
+    const order = { id: placed.item.id, status: new Register('placed') };
+    this.order = order;
+    await Promise.all([this.read(), this.readInList(), this.readOrder(), this.readByStatus('pending')]);
+    const cancelled = await status.write('available', () =>
+      order.status.write('cancelled', () => clients.move(order.id, 'cancelled')),
+    );
+    expect(cancelled.status).toBe(200);
+    await Promise.all([this.read(), this.readInList(), this.readOrder(), this.readByStatus('available')]);
+  }
+
+  async read(): Promise<void> {
+    const begun = this.status.now();
+    const { item } = await this.clients.get(`/pets/${this.id}`);
+    this.expect('getPet', item.status, begun);
+  }
+
+  async readInList(others: HotPet[] = []): Promise<void> {
+    const all = [this, ...others];
+    const begun = all.map(({ status }) => status.now());
+    const { items } = await this.clients.get(`/pets?limit=100&ids=${all.map(({ id }) => id).join()}`);
+    all.forEach((pet, i) =>
+      pet.expect('listPets by ids', items.find(({ id }) => id === pet.id)?.status, begun[i]!),
+    );
+  }
+
+  /** The page of its status that starts with it. */
+  async readByStatus(status: string): Promise<void> {
+    const begun = this.status.now();
+    const { items } = await this.clients.get(`/pets?status=${status}&limit=1&cursor=${after(this.id - 1)}`);
+    const isThere = items[0]?.id === this.id;
+    // A page only shows whether the animal has the status.
+    const values = isThere ? [status] : ['available', 'pending'].filter((other) => other !== status);
+    expect(values.some((value) => this.status.mayBe(value, begun)) || `stale page of ${status}`).toBe(true);
+  }
+
+  async readOrder(): Promise<void> {
+    const { order } = this;
+    if (!order) return;
+    const begun = order.status.now();
+    const { item } = await this.clients.get(`/store/orders/${order.id}`);
+    expect(order.status.mayBe(item.status, begun) || `stale order ${item.status}`).toBe(true);
+  }
+
+  private expect(what: string, status: string | undefined, begun: number): void {
+    expect(this.status.mayBe(status, begun) || `${what}: stale ${status}`).toBe(true);
+  }
+}
+
+/** Animals that were added and acknowledged, as the last page of their status shows them. */
+class Additions {
+  private readonly acknowledged: number[] = [];
+
+  constructor(
+    private readonly clients: Clients,
+    private readonly start: number,
+  ) {}
+
+  async add(): Promise<void> {
+    const id = await this.clients.addPet('sold');
+    this.acknowledged.push(id);
+    await this.read(id - 1);
+  }
+
+  /** The page after one of the last animals holds all those after it that existed before. */
+  async read(from = this.acknowledged.at(-20) ?? this.start): Promise<void> {
+    const there = this.acknowledged.filter((id) => id > from);
+    const { items } = await this.clients.get(`/pets?status=sold&limit=100&cursor=${after(from)}`);
+    const ids = new Set(items.map(({ id }) => id));
+    const last = Math.max(...ids);
+    expect(there.filter((id) => !ids.has(id) && (ids.size < 100 || id <= last))).toEqual([]);
+  }
+}
+
+const READERS = 16;
+const READS = 140;
+
+describe.each(TOPOLOGIES)('With %s', (_name, instances) => {
+  test('a read that begins after a write was acknowledged sees it, however many clients read and write', async () => {
+    const clients = new Clients(instances);
+    const hot = await Promise.all(
+      Array.from({ length: 6 }, async () => new HotPet(await clients.addPet('available'), clients)),
+    );
+    const additions = new Additions(clients, hot.at(-1)!.id);
+    const readersAreDone = new AbortController();
+    const repeat = async (write: () => Promise<void>) => {
+      while (!readersAreDone.signal.aborted) await write();
+    };
+    const writers = [
+      ...hot.map((pet) => repeat(() => pet.toggle())),
+      ...[1, 2, 3].map(() => repeat(() => additions.add())),
+    ];
+    const readers = times(READERS, async (reader) => {
+      for (let i = 0; i < READS; i++) {
+        const pet = hot[(reader + i) % hot.length]!;
+        const reads = [
+          () => pet.read(),
+          () => pet.readInList(hot.filter((other) => other !== pet)),
+          () => pet.readByStatus(i % 2 ? 'available' : 'pending'),
+          () => pet.readOrder(),
+          () => additions.read(),
+        ];
+        await reads[i % reads.length]!();
+      }
+    });
+    await Promise.all([readers.finally(() => readersAreDone.abort()), ...writers]);
+    expect(clients.requests).toBeGreaterThan(READERS * READS * 1.2);
+  });
+
+  test('of 200 clients that order the same few animals at once, exactly one gets each', async () => {
+    const clients = new Clients(instances);
+    const pets = await times(4, () => clients.addPet('available'));
+    const answers = await times(200, (i) => clients.place(pets[i % pets.length]!));
+    expect(countStatuses(answers)).toBe('201×4 409×196');
+    const taken = answers.filter(({ status }) => status === 201).map(({ item }) => item.petId!);
+    expect(taken.toSorted((a, b) => a - b)).toEqual(pets.toSorted((a, b) => a - b));
+    expect(await countFaults(pets)).toEqual({ doubly: 0, otherwise: 0 });
+  });
+
+  test('orders for many animals in opposite sequences are all answered, whichever waits for whichever', async () => {
+    const clients = new Clients(instances);
+    const pets = await times(40, () => clients.addPet('available'));
+    for (let round = 0; round < 5; round++) {
+      const sequences = [pets, pets.toReversed(), pets, pets.toReversed()];
+      const answers = (await times(160, (i) => clients.place(sequences[i % 4]![Math.floor(i / 4)]!))).flat();
+      expect(countStatuses(answers)).toBe('201×40 409×120');
+      const orders = answers.filter(({ status }) => status === 201);
+      const cancelled = await times(40, (i) => clients.move(orders[i]!.item.id, 'cancelled'));
+      expect(countStatuses(cancelled)).toBe('200×40');
+    }
+  });
+
+  test('no sequence of events leaves an animal in two open orders, or with a status that its order does not give it', async () => {
+    const clients = new Clients(instances);
+    const pets = await times(5, () => clients.addPet('available'));
+    const statuses = new Set<number>();
+    const open: number[] = [];
+    await times(24, async (client) => {
+      for (let i = 0; i < 25; i++) {
+        const placed = await clients.place(pets[(client + i) % pets.length]!);
+        statuses.add(placed.status);
+        if (placed.status === 201) open.push(placed.item.id);
+        const order = open[(client * 7 + i) % Math.max(open.length, 1)];
+        // Several clients move each order at once; as most are cancelled, the animals can be ordered again.
+        const next = client % 8 === 0 ? 'approved' : 'cancelled';
+        if (order !== undefined) statuses.add((await clients.move(order, next)).status);
+      }
+    });
+    expect([...statuses].toSorted((a, b) => a - b)).toEqual([200, 201, 409]);
+    expect(await countFaults(pets)).toEqual({ doubly: 0, otherwise: 0 });
+    await deliverAll(clients, pets);
+    expect(await countFaults(pets)).toEqual({ doubly: 0, otherwise: 0 });
+  });
+});
+
+/** Moves every open order to its end, by two clients at once. */
+async function deliverAll(clients: Clients, pets: number[]): Promise<void> {
+  for (const pet of pets) await clients.place(pet);
+  const sql = `SELECT id FROM orders WHERE pet_id = ANY($1) AND status IN ('placed', 'approved')`;
+  const orders = await query<{ id: string }>(services[0]!.databaseUrl, sql, [pets]);
+  expect(orders).toHaveLength(pets.length);
+  for (const status of ['approved', 'delivered']) {
+    const answers = await times(orders.length * 2, (i) => clients.move(Number(orders[i >> 1]!.id), status));
+    expect(answers.filter(({ status: code }) => code !== 200 && code !== 409)).toEqual([]);
+  }
+}
+
+/** Counts animals in more than one open order, and those whose status does not match their orders. */
+async function countFaults(pets: number[]): Promise<{ doubly: number; otherwise: number }> {
+  const [faults] = await query<{ doubly: number; otherwise: number }>(
+    services[0]!.databaseUrl,
+    `SELECT count(*) FILTER (WHERE open > 1)::int AS doubly,
+       count(*) FILTER (WHERE status IS DISTINCT FROM
+         CASE WHEN delivered > 0 THEN 'sold' WHEN open > 0 THEN 'pending' ELSE 'available' END)::int AS otherwise
+     FROM (SELECT pets.status, count(*) FILTER (WHERE orders.status IN ('placed', 'approved')) AS open,
+         count(*) FILTER (WHERE orders.status = 'delivered') AS delivered
+       FROM pets LEFT JOIN orders ON orders.pet_id = pets.id WHERE pets.id = ANY($1) GROUP BY pets.id) AS each`,
+    [pets],
+  );
+  return faults!;
+}

