@@ -63,6 +63,18 @@ describe('Every operation', () => {
     }
   });
 
+  test('is alone at its address: 405 with Allow to a method that this does not have', async () => {
+    for (const [, all] of Map.groupBy(operations, ({ path }) => path)) {
+      const own = all.map(({ method }) => method);
+      const other = ['PUT', 'PATCH', 'DELETE', 'POST', 'GET'].find((method) => !own.includes(method))!;
+      const answer = await call(service, other, addressOf(all[0]!));
+      expectError(answer, 405, 'method_not_allowed');
+      const heads = own.includes('GET') ? ['HEAD'] : [];
+      const allowed = [...own, ...heads, 'OPTIONS'].toSorted().join(', ');
+      expect(answer.headers.get('allow')).toBe(allowed);
+    }
+  });
+
   test('documents no code but those above, unless a test expects it', () => {
     const tests = globSync('test/{,platform/}*.test.ts').map((file) => readFileSync(file, 'utf8'));
     const own = new Set(operations.flatMap(codesOf).filter((code) => !(code in PROVOKED)));
