@@ -22,7 +22,7 @@ import {
   signalPostgresOn,
   type Told,
 } from '../support/npm.js';
-import { createDatabase, query, startService } from '../../src/testing/service.js';
+import { createDatabase, query, sharedService, startService } from '../../src/testing/service.js';
 import { faultyStops, stopStart } from '../support/stopped-start.js';
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
@@ -241,6 +241,29 @@ describe('a start that cannot go on says why in one line, ends with 1 and leaves
     expect(run.stdout + said).not.toContain(secret);
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
+});
+
+test('a build whose texts have the line ends of Windows serves the same pages', async () => {
+  const copy = newFolder();
+  fs.cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true });
+  fs.copyFileSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
+  fs.symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  for (const name of fs.globSync('dist/**/*.{js,json,md,html,css,svg,http}', { cwd: copy })) {
+    const text = fs.readFileSync(join(copy, name), 'utf8');
+    fs.writeFileSync(join(copy, name), text.replaceAll(/\r?\n/g, '\r\n'));
+  }
+  const ours = sharedService();
+  const theirs = await startService({}, join(copy, 'dist/src/main.js'));
+  const page = async ({ url }: { url: string }, path: string) =>
+    (await (await fetch(url + path)).text())
+      .replaceAll('\r\n', '\n')
+      .replaceAll(url, '')
+      .replaceAll(/assets\/[\da-f]{16}/g, 'assets');
+  const guides = fs.globSync('*.md', { cwd: join(ROOT, 'docs/guides'), exclude: ['README.md'] });
+  const pages = guides.map((name) => `/guides/${name.replace('.md', '')}`);
+  for (const path of ['/', '/docs', '/guides', '/openapi.yaml', ...pages])
+    expect(await page(theirs, path)).toBe(await page(ours, path));
+  expect(await theirs.stop()).toBe(0);
 });
 
 test('a start by a Node that is too old names the one that npm has installed', async () => {
