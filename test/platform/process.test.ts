@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { call, createKey } from '../../src/testing/client.js';
+import { readText, warningsOf } from '../../src/load-config.js';
 import { Receiver } from '../support/receiver.js';
 import {
   endRuns,
@@ -400,6 +401,62 @@ describe('a start that is told to stop', () => {
     await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
     expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
     expect(run.stderr).toBe('');
+  });
+});
+
+describe('a file .env', () => {
+  test.each<[string, string, string[]]>([
+    ['in a language of its own', 'export A = "1" # one\r\n\n# PORT\nB=`x\nno line\n`\nC=it\'s\nD.E-F=', []],
+    ['with lines that assign nothing', 'A="\n\n"\nPORT 80\nLOG_LEVEL: warn\nA B=c', ['4', '5', '6']],
+    ['of other programs', 'POSTGRES_PASSWORD=x\nHOSTNAME=x\nOTEL_SERVICE_NAME=x\nKEYCLOAK=x', []],
+    [
+      'with names that are nearly ours',
+      'DATABASE_URI=x\nOIDC_ISUER=x\nSIGN_UPS=x\nSIGNUP=x\nlogLevel=x\nPORT_=x\nPORT=80',
+      ['DATABASE_URI', 'OIDC_ISUER', 'PORT_', 'SIGNUP', 'SIGN_UPS', 'logLevel'],
+    ],
+  ])('%s has a warning of each line and name that is not read', (_what, text, about) => {
+    const warnings = warningsOf(text, []).map((line) => /^Line (\d+)|^\S+/.exec(line)!);
+    expect(warnings.map(([all, number]) => number ?? all).toSorted()).toEqual(about);
+  });
+
+  test('is not alone: a name of the environment has a warning too, where no other program has such', () => {
+    const names = [
+      'SIGN_UPS',
+      'DATABASE_SERVICE_HOST',
+      'MESSAGES_PORT_80_TCP',
+      'LOG_DIR',
+      'HOSTNAME',
+      'DATA',
+    ];
+    expect(warningsOf('SIGN_UPS=closed', names)).toEqual([
+      'SIGN_UPS is set, but the service has no such variable.',
+    ]);
+  });
+
+  test('is read without its byte order mark, below what the environment says, and shown by names alone', async () => {
+    const cwd = newFolder();
+    const text = '\uFEFFPORT=s3cret\r\nWORKERS=s3cret\r\nSIGN_UPS=s3cret\r\nmy s3cret\r\n';
+    fs.writeFileSync(join(cwd, '.env'), text);
+    const run = new Run(process.execPath, [join(ROOT, 'dist/src/main.js')], { WORKERS: '0', PORT: '' }, cwd);
+    const lines = (await run.failure()).split('\n');
+    expect(lines).toEqual([
+      'petstore: Line 4 of .env is no assignment (NAME=value), and is ignored.',
+      'petstore: SIGN_UPS is set, but the service has no such variable.',
+      'petstore: Invalid environment: WORKERS must not be less than 1.',
+      '',
+    ]);
+  });
+
+  test.each<[string, RegExp, (file: string) => void]>([
+    ['UTF-16', /is not UTF-8/, (file) => fs.writeFileSync(file, '\uFEFFPORT=80', 'utf16le')],
+    ['UTF-16 without a mark', /is not UTF-8/, (file) => fs.writeFileSync(file, 'PORT=80', 'utf16le')],
+    ['Latin 1', /is not UTF-8/, (file) => fs.writeFileSync(file, 'A=é', 'latin1')],
+    ['a folder', /cannot be read: EISDIR/, (file) => fs.mkdirSync(file)],
+  ])('that is %s is refused by its path', (_what, reason, write) => {
+    const file = join(newFolder(), '.env');
+    write(file);
+    expect(() => readText(file)).toThrow(reason);
+    expect(() => readText(file)).toThrow(file);
   });
 });
 
