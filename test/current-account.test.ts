@@ -13,8 +13,9 @@ import {
   expectRevoked,
   TIMESTAMP,
 } from '../src/testing/client.js';
+import { admin } from './support/commands.js';
 import { Customer, times } from './support/customer.js';
-import { eventually, runNode } from './support/npm.js';
+import { eventually } from './support/npm.js';
 import { everythingStored, query, type Service, startService } from '../src/testing/service.js';
 
 let service: Service;
@@ -35,10 +36,7 @@ const change = (account: Credentials, body: unknown) => call(service, 'PATCH', C
 const close = (account: Credentials) => call(service, 'DELETE', CURRENT, { account });
 const revokeItself = (key: string) => call(service, 'DELETE', '/v1/api-keys/current', { key });
 const list = (key: string, at = service): Promise<Answer> => call(at, 'GET', '/v1/pets?limit=1', { key });
-const admin = (...args: string[]) =>
-  runNode(['dist/src/commands/admin/main.js', ...args], {
-    env: { DATABASE_URL: service.databaseUrl },
-  });
+const operate = (...args: string[]) => admin(args, { DATABASE_URL: service.databaseUrl });
 
 describe('GET /accounts/current', () => {
   test('answers with exactly id, email, createdAt and permissions, to the password alone', async () => {
@@ -311,92 +309,11 @@ describe('DELETE /accounts/current', () => {
   );
 });
 
-describe('npm run admin -- accounts export', () => {
-  test('prints all rows of the account as JSON lines, without secrets, and nothing of others', async () => {
-    const account = await createAccount(service);
-    const customer = await Customer.of(service, account);
-    const order = await customer.orderAt('placed');
-    const message = { message: 'Is Luna there?' };
-    await call(service, 'POST', '/v1/messages', { key: customer.key, body: message });
-    await (await Customer.of(service)).orderAt('placed');
-    const { code, stdout } = await admin('accounts', 'export', account.email);
-    expect(code).toBe(0);
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    const rowsOf = (table: string) => lines.filter((line) => line.table === table).map(({ row }) => row);
-    expect(rowsOf('accounts')).toEqual([
-      { id: account.id, email: account.email, created_at: expect.any(String) },
-    ]);
-    expect(rowsOf('orders')).toMatchObject([{ id: order.id, account_id: account.id, status: 'placed' }]);
-    expect(rowsOf('messages')).toMatchObject([message]);
-    expect(rowsOf('api_keys')).toMatchObject([{ name: 'test' }]);
-    expect(new Set(lines.flatMap(({ row }) => row.account_id ?? []))).toEqual(new Set([account.id]));
-    expect(stdout).not.toMatch(/hash|argon2/);
-  });
-
-  test('prints what there was at one moment, whatever is written meanwhile', async () => {
-    const account = await createAccount(service);
-    await (await Customer.of(service, account)).orderAt('cancelled');
-    const writer = new Client({ connectionString: service.databaseUrl });
-    await writer.connect();
-    await writer.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
-    const exported = admin('accounts', 'export', account.email);
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DECLARE lines%'`;
-    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
-    await writer.query(
-      `INSERT INTO orders (account_id, pet_id, status)
-       SELECT account_id, pet_id, status FROM orders WHERE account_id = ${account.id}`,
-    );
-    await writer.query('COMMIT');
-    await writer.end();
-    expect((await exported).stdout.match(/"table": "orders"/g)).toHaveLength(1);
-  });
-
-  test('prints each row once, of tables with partitions or heirs, and nothing of views', async () => {
-    const account = await createAccount(service);
-    await query(
-      service.databaseUrl,
-      `CREATE TABLE visits (account_id bigint, day date) PARTITION BY RANGE (day);
-       CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
-       CREATE TABLE visits_new PARTITION OF visits DEFAULT PARTITION BY HASH (day);
-       CREATE TABLE "Visits of today" PARTITION OF visits_new FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-       CREATE TABLE notes (account_id bigint, text text, secret bytea, dropped text);
-       ALTER TABLE notes DROP COLUMN dropped;
-       CREATE TABLE "Long notes" (more text) INHERITS (notes);
-       CREATE TABLE longer_notes () INHERITS ("Long notes", notes);
-       CREATE VIEW visits_seen AS SELECT * FROM visits;
-       CREATE MATERIALIZED VIEW notes_seen AS SELECT account_id, text FROM notes;
-       INSERT INTO visits VALUES (${account.id}, '2025-05-05'), (${account.id}, '2026-06-06'), (0, '2026-06-06');
-       INSERT INTO notes VALUES (${account.id}, 'a', '\\x00'), (0, 'other', NULL);
-       INSERT INTO "Long notes" VALUES (${account.id}, 'b', NULL, 'more');
-       INSERT INTO longer_notes VALUES (${account.id}, 'c', NULL, 'still more');
-       REFRESH MATERIALIZED VIEW notes_seen`,
-    );
-    const { code, stdout } = await admin('accounts', 'export', account.email);
-    expect(code).toBe(0);
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    const account_id = account.id;
-    expect(lines.filter(({ table }) => /visit|note/i.test(table))).toEqual([
-      { table: 'notes', row: { account_id, text: 'a' } },
-      { table: 'notes', row: { account_id, text: 'b', more: 'more' } },
-      { table: 'notes', row: { account_id, text: 'c', more: 'still more' } },
-      { table: 'visits', row: { account_id, day: '2025-05-05' } },
-      { table: 'visits', row: { account_id, day: '2026-06-06' } },
-    ]);
-    await query(service.databaseUrl, 'DROP TABLE visits, notes CASCADE');
-  });
-});
-
 describe('SIGN_UP', () => {
   const signUp = (at: Service, body: unknown) => call(at, 'POST', '/v1/accounts', { body });
   const newcomer = () => ({ email: `${randomUUID()}@example.com`, password: 'correct horse battery' });
   const invite = async (...args: string[]): Promise<{ id: number; invitation: string }> =>
-    JSON.parse((await admin('invitations', 'create', '--json', ...args)).stdout);
+    JSON.parse((await operate('invitations', 'create', '--json', ...args)).stdout);
 
   test('closed refuses everyone before their body is looked at, and leaves accounts as they are', async () => {
     const account = await createAccount(service);
@@ -453,7 +370,7 @@ describe('SIGN_UP', () => {
       const expired = await invite('--expires-at', '2099-01-01T00:00:00Z');
       await query(service.databaseUrl, `UPDATE invitations SET expires_at = now()`);
       const revoked = await invite();
-      expect(await admin('invitations', 'revoke', String(revoked.id))).toMatchObject({ code: 0 });
+      expect(await operate('invitations', 'revoke', String(revoked.id))).toMatchObject({ code: 0 });
       for (const { invitation } of [expired, revoked])
         expectError(await signUp(invited, { ...newcomer(), invitation }), 403, 'sign_up_closed');
     });

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, createKey, expectError } from '../src/testing/client.js';
+import { jobs as operateJobs } from './support/commands.js';
 import { readMetrics, valueOf } from './support/metrics.js';
-import { endRuns, eventually, newFolder, nodeStart, removeFolders, runNode } from './support/npm.js';
+import { eventually } from './support/npm.js';
 import { Proxy } from './support/proxy.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
 import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
@@ -34,8 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   receiver.stop();
   await service.stop();
-  endRuns();
-  await removeFolders();
 });
 
 async function submit(message: string, { at = service, by = key } = {}): Promise<string> {
@@ -67,10 +66,6 @@ function idFrom(daysAgo: number): string {
 
 const countMessages = async (databaseUrl: string) =>
   (await query<{ count: number }>(databaseUrl, 'SELECT count(*)::int FROM messages'))[0]!.count;
-
-/** Runs the operator's program on the database of a service. */
-const operate = (env: Record<string, string>, ...args: string[]) =>
-  runNode(['dist/src/commands/messages.js', ...args], { env });
 
 describe('A message', () => {
   test('arrives once, byte for byte, and is then delivered, visible only to its own account', async () => {
@@ -202,70 +197,47 @@ test('Messages that are done are removed when their days are over, if a number o
 });
 
 describe('The operator', () => {
-  const env = () => ({ DATABASE_URL: service.databaseUrl });
+  const operate = (...args: string[]) => operateJobs(args, { DATABASE_URL: service.databaseUrl });
 
-  test('sees what has failed and why, and can retry it', async () => {
+  test('sees what has failed and why, but not its text, and can retry it', async () => {
     const id = await submit('always 422 secret');
     await becomes(id, 'failed');
-    const listed = await operate(env(), 'list', '--status', 'failed');
+    const listed = await operate('list', '--queue', 'messages');
     expect([listed.code, listed.stderr]).toEqual([0, '']);
-    expect(listed.stdout).toMatch(new RegExp(`^${id}  \\S+Z  The receiver answered 422$`, 'm'));
+    expect(listed.stdout).toMatch(new RegExp(`^${id}  messages  \\S+Z  The receiver answered 422$`, 'm'));
     expect(listed.stdout).not.toContain('secret');
-    expect(await operate(env(), 'retry', id)).toMatchObject({ code: 0, stdout: `${id} is queued again.\n` });
+    expect(await operate('retry', id)).toEqual({ code: 0, stdout: `${id} is queued again.\n`, stderr: '' });
     await eventually(() => receiver.callsFor(id).length === 2);
     await becomes(id, 'failed');
   });
 
-  test('can retry everything that has failed', async () => {
-    const ids = await Promise.all(['always 400', 'always 410'].map((text) => submit(text)));
-    await Promise.all(ids.map((id) => becomes(id, 'failed')));
-    const { code, stdout } = await operate(env(), 'retry', '--all');
-    expect([code, Number(/^(\d+) messages are queued again\.$/m.exec(stdout)![1]) >= 2]).toEqual([0, true]);
-    await eventually(() => ids.every((id) => receiver.callsFor(id).length === 2));
+  test('can retry everything that has failed, which is `queued` again for its owner, or drop it, which stays `failed`', async () => {
+    const api = await startService({ ROLE: 'api' });
+    const where = { at: api, by: await createKey(api) };
+    const ids = await Promise.all(Array.from({ length: 3 }, () => submit('Hello', where)));
+    const end = `UPDATE pgboss.job SET state = 'completed' WHERE name = 'messages'`;
+    await query(api.databaseUrl, end);
+    await query(api.databaseUrl, `UPDATE messages SET status = 'failed', failure = 'Refused'`);
+    const at = (...args: string[]) => operateJobs(args, { DATABASE_URL: api.databaseUrl });
+    expect(await at('drop', ids[0]!)).toMatchObject({ code: 0, stdout: `${ids[0]} is dropped.\n` });
+    expect(await at('retry', '--all')).toMatchObject({ code: 0, stdout: '2 jobs are queued again.\n' });
+    const statuses = Promise.all(ids.map((id) => statusOf(id, where)));
+    expect(await statuses).toEqual(['failed', 'queued', 'queued']);
+    expect((await at('list')).stdout).toBe('No job is failed.\n');
+    const waiting = (await at('list', '--waiting')).stdout;
+    expect(waiting.match(/^[\da-f-]{36} {2}messages {2}\S+Z {2}0 tries$/gm)).toHaveLength(2);
+    await api.stop();
   });
 
   test('is told that a message has not failed', async () => {
     const id = await submit('Fine');
     await becomes(id, 'delivered');
-    expect(await operate(env(), 'retry', id)).toEqual({
+    expect(await operate('retry', id)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${id} is not a failed message.\n`,
+      stderr: `petstore: No failed job: ${id}.\n`,
     });
     expect(await statusOf(id)).toBe('delivered');
-  });
-
-  test('is told of wrong usage, with exit status 2', async () => {
-    const wrong = [
-      [],
-      ['deliver'],
-      ['retry'],
-      ['retry', '1'],
-      ['list', '--status', 'lost'],
-      ['list', '--limit', '0'],
-    ];
-    for (const { code, stdout, stderr } of await Promise.all(wrong.map((args) => operate(env(), ...args)))) {
-      expect([code, stdout]).toEqual([2, '']);
-      expect(stderr).toMatch(/^(?:error: |Usage: )/);
-    }
-  });
-
-  test('is told in one line that the database is away, or has never been used', async () => {
-    const away = await operate({ DATABASE_URL: 'postgres://127.0.0.1:1/petstore' }, 'list');
-    expect([away.code, away.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^petstore: The database .*ECONNREFUSED.*\n$/),
-    ]);
-    const empty = await operate({ DATABASE_URL: await createDatabase() }, 'list');
-    expect([empty.code, empty.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^petstore: .*Run `npm run migration:run` first\.\n$/),
-    ]);
-    const folder = await operate({ DATA_DIR: newFolder() }, 'list');
-    expect([folder.code, folder.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^petstore: There is no database in /),
-    ]);
   });
 });
 
@@ -481,18 +453,6 @@ const SLOW: Record<string, () => Promise<void>> = {
     expect(await second.stop()).toBe(0);
     expect(await query(first.databaseUrl, 'SELECT status FROM messages')).toEqual([{ status: 'delivered' }]);
     expect((await jobs(first.databaseUrl)).map(({ state }) => state)).toEqual(['completed']);
-  },
-  'The operator reaches the embedded database, whether the service runs or not': async () => {
-    const DATA_DIR = newFolder();
-    const started = nodeStart({ DATA_DIR });
-    const { api, key: demoKey } = await started.ready();
-    expect(started.stdout).toMatch(/^ {2}Messages {4}queued until MESSAGES_WEBHOOK_URL is set$/m);
-    const headers = { Authorization: `Bearer ${demoKey}`, 'Content-Type': 'application/json' };
-    await fetch(`${api}/messages`, { method: 'POST', headers, body: '{"message":"Hello"}' });
-    const line = /^[\da-f-]{36} {2}\S+Z {2}0 tries\n$/;
-    expect((await operate({ DATA_DIR }, 'list', '--status', 'queued')).stdout).toMatch(line);
-    await started.stop();
-    expect((await operate({ DATA_DIR }, 'list', '--status', 'queued')).stdout).toMatch(line);
   },
   'An answer that does not end delays a delivery by a second': async () => {
     const id = await submit('endless');

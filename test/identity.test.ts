@@ -10,8 +10,9 @@ import {
 } from '../src/testing/client.js';
 import { document } from '../src/testing/document.js';
 import { everythingStored, query, type Service, startService } from '../src/testing/service.js';
+import { admin } from './support/commands.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
-import { eventually, runNode } from './support/npm.js';
+import { eventually } from './support/npm.js';
 
 let issuer: Issuer;
 let service: Service;
@@ -251,12 +252,8 @@ describe('The account of a subject', () => {
     const next = await current(token);
     expect(next.status).toBe(200);
     expect(next.body.id).not.toBe(body.id);
-    const { code } = await runNode(
-      ['dist/src/commands/admin/main.js', 'accounts', 'close', next.body.email],
-      {
-        env: { DATABASE_URL: service.databaseUrl },
-      },
-    );
+    const env = { DATABASE_URL: service.databaseUrl };
+    const { code } = await admin(['accounts', 'close', next.body.email], env);
     expect(code).toBe(0);
     await eventually(async () => (await list(token)).status === 403, 1_500);
     expectError(await list(await tokenOf(sub)), 403, 'permission_denied');
@@ -265,9 +262,8 @@ describe('The account of a subject', () => {
   test('may do what an operator says within a second', async () => {
     const token = await tokenOf(someone());
     const { email } = (await current(token)).body;
-    await runNode(['dist/src/commands/admin/main.js', 'accounts', 'set-permissions', email, 'orders:read'], {
-      env: { DATABASE_URL: service.databaseUrl },
-    });
+    const env = { DATABASE_URL: service.databaseUrl };
+    await admin(['accounts', 'set-permissions', email, 'orders:read'], env);
     await eventually(async () => (await list(token)).status === 403, 1_500);
   });
 

@@ -2,6 +2,7 @@ import { chmodSync } from 'node:fs';
 import { readConfig } from '../../src/config.js';
 import { DatabaseServer } from '../faults/support/database-server.js';
 import { call, createKey } from '../../src/testing/client.js';
+import { admin, migrate } from '../support/commands.js';
 import { urlOf } from '../support/hosts.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually, newFolder, runNode } from '../support/npm.js';
@@ -80,12 +81,8 @@ describe('With several hosts', () => {
 
   test('messages, migrations and commands go to the one that can be written', async () => {
     const DATABASE_URL = urlOf(standby.url, AWAY, primary.url);
-    const migrated = await runNode(['dist/src/commands/migrate.js'], { env: { DATABASE_URL } });
-    expect(migrated).toMatchObject({ code: 0, stderr: '' });
-    const listed = await runNode(['dist/src/commands/admin/main.js', 'accounts', 'list'], {
-      env: { DATABASE_URL },
-    });
-    expect(listed).toMatchObject({ code: 0, stderr: '' });
+    expect(await migrate({ DATABASE_URL })).toMatchObject({ code: 0, stderr: '' });
+    expect(await admin(['accounts', 'list'], { DATABASE_URL })).toMatchObject({ code: 0, stderr: '' });
   });
 
   test('a start says what is the matter with each, if none can be written', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { migrate as runMigrations } from '../support/commands.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 
@@ -15,7 +16,7 @@ const node = (args: string[], env: Record<string, string> = { DATABASE_URL: serv
 
 const typeorm = (args: string[], env?: Record<string, string>) =>
   node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);
-const migrate = () => node(['dist/src/commands/migrate.js']);
+const migrate = () => runMigrations({ DATABASE_URL: service.databaseUrl });
 
 /** Reverts a migration, after those that were run since, also of features that were added. */
 async function revertTo(name: string): Promise<void> {
