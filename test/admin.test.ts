@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
@@ -382,12 +383,20 @@ describe('The embedded database', () => {
     expect(await text(shell.stdout)).toBe(listed.stdout);
   });
 
-  test('is reached while no service runs on it, and is stopped again', async () => {
+  test('is reached while no service runs on it, and is stopped again, also by a signal', async () => {
     const env = { DATA_DIR: newFolder() };
     expect((await migrate(env)).stdout).toMatch(/^Migrated: /);
     expect((await migrate(env)).stdout).toBe('The schema is up to date.\n');
-    const ended = await runNode([...ADMIN, 'accounts', 'list'], { env });
-    expect(ended).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
+    expect(await admin(['accounts', 'list'], env)).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
+    expect(postgresOn(env.DATA_DIR)).toEqual([]);
+    // It waits for a password.
+    const command = spawn(process.execPath, [...ADMIN, 'accounts', 'create', 'ada@example.com'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...env },
+    });
+    await eventually(() => postgresOn(env.DATA_DIR).length > 0);
+    command.kill('SIGTERM');
+    expect((await once(command, 'exit'))[0]).toBe(1);
     expect(postgresOn(env.DATA_DIR)).toEqual([]);
   });
 });
