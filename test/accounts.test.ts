@@ -27,7 +27,8 @@ import { hashSecret, INVITATIONS, newSecret } from '../src/auth/secret.js';
 import { Customer, times } from './support/customer.js';
 import { behind } from './support/held.js';
 import { readMetrics, valueOf } from './support/metrics.js';
-import { eventually, runNode } from './support/npm.js';
+import { admin } from './support/commands.js';
+import { eventually } from './support/npm.js';
 
 const PASSWORD = 'correct horse battery';
 const CURRENT = '/v1/accounts/current';
@@ -476,8 +477,8 @@ describe('With SIGN_UP=invite', () => {
   }
 
   test('an account takes an invitation of the administrator, once, and no other', async () => {
-    const command = ['dist/src/commands/admin/main.js', 'invitations', 'create', '--json'];
-    const { stdout } = await runNode(command, { env: { DATABASE_URL: service.databaseUrl } });
+    const env = { DATABASE_URL: service.databaseUrl };
+    const { stdout } = await admin(['invitations', 'create', '--json'], env);
     const { invitation } = JSON.parse(stdout) as { invitation: string };
     expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
     const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));

@@ -18,8 +18,9 @@ import {
   storedOf,
   type TestedService,
 } from '../src/testing/service.js';
+import { admin } from './support/commands.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
-import { eventually, runNode } from './support/npm.js';
+import { eventually } from './support/npm.js';
 
 /** Beside RS256. */
 const ALGORITHMS = ['PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'RS512'];
@@ -246,12 +247,8 @@ describe('The account of a subject', () => {
     const next = await current(token);
     expect(next.status).toBe(200);
     expect(next.body.id).not.toBe(body.id);
-    const { code } = await runNode(
-      ['dist/src/commands/admin/main.js', 'accounts', 'close', next.body.email],
-      {
-        env: { DATABASE_URL: service.databaseUrl },
-      },
-    );
+    const env = { DATABASE_URL: service.databaseUrl };
+    const { code } = await admin(['accounts', 'close', next.body.email], env);
     expect(code).toBe(0);
     await expectRevoked(async () => [await list(token)]);
     expectError(await list(await tokenOf(sub)), 403, 'permission_denied');

@@ -1,6 +1,7 @@
 import { call, createAccount, createKey, type Credentials } from '../../src/testing/client.js';
+import { admin } from '../support/commands.js';
 import { Customer } from '../support/customer.js';
-import { eventually, runNode } from '../support/npm.js';
+import { eventually } from '../support/npm.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 
 let service: Service;
@@ -10,10 +11,7 @@ beforeAll(async () => (service = await startService()));
 afterAll(() => service.stop());
 beforeEach(async () => (account = await createAccount(service)));
 
-const run = (...args: string[]) =>
-  runNode(['dist/src/commands/admin/main.js', ...args], {
-    env: { DATABASE_URL: service.databaseUrl },
-  });
+const run = (...args: string[]) => admin(args, { DATABASE_URL: service.databaseUrl });
 
 /** What `npm run admin -- audit` prints. */
 async function audit(...args: string[]): Promise<Record<string, unknown>[]> {
