@@ -39,9 +39,10 @@ import { hasRequests, LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
 import { newFolder, removeFolders } from '../support/npm.js';
+import { isThorough } from '../support/thorough.js';
 import { PIXEL } from '../support/uploads.controller.js';
 
-const TIMES = 'isThorough' in globalThis ? 10 : 1;
+const TIMES = isThorough ? 10 : 1;
 
 let extended: Extended;
 let key: string;
