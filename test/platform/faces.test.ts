@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import ts from 'typescript';
 import { Checkout } from '../support/checkout.js';
-import { faceOf } from '../support/face.js';
 import { ROOT } from '../support/npm.js';
 
 describe('The linters', () => {
@@ -9,7 +9,7 @@ describe('The linters', () => {
   beforeAll(() => (checkout = Checkout.copy()));
   afterAll(() => checkout.remove());
 
-  test('refuse upward imports, of every room of the platform, of existing features and of new ones', async () => {
+  test('refuse upward imports and circles, though they be of types, and nothing else', async () => {
     const wrong = [
       ['platform/process', 'platform/telemetry/log'],
       ['platform/telemetry', 'platform/api/api-error'],
@@ -43,31 +43,20 @@ describe('The linters', () => {
       ['testing', 'pets/pets.service'],
     ] as const;
     checkout.write('src/newcomers/newcomers.service.ts', 'export const none = 0;\n');
-    for (const [i, [folder, target]] of wrong.entries()) {
-      const path = relative(folder, target);
-      checkout.write(`src/${folder}/wrong-${i}.ts`, `export * from '${path}.js';\n`);
-    }
-    const { code, output } = await checkout.depcruise();
-    for (const [i, [folder]] of wrong.entries()) checkout.removeFile(`src/${folder}/wrong-${i}.ts`);
-    const reported = [...output.matchAll(/error .*?: src\/.+\/wrong-(\d+)\.ts → /g)];
-    expect(new Set(reported.map(([, i]) => wrong[Number(i)]))).toEqual(new Set(wrong));
-    expect(code).toBe(wrong.length);
-  });
-
-  test('refuse a circle, though it be one of types', async () => {
+    for (const [i, [folder, target]] of wrong.entries())
+      checkout.write(`src/${folder}/wrong-${i}.ts`, `export * from '${relative(folder, target)}.js';\n`);
     checkout.write('src/newcomers/one.ts', "export type { Two } from './two.js';\nexport type One = 1;\n");
     checkout.write('src/newcomers/two.ts', "export type { One } from './one.js';\nexport type Two = 2;\n");
-    const { code, output } = await checkout.depcruise();
-    for (const name of ['one', 'two']) checkout.removeFile(`src/newcomers/${name}.ts`);
-    expect(code).toBeGreaterThan(0);
-    expect(output).toMatch(/error circles: .*newcomers/);
-  });
-
-  test('let a new feature import the face of the platform, and other features', async () => {
-    const targets = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
-    const lines = targets.map((target) => `export * from '${target}';\n`);
+    const right = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
+    const lines = right.map((target) => `export * from '${target}';\n`);
     checkout.write('src/newcomers/right.ts', lines.join(''));
-    expect(await checkout.depcruise()).toMatchObject({ code: 0 });
+    const { output } = await checkout.depcruise();
+    const refused = [...output.matchAll(/error .*?: (\S+) → /g)].map(([, file]) => file!);
+    const expected = wrong.map(([folder], i) => `src/${folder}/wrong-${i}.ts`);
+    expect(refused.filter((file) => !/\/(?:one|two)\.ts$/.test(file)).toSorted()).toEqual(
+      expected.toSorted(),
+    );
+    expect(output).toMatch(/error circles: .*newcomers/);
   });
 
   test('refuse a look at the environment', async () => {
@@ -91,13 +80,34 @@ test('The guide for modules explains every name that they may use of the platfor
   expect(names.length).toBeGreaterThan(50);
 });
 
+/** Each name that a file of declarations exports, as the compiler writes it, without comments and private members. */
+function faceOf(entry: string): string {
+  const path = join(ROOT, 'dist/src', entry);
+  const { NodeNext } = ts.ModuleKind;
+  const options = { module: NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, types: [] };
+  const program = ts.createProgram([path], { ...options, skipLibCheck: true });
+  const checker = program.getTypeChecker();
+  const printer = ts.createPrinter({ removeComments: true });
+  const print = (node: ts.Declaration) => {
+    const statement = ts.isVariableDeclaration(node) ? node.parent.parent : node;
+    return printer.printNode(ts.EmitHint.Unspecified, statement, node.getSourceFile());
+  };
+  return checker
+    .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path)!)!)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((symbol) => {
+      const { declarations } =
+        symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      // What features add to an interface stands in their files.
+      return declarations!.filter((one) => !/\.(?:errors|permissions)\./.test(one.getSourceFile().fileName));
+    })
+    .map(print)
+    .join('\n')
+    .replaceAll(/^ +private .*\n/gm, '');
+}
+
+// `npm test -- faces -u` accepts a change that breaks no feature (docs/versioning.md).
 test.each(['platform/index.d.ts', 'product.d.ts', 'testing/index.d.ts'])(
   'What teams compile against changes only knowingly: %s',
-  (entry) => {
-    const kept = join(ROOT, 'released/faces', entry.replace('/index', '').replace('.d.ts', '.txt'));
-    const face = faceOf(entry);
-    // `UPDATE_FACES=1 npm test -- faces` writes them, for a change that breaks no feature (docs/versioning.md).
-    if (process.env.UPDATE_FACES) writeFileSync(kept, face);
-    expect(face).toBe(readFileSync(kept, 'utf8'));
-  },
+  (entry) => expect(faceOf(entry)).toMatchSnapshot(),
 );

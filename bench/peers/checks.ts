@@ -1,32 +1,34 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { hashSecret, isSecret, KEYS } from '../../src/auth/secret.js';
-import { ApiError, type ErrorCode } from '../../src/platform/api/api-error.js';
+import { ApiError } from '../../src/platform/api/api-error.js';
 import {
   int64FromJson,
   isInt64Text,
   isPlainText,
   lengthInCodePoints,
 } from '../../src/platform/api/formats.js';
-import { encodeCursor } from '../cursor.js';
-import { findKeyOwner, type KeyOwner, type ListQuery, type NewPet } from './statements.js';
+import { encodeCursor } from '../wire.js';
+import './peers.errors.js';
+import { pool } from './server.js';
 
-export const STATUSES = ['available', 'pending', 'sold'];
+export interface KeyOwner {
+  accountId: string;
+  keyId: string;
+}
 
-/** The headers of getPet's deprecation. */
-export const DEPRECATION = {
-  Deprecation: `@${Date.parse('2026-11-21') / 1000}`,
-  Sunset: new Date('2030-12-05').toUTCString(),
-  Link: '</v1/pets>; rel="successor-version"',
-};
+export interface NewPet {
+  name: string;
+  categoryId: string;
+  status?: string | null;
+}
 
-/** The names that `express.json` gives its failures. */
-const BODY_ERRORS: Record<string, ErrorCode> = {
-  'entity.parse.failed': 'invalid_json',
-  'entity.too.large': 'payload_too_large',
-};
+export interface ListQuery {
+  limit: number;
+  status?: string;
+  /** The id after which the page starts. */
+  after: string;
+}
 
+const STATUSES = new Set<unknown>(['available', 'pending', 'sold']);
 const ORDER_STATUSES = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
@@ -34,7 +36,6 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`;
 const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]*$`);
 const LIMIT = /^(?:[1-9]\d?|100)$/;
-const REQUEST_ID = /^[\w.:~+/=-]{1,128}$/;
 const BEARER = /^bearer +(?=\S)/i;
 
 /** Less than a second, as the service remembers a key. */
@@ -55,14 +56,17 @@ export async function authenticate(authorization = ''): Promise<KeyOwner> {
   return owner;
 }
 
-/** The id of a request: the client's own if it is well-formed. */
-export function nameRequest(given: unknown): string {
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+/** The owner of a key that has not expired. */
+async function findKeyOwner(hash: Buffer): Promise<KeyOwner> {
+  const text = 'SELECT id, account_id, expires_at FROM api_keys WHERE hash = $1';
+  const { rows } = await pool.query({ name: 'key', text, values: [hash] });
+  if (!rows[0] || rows[0].expires_at?.getTime() <= Date.now()) throw new ApiError('invalid_api_key');
+  return { accountId: rows[0].account_id, keyId: rows[0].id };
 }
 
 export function readListQuery({ limit, status, cursor }: Record<string, unknown>): ListQuery {
   require(limit === undefined || (typeof limit === 'string' && LIMIT.test(limit)), 'limit');
-  require(status === undefined || STATUSES.includes(status as string), 'status');
+  require(status === undefined || STATUSES.has(status), 'status');
   return {
     limit: limit === undefined ? 20 : Number(limit),
     status: status as string | undefined,
@@ -70,20 +74,16 @@ export function readListQuery({ limit, status, cursor }: Record<string, unknown>
   };
 }
 
-export function readPetId(text: unknown): string {
-  require(isInt64Text(text), 'petId');
-  return text as string;
-}
-
-export function readOrderId(text: unknown): string {
-  require(isInt64Text(text), 'orderId');
-  return text as string;
+/** The id in a path. */
+export function readId(text: string, name: string): string {
+  require(isInt64Text(text), name);
+  return text;
 }
 
 export function readNewPet(body: unknown): NewPet {
   const { name, categoryId, status } = readObject(body);
   require(isText(name, 255) && /\S/.test(name), 'name');
-  require(status === undefined || STATUSES.includes(status as string), 'status');
+  require(status === undefined || STATUSES.has(status), 'status');
   return { name: name as string, categoryId: readInt64(categoryId, 'categoryId'), status: status as string };
 }
 
@@ -116,6 +116,11 @@ export function readIfMatch(header: string | undefined): string[] | undefined {
   return header.match(new RegExp(TAG, 'g'))!;
 }
 
+/** The address of something that was created, but for its id. */
+export function locate(host: string | undefined, path: string): string {
+  return `http://${host}/v1/${path}/`;
+}
+
 function isText(value: unknown, max: number): value is string {
   return isPlainText(value) && value.length > 0 && lengthInCodePoints(value) <= max;
 }
@@ -131,12 +136,8 @@ function readObject(body: unknown): Record<string, unknown> {
   return body as Record<string, unknown>;
 }
 
-function require(isValid: boolean, field: string): void {
-  if (!isValid) throw new ApiError('validation_failed', `${field} is not valid.`);
-}
-
 /** The id after which a page starts. */
-export function readCursor(cursor: unknown): string {
+function readCursor(cursor: unknown): string {
   require(typeof cursor === 'string', 'cursor');
   const id = Buffer.from(cursor as string, 'base64url')
     .toString()
@@ -145,39 +146,6 @@ export function readCursor(cursor: unknown): string {
   return id;
 }
 
-/** The `Link` to the next page, with every filter kept. */
-export function linkToNext(host: string | undefined, query: object, next: string): string {
-  const parameters = new URLSearchParams(query as Record<string, string>);
-  parameters.set('cursor', encodeCursor(next));
-  return `<http://${host}/v1/pets?${parameters.toString()}>; rel="next"`;
-}
-
-/** The address of something that was created. */
-export function locate(host: string | undefined, path: string, id: string): string {
-  return `http://${host}/v1/${path}/${id}`;
-}
-
-/** `express.json` ignores a body of another type. */
-export function requireBody(
-  request: IncomingMessage & { body?: unknown },
-  _response: unknown,
-  next: () => void,
-): void {
-  if (request.method === 'POST' && request.body === undefined) throw new ApiError('invalid_content_type');
-  next();
-}
-
-/** Any thrown value as the failure that is sent to the client. */
-export function toApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  const code = BODY_ERRORS[(error as { type?: string }).type ?? ''];
-  if (code) return new ApiError(code);
-  console.error(error);
-  return new ApiError('internal_error', undefined, { cause: error });
-}
-
-/** Prints where a peer listens, in the form of the service. */
-export function announce(server: Server): void {
-  const { port } = server.address() as AddressInfo;
-  console.log(`API http://127.0.0.1:${port}/v1`);
+function require(isValid: boolean, field: string): void {
+  if (!isValid) throw new ApiError('validation_failed', `${field} is not valid.`);
 }
