@@ -8,7 +8,7 @@ import { explain, type OpenDatabase, reachDatabase } from '../platform/database/
 import { type Lifecycle, OperatorError } from '../platform/process/index.js';
 
 /** Exit status of a command that failed or was interrupted. */
-export const FAILURE = 1;
+const FAILURE = 1;
 /** Exit status for wrong usage. */
 const USAGE_ERROR = 2;
 
