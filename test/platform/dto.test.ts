@@ -12,11 +12,13 @@ import { Int64Field, TextField } from '../../src/platform/api/fields.js';
 import { ListField, MapField } from '../../src/platform/api/nested-fields.js';
 import { fieldsIn, hasOnlyFields, UNREADABLE } from '../../src/platform/api/field.js';
 import { Page, PageQuery } from '../../src/platform/api/paging.js';
-import '../../src/features.js';
 import { CHARACTER } from '../support/character.js';
 import { ROOT } from '../support/npm.js';
+import { isThorough } from '../support/thorough.js';
 
 type Values = Record<string, unknown>;
+
+const TIMES = isThorough ? 20 : 1;
 
 const dtos = await everyDto();
 const cases = dtos.map((type): [string, Type<object>] => [type.name, type]);
@@ -166,7 +168,7 @@ describe('A DTO of fields', () => {
         if (Object.hasOwn(outcome as object, 'is')) accepted++;
         expect(outcome).toStrictEqual(outcomeOf(() => byTheLibraries(type, sent)));
       }),
-      { numRuns: 1_500, examples: [[examples], [{}]] },
+      { numRuns: 75 * TIMES, examples: [[examples], [{}]] },
     );
     // If everything were refused, nothing would have been compared.
     expect(accepted).toBeGreaterThan(0);
@@ -382,7 +384,7 @@ test.each(written)(
         expect(list(taken)).not.toBe(list(page()));
         expect(list(page())).toEqual(list(items));
       }),
-      { numRuns: 300 },
+      { numRuns: 15 * TIMES },
     );
   },
 );

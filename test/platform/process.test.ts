@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { call, createKey } from '../../src/testing/client.js';
+import { readText, warningsOf } from '../../src/load-config.js';
 import { Receiver } from '../support/receiver.js';
 import {
   endRuns,
@@ -22,7 +23,7 @@ import {
   signalPostgresOn,
   type Told,
 } from '../support/npm.js';
-import { createDatabase, query, startService } from '../../src/testing/service.js';
+import { createDatabase, query, sharedService, startService } from '../../src/testing/service.js';
 import { faultyStops, stopStart } from '../support/stopped-start.js';
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
@@ -235,6 +236,29 @@ describe('a start that cannot go on says why in one line, ends with 1 and leaves
   });
 });
 
+test('a build whose texts have the line ends of Windows serves the same pages', async () => {
+  const copy = newFolder();
+  fs.cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true });
+  fs.copyFileSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
+  fs.symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  for (const name of fs.globSync('dist/**/*.{js,json,md,html,css,svg,http}', { cwd: copy })) {
+    const text = fs.readFileSync(join(copy, name), 'utf8');
+    fs.writeFileSync(join(copy, name), text.replaceAll(/\r?\n/g, '\r\n'));
+  }
+  const ours = sharedService();
+  const theirs = await startService({}, join(copy, 'dist/src/main.js'));
+  const page = async ({ url }: { url: string }, path: string) =>
+    (await (await fetch(url + path)).text())
+      .replaceAll('\r\n', '\n')
+      .replaceAll(url, '')
+      .replaceAll(/assets\/[\da-f]{16}/g, 'assets');
+  const guides = fs.globSync('*.md', { cwd: join(ROOT, 'docs/guides'), exclude: ['README.md'] });
+  const pages = guides.map((name) => `/guides/${name.replace('.md', '')}`);
+  for (const path of ['/', '/docs', '/guides', '/openapi.yaml', ...pages])
+    expect(await page(theirs, path)).toBe(await page(ours, path));
+  expect(await theirs.stop()).toBe(0);
+});
+
 test('a start by a Node that is too old names the one that npm has installed', async () => {
   const older = `data:text/javascript,${encodeURIComponent("import crypto from 'node:crypto'; delete crypto.argon2")}`;
   const said = await nodeStart({ NODE_OPTIONS: `--import=${older}` }).failure();
@@ -369,6 +393,62 @@ describe('a start that is told to stop', () => {
     await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
     expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
     expect(run.stderr).toBe('');
+  });
+});
+
+describe('a file .env', () => {
+  test.each<[string, string, string[]]>([
+    ['in a language of its own', 'export A = "1" # one\r\n\n# PORT\nB=`x\nno line\n`\nC=it\'s\nD.E-F=', []],
+    ['with lines that assign nothing', 'A="\n\n"\nPORT 80\nLOG_LEVEL: warn\nA B=c', ['4', '5', '6']],
+    ['of other programs', 'POSTGRES_PASSWORD=x\nHOSTNAME=x\nOTEL_SERVICE_NAME=x\nKEYCLOAK=x', []],
+    [
+      'with names that are nearly ours',
+      'DATABASE_URI=x\nOIDC_ISUER=x\nSIGN_UPS=x\nSIGNUP=x\nlogLevel=x\nPORT_=x\nPORT=80',
+      ['DATABASE_URI', 'OIDC_ISUER', 'PORT_', 'SIGNUP', 'SIGN_UPS', 'logLevel'],
+    ],
+  ])('%s has a warning of each line and name that is not read', (_what, text, about) => {
+    const warnings = warningsOf(text, []).map((line) => /^Line (\d+)|^\S+/.exec(line)!);
+    expect(warnings.map(([all, number]) => number ?? all).toSorted()).toEqual(about);
+  });
+
+  test('is not alone: a name of the environment has a warning too, where no other program has such', () => {
+    const names = [
+      'SIGN_UPS',
+      'DATABASE_SERVICE_HOST',
+      'MESSAGES_PORT_80_TCP',
+      'LOG_DIR',
+      'HOSTNAME',
+      'DATA',
+    ];
+    expect(warningsOf('SIGN_UPS=closed', names)).toEqual([
+      'SIGN_UPS is set, but the service has no such variable.',
+    ]);
+  });
+
+  test('is read without its byte order mark, below what the environment says, and shown by names alone', async () => {
+    const cwd = newFolder();
+    const text = '\uFEFFPORT=s3cret\r\nWORKERS=s3cret\r\nSIGN_UPS=s3cret\r\nmy s3cret\r\n';
+    fs.writeFileSync(join(cwd, '.env'), text);
+    const run = new Run(process.execPath, [join(ROOT, 'dist/src/main.js')], { WORKERS: '0', PORT: '' }, cwd);
+    const lines = (await run.failure()).split('\n');
+    expect(lines).toEqual([
+      'petstore: Line 4 of .env is no assignment (NAME=value), and is ignored.',
+      'petstore: SIGN_UPS is set, but the service has no such variable.',
+      'petstore: Invalid environment: WORKERS must not be less than 1.',
+      '',
+    ]);
+  });
+
+  test.each<[string, RegExp, (file: string) => void]>([
+    ['UTF-16', /is not UTF-8/, (file) => fs.writeFileSync(file, '\uFEFFPORT=80', 'utf16le')],
+    ['UTF-16 without a mark', /is not UTF-8/, (file) => fs.writeFileSync(file, 'PORT=80', 'utf16le')],
+    ['Latin 1', /is not UTF-8/, (file) => fs.writeFileSync(file, 'A=é', 'latin1')],
+    ['a folder', /cannot be read: EISDIR/, (file) => fs.mkdirSync(file)],
+  ])('that is %s is refused by its path', (_what, reason, write) => {
+    const file = join(newFolder(), '.env');
+    write(file);
+    expect(() => readText(file)).toThrow(reason);
+    expect(() => readText(file)).toThrow(file);
   });
 });
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import fc, { type Arbitrary } from 'fast-check';
-import type { Service } from '../../src/testing/service.js';
+import type { TestedService } from '../../src/testing/service.js';
 
 /** One response on a socket. */
 export interface RawAnswer {
@@ -164,7 +164,7 @@ function mutation(): Arbitrary<(bytes: Buffer) => Buffer> {
  * Sends bytes and returns every response. If the server waits for more, it is told a moment later that none will come;
  * with `reset` the connection is cut off instead, without listening.
  */
-export async function exchange({ url }: Service, bytes: Buffer, reset = false): Promise<RawAnswer[]> {
+export async function exchange({ url }: TestedService, bytes: Buffer, reset = false): Promise<RawAnswer[]> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const chunks: Buffer[] = [];

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
 import { installedFeatures } from '../../features/index.js';
@@ -35,17 +34,15 @@ interface Part {
 
 /** What the service says of its guides, and the guides in their order, from `docs/guides`; those of features come last. */
 export function readGuides(): { intro: string; guides: Guide[] } {
-  const index = read('README');
+  const index = read(new URL('README.md', FOLDER));
   const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;
   const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
   const guides = [...listed].map(([, title, name, summary]) => {
     const facts = { title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) };
-    return readGuide(facts, read(facts.name));
+    return readGuide(facts, read(new URL(`${facts.name}.md`, FOLDER)));
   });
   for (const { title, summary, file } of installedFeatures().flatMap((one) => one.guides ?? []))
-    guides.push(
-      readGuide({ title, summary, name: basename(file.pathname, '.md') }, readFileSync(file, 'utf8')),
-    );
+    guides.push(readGuide({ title, summary, name: basename(file.pathname, '.md') }, read(file)));
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
 }
 
@@ -59,8 +56,9 @@ function toPart(source: string): Part {
   return { id: idOf(heading), heading, text: rest.join('\n') };
 }
 
-function read(name: string): string {
-  return readFileSync(fileURLToPath(new URL(`${name}.md`, FOLDER)), 'utf8');
+/** A text, whatever the line ends of the checkout are, without the byte order mark that some editors write. */
+function read(file: URL): string {
+  return new TextDecoder().decode(readFileSync(file)).replaceAll('\r\n', '\n');
 }
 
 /** Where a guide says in the repository in which file a list of the code is. */
