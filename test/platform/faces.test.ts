@@ -2,69 +2,60 @@ import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { Checkout } from '../support/checkout.js';
+import { wrongImports } from '../support/imports.js';
 import { ROOT } from '../support/npm.js';
 
-describe('The linters', () => {
-  let checkout: Checkout;
-  beforeAll(() => (checkout = Checkout.copy()));
-  afterAll(() => checkout.remove());
+test('Imports go one way: of every room of the platform, of existing features and of new ones', () => {
+  const wrong = [
+    ['platform/process', 'platform/telemetry/log'],
+    ['platform/telemetry', 'platform/api/api-error'],
+    ['platform/api', 'platform/data/shape'],
+    ['platform/data', 'platform/database/connections'],
+    ['platform/server', 'platform/index'],
+    ['platform/database', 'platform/safeguards/limiter'],
+    ['platform/data', 'platform/safeguards/idempotency.service'],
+    ['platform/data', 'platform/jobs/jobs'],
+    ['platform/jobs', 'platform/safeguards/limiter'],
+    ['platform/safeguards', 'platform/server/streams'],
+    ['platform/server', 'platform/docs/openapi/document'],
+    ['platform/docs', 'commands/command'],
+    ['platform/docs', 'pets/pets.module'],
+    ['auth', 'platform/server/streams'],
+    ['categories', 'pets/pets.service'],
+    ['pets', 'store/order.entity'],
+    ['messages', 'store/orders.service'],
+    ['messages', 'platform/database/connections'],
+    ['store', 'messages/message.entity'],
+    ['pets', 'newcomers/newcomers.service'],
+    ['platform/server', 'newcomers/newcomers.service'],
+    ['newcomers', 'platform/server/streams'],
+    ['newcomers', 'platform/api/index'],
+    ['pets', 'platform/data/fast-repository'],
+    ['newcomers', 'commands/command'],
+    ['newcomers', 'app.module'],
+    ['newcomers', 'testing/service'],
+    ['commands', 'testing/service'],
+    ['testing', 'platform/api/fields'],
+    ['testing', 'pets/pets.service'],
+  ] as const;
+  const more: Record<string, string> = {};
+  for (const [i, [folder, target]] of wrong.entries())
+    more[`${folder}/wrong-${i}.ts`] = `export type * from '${relative(folder, target)}.js';\n`;
+  const right = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
+  more['newcomers/right.ts'] = right.map((target) => `export * from '${target}';\n`).join('');
+  const refused = wrong.map(([folder, target], i) => `${folder}/wrong-${i}.ts → ${target}.ts`);
+  expect(wrongImports(ROOT, more)).toEqual(refused);
+});
 
-  test('refuse upward imports and circles, though they be of types, and nothing else', async () => {
-    const wrong = [
-      ['platform/process', 'platform/telemetry/log'],
-      ['platform/telemetry', 'platform/api/api-error'],
-      ['platform/api', 'platform/data/shape'],
-      ['platform/data', 'platform/database/connections'],
-      ['platform/server', 'platform/index'],
-      ['platform/database', 'platform/safeguards/limiter'],
-      ['platform/data', 'platform/safeguards/idempotency.service'],
-      ['platform/data', 'platform/jobs/jobs'],
-      ['platform/jobs', 'platform/safeguards/limiter'],
-      ['platform/safeguards', 'platform/server/streams'],
-      ['platform/server', 'platform/docs/openapi/document'],
-      ['platform/docs', 'commands/command'],
-      ['platform/docs', 'pets/pets.module'],
-      ['auth', 'platform/server/streams'],
-      ['categories', 'pets/pets.service'],
-      ['pets', 'store/order.entity'],
-      ['messages', 'store/orders.service'],
-      ['messages', 'platform/database/connections'],
-      ['store', 'messages/message.entity'],
-      ['pets', 'newcomers/newcomers.service'],
-      ['platform/server', 'newcomers/newcomers.service'],
-      ['newcomers', 'platform/server/streams'],
-      ['newcomers', 'platform/api/index'],
-      ['pets', 'platform/data/fast-repository'],
-      ['newcomers', 'commands/command'],
-      ['newcomers', 'app.module'],
-      ['newcomers', 'testing/service'],
-      ['commands', 'testing/service'],
-      ['testing', 'platform/api/fields'],
-      ['testing', 'pets/pets.service'],
-    ] as const;
-    checkout.write('src/newcomers/newcomers.service.ts', 'export const none = 0;\n');
-    for (const [i, [folder, target]] of wrong.entries())
-      checkout.write(`src/${folder}/wrong-${i}.ts`, `export * from '${relative(folder, target)}.js';\n`);
-    checkout.write('src/newcomers/one.ts', "export type { Two } from './two.js';\nexport type One = 1;\n");
-    checkout.write('src/newcomers/two.ts', "export type { One } from './one.js';\nexport type Two = 2;\n");
-    const right = ['../pets/pets.service.js', '../config.js', 'petstore/platform', 'petstore/product'];
-    const lines = right.map((target) => `export * from '${target}';\n`);
-    checkout.write('src/newcomers/right.ts', lines.join(''));
-    const { output } = await checkout.depcruise();
-    const refused = [...output.matchAll(/error .*?: (\S+) → /g)].map(([, file]) => file!);
-    const expected = wrong.map(([folder], i) => `src/${folder}/wrong-${i}.ts`);
-    expect(refused.filter((file) => !/\/(?:one|two)\.ts$/.test(file)).toSorted()).toEqual(
-      expected.toSorted(),
-    );
-    expect(output).toMatch(/error circles: .*newcomers/);
-  });
-
-  test('refuse a look at the environment', async () => {
-    checkout.write('src/pets/wrong.ts', 'export const port = process.env.PORT;\n');
-    const { code, output } = await checkout.node('node_modules/oxlint/bin/oxlint', 'src/pets/wrong.ts');
-    checkout.removeFile('src/pets/wrong.ts');
-    expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
-  });
+test('The linter refuses a look at the environment, and a circle of imports, though it be of types', async () => {
+  const checkout = Checkout.copy();
+  checkout.write('src/pets/wrong.ts', 'export const port = process.env.PORT;\n');
+  checkout.write('src/pets/one.ts', "export type { Two } from './two.js';\nexport type One = 1;\n");
+  checkout.write('src/pets/two.ts', "export type { One } from './one.js';\nexport type Two = 2;\n");
+  const { code, output } = await checkout.node('node_modules/oxlint/bin/oxlint', 'src/pets');
+  checkout.remove();
+  expect([code, output]).toEqual([1, expect.stringContaining('(no-process-env)')]);
+  expect(output).toContain('import(no-cycle)');
 });
 
 test('The guide for modules explains every name that they may use of the platform', () => {
