@@ -19,7 +19,7 @@ export async function expectToPass(
   const written = ['src/features.ts', ...checkout.find(`src/{${own.join()}}`), ...news!];
   await node('node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings', ...written);
   await node('node_modules/prettier/bin/prettier.cjs', '--check', ...written);
-  expect(await checkout.depcruise()).toMatchObject({ code: 0 });
+  expect(await checkout.depcruise()).toEqual({ code: 0, output: expect.any(String) });
   await build(checkout, news!);
   await node('clients/typescript/generate.ts', TYPES);
   checkout.env.OPERATIONS = paths;
