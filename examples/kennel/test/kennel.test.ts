@@ -4,21 +4,21 @@ import {
   createAccount,
   createKey,
   expectError,
+  nextOf,
   query,
-  type Service,
+  sharedService,
   startService,
+  walk,
 } from 'petstore/testing';
 
-let service: Service;
+const service = sharedService();
 let account: { id: number; email: string; password: string };
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
   account = await createAccount(service);
   key = await createKey(service, account);
 });
-afterAll(() => service.stop());
 
 const DOG = { name: 'Luna', breed: 'Beagle', traits: { likes: ['swimming'] } };
 const putDog = (id: string, fields: object = {}, headers = {}, as = key) =>
@@ -94,16 +94,47 @@ test('A search has the dogs with all words, the best first, in pages', async () 
   const ids = Array.from({ length: 5 }, () => randomUUID()).toSorted();
   for (const id of ids) await putDog(id, { breed: 'Border Collie' }, {}, as);
   await putDog(randomUUID(), { breed: 'Poodle' }, {}, as);
-  const found: string[] = [];
-  let next: string | undefined = '/v1/dogs?words=collie%20border&limit=2';
-  while (next) {
-    const { body, headers } = await call(service, 'GET', next, { key: as });
-    found.push(...(body as { id: string }[]).map(({ id }) => id));
-    const link: string | undefined = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
-    next = link?.slice(service.url.length);
-  }
-  expect(found.toSorted()).toEqual(ids);
+  const path = '/v1/dogs?words=collie%20border&limit=2';
+  const found = await walk<{ id: string }>(service, path, { key: as });
+  expect(found.map(({ id }) => id).toSorted()).toEqual(ids);
   expectError(await get('dogs'), 400, 'validation_failed');
+});
+
+describe('Version 2 of the dogs', () => {
+  test('lists the same rows in another form, in the order of their changes, or those of a span of time', async () => {
+    const as = await createKey(service);
+    const ids = Array.from({ length: 4 }, () => randomUUID()).toSorted();
+    const dogs: { id: string; title: string; changedAt: string }[] = [];
+    for (const id of ids) {
+      const { updatedAt } = (await putDog(id, { name: id }, {}, as)).body;
+      dogs.push({ id, title: `${id}, Beagle`, changedAt: updatedAt });
+    }
+    const list = (search: string) => walk(service, `/v2/dogs?limit=2${search}`, { key: as });
+    expect(await list('')).toEqual(dogs);
+    expect(await list('&order=desc')).toEqual(dogs.toReversed());
+    const [from, to] = [dogs[1]!.changedAt, dogs[3]!.changedAt];
+    const between = dogs.filter(({ changedAt }) => changedAt >= from && changedAt < to);
+    expect(await list(`&from=${from}&to=${to}`)).toEqual(between);
+  });
+
+  test('links to itself, and stands in the document, under its own address, also behind a base address', async () => {
+    const base = 'https://api.example.com/store';
+    const proxied = await startService({ DATABASE_URL: service.databaseUrl, BASE_URL: `${base}/v1` });
+    for (let i = 0; i < 2; i++) await putDog(randomUUID());
+    for (const [one, address] of [
+      [service, service.url],
+      [proxied, base],
+    ] as const) {
+      const page = await call(one, 'GET', '/v2/dogs?limit=1', { key });
+      expect(nextOf(page)!.href).toContain(`${address}/v2/dogs?limit=1&cursor=`);
+      const { paths } = (await call(one, 'GET', '/openapi.json')).body;
+      expect(paths['/v2/dogs'].get.servers[0].url).toBe(address);
+      expect(paths['/dogs'].get.servers).toBeUndefined();
+    }
+    const { paths } = (await call(proxied, 'GET', '/openapi.json')).body;
+    expect(paths['/v2/dogs'].get['x-codeSamples'][0].source).toContain(`curl ${base}/v2/dogs`);
+    await proxied.stop();
+  });
 });
 
 test('The export has all dogs of an account, as CSV', async () => {

@@ -1,34 +1,35 @@
 import { ApiSchema } from '@nestjs/swagger';
 import {
-  type Direction,
+  ChangeSchema,
+  ChangeType,
   EnumField,
   Int64Field,
   Int64Param,
   IntegerField,
-  OrderField,
   PageQuery,
   TextField,
   TimestampField,
 } from 'petstore/platform';
 import { AppointmentStatus } from './appointment.entity.js';
 
-const PET_ID = { description: 'Identifier of the animal that the appointment is for.', example: 1 };
+const PET_ID = { description: 'Identifier of the pet of the appointment.', example: 1 };
 const STARTS_AT = { description: 'When the appointment starts.', example: '2030-01-31T12:00:00.000Z' };
-const MINUTES = { description: 'How long it takes.', example: 30, min: 5, max: 240 };
+const MINUTES = { description: 'Minutes of the appointment.', example: 5, min: 5, max: 240 };
 const NOTE = {
-  description: 'A note, stored as sent.',
-  example: 'Second vaccination',
+  description: 'Note of the appointment, stored as sent.',
+  example: 'Note',
   max: 1000,
+  blank: false,
   optional: true,
 };
 const STATUS = {
-  description: 'What has become of the appointment.',
+  description: 'Status of the appointment.',
   example: 'booked',
   name: 'AppointmentStatus',
   values: {
-    [AppointmentStatus.Booked]: 'The appointment is to take place.',
-    [AppointmentStatus.Kept]: 'The appointment has taken place. Final.',
-    [AppointmentStatus.Cancelled]: 'The appointment does not take place. Final.',
+    [AppointmentStatus.Booked]: 'It is booked.',
+    [AppointmentStatus.Kept]: 'It is kept.',
+    [AppointmentStatus.Cancelled]: 'It is cancelled.',
   },
 };
 
@@ -47,17 +48,11 @@ export class NewAppointmentDto {
   note?: string;
 }
 
-@ApiSchema({ name: 'AppointmentChange' })
-export class AppointmentChangeDto {
-  @TimestampField({ ...STARTS_AT, optional: true })
-  startsAt?: Date;
-
-  @TextField({ ...NOTE, description: 'A new note; an empty one removes it.', min: 0 })
-  note?: string;
-
+@ChangeSchema('AppointmentChange')
+export class AppointmentChangeDto extends ChangeType(NewAppointmentDto) {
   @EnumField({
     ...STATUS,
-    description: '`booked` goes to `kept` or `cancelled`.',
+    description: '`booked` goes to `kept` or `cancelled`. Final.',
     example: 'kept',
     optional: true,
   })
@@ -85,21 +80,12 @@ export class AppointmentDto {
   status!: AppointmentStatus;
 }
 
-export class AppointmentParams {
-  @Int64Param({ description: 'Identifier of the appointment.', example: 1 })
-  appointmentId!: string;
-}
-
 export class ListAppointmentsQuery extends PageQuery {
   @EnumField({ ...STATUS, description: 'Only appointments with this status.', optional: true })
   status?: AppointmentStatus;
+}
 
-  @TimestampField({ description: 'Only appointments from this time on.', optional: true })
-  from?: Date;
-
-  @TimestampField({ description: 'Only appointments before this time.', optional: true })
-  to?: Date;
-
-  @OrderField({ by: 'startsAt' })
-  order: Direction = 'asc';
+export class AppointmentParams {
+  @Int64Param({ description: 'Identifier of the appointment.', example: 1 })
+  appointmentId!: string;
 }

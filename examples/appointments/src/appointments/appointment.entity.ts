@@ -1,7 +1,6 @@
 import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
 import { IdColumn } from 'petstore/platform';
-import { Account } from 'petstore/product';
-import { Pet } from 'petstore/product';
+import { Account, Pet } from 'petstore/product';
 
 export enum AppointmentStatus {
   Booked = 'booked',
@@ -9,10 +8,10 @@ export enum AppointmentStatus {
   Cancelled = 'cancelled',
 }
 
-/** An account's appointment for one animal. */
+/** One of the appointments of an account. */
 @Entity('appointments')
-@Index('appointments_account_id_starts_at_id_idx', ['accountId', 'startsAt', 'id'])
-@Index('appointments_account_id_status_starts_at_id_idx', ['accountId', 'status', 'startsAt', 'id'])
+@Index('appointments_account_id_id_idx', ['accountId', 'id'])
+@Index('appointments_account_id_status_id_idx', ['accountId', 'status', 'id'])
 @Index('appointments_pet_id_idx', ['petId'])
 @Check('appointments_minutes_check', `minutes BETWEEN 5 AND 240`)
 @Check('appointments_note_check', `char_length(note) BETWEEN 1 AND 1000`)
@@ -21,11 +20,11 @@ export class Appointment {
   @IdColumn('appointments_pkey')
   id!: string;
 
-  @Column('bigint', { name: 'account_id' })
+  @Column({ type: 'bigint', name: 'account_id' })
   @ForeignKey(() => Account, { name: 'appointments_account_id_fkey' })
   accountId!: string;
 
-  @Column('bigint', { name: 'pet_id' })
+  @Column({ type: 'bigint', name: 'pet_id' })
   @ForeignKey(() => Pet, { name: 'appointments_pet_id_fkey' })
   petId!: string;
 
@@ -35,7 +34,7 @@ export class Appointment {
   @Column('integer')
   minutes!: number;
 
-  @Column('text', { nullable: true })
+  @Column({ type: 'text', nullable: true })
   note!: string | null;
 
   @Column('text')

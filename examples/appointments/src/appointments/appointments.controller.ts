@@ -28,7 +28,7 @@ export class AppointmentsController {
   @Operation({
     id: 'listAppointments',
     summary: 'List your appointments',
-    description: 'The appointments of your account, or those of some time or status.',
+    description: 'The appointments of your account.',
     returns: [AppointmentDto],
   })
   async list(
@@ -43,8 +43,8 @@ export class AppointmentsController {
   @Idempotent({ writesRow: true })
   @Operation({
     id: 'createAppointment',
-    summary: 'Book an appointment',
-    description: 'Its animal must be there.',
+    summary: 'Add an appointment',
+    description: 'Its id is assigned by the service.',
     returns: AppointmentDto,
     status: 201,
     located: true,
@@ -77,10 +77,10 @@ export class AppointmentsController {
   @Idempotent({ writesRow: true })
   @Operation({
     id: 'updateAppointment',
-    summary: 'Move, keep or cancel an appointment',
-    description: 'One that was kept or cancelled stays as it is.',
+    summary: 'Change one of your appointments',
+    description: 'What is left out stays as it is; `null` removes what is optional.',
     returns: AppointmentDto,
-    errors: { appointment_not_found: 404, appointment_final: 409 },
+    errors: { appointment_not_found: 404, appointment_final: 409, pet_not_found: 400 },
   })
   update(
     @AccountId() accountId: string,
@@ -94,8 +94,8 @@ export class AppointmentsController {
   @Idempotent()
   @Operation({
     id: 'deleteAppointment',
-    summary: 'Delete an appointment',
-    description: 'It is gone at once, and for good.',
+    summary: 'Delete one of your appointments',
+    description: 'The appointment is gone at once, and for good.',
     status: 204,
     errors: { appointment_not_found: 404 },
   })

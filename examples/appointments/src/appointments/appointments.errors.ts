@@ -2,11 +2,7 @@ import type { Errors } from 'petstore/platform';
 
 export const ERRORS = {
   appointment_not_found: { status: 404, meaning: 'The appointment cannot be found.' },
-  appointment_final: {
-    status: 409,
-    meaning: 'The appointment was kept or cancelled.',
-    advice: 'Book another appointment.',
-  },
+  appointment_final: { status: 409, meaning: 'The appointment is no longer booked.' },
 } satisfies Errors;
 
 declare module 'petstore/platform' {

@@ -2,17 +2,16 @@ import { Injectable } from '@nestjs/common';
 import {
   AccountClosing,
   ApiError,
-  between,
   FastRepository,
   InjectFastRepository,
   type Page,
   Transactions,
   violation,
 } from 'petstore/platform';
-import type { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
+import { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
 import { Appointment, AppointmentStatus } from './appointment.entity.js';
 
-const PET_MISSING = violation('appointments_pet_id_fkey', 'pet_not_found', 400);
+const PET_ID_MISSING = violation('appointments_pet_id_fkey', 'pet_not_found', 400);
 
 /** The appointments of one account each: to any other account they do not exist. */
 @Injectable()
@@ -25,17 +24,15 @@ export class AppointmentsService {
     closing.erases(Appointment);
   }
 
-  list(accountId: string, { status, from, to, ...page }: ListAppointmentsQuery): Promise<Page<Appointment>> {
-    const filter = { accountId, status, startsAt: between(from, to) };
-    return this.appointments.page(filter, { ...page, sort: 'startsAt' });
+  list(accountId: string, { status, ...page }: ListAppointmentsQuery): Promise<Page<Appointment>> {
+    return this.appointments.page({ accountId, status }, page);
   }
 
   /** @throws ApiError `pet_not_found` (400) */
   create(accountId: string, { petId, startsAt, minutes, note }: NewAppointmentDto): Promise<Appointment> {
-    const status = AppointmentStatus.Booked;
     return this.appointments
-      .addRow({ accountId, petId, startsAt, minutes, note: note ?? null, status })
-      .catch(PET_MISSING);
+      .addRow({ accountId, petId, startsAt, minutes, note: note ?? null, status: AppointmentStatus.Booked })
+      .catch(PET_ID_MISSING);
   }
 
   /** @throws ApiError `appointment_not_found` */
@@ -43,13 +40,14 @@ export class AppointmentsService {
     return this.appointments.getRow({ id, accountId }, 'appointment_not_found');
   }
 
-  /** @throws ApiError `appointment_not_found`, or `appointment_final` for one that was kept or cancelled */
-  update(accountId: string, id: string, { note, ...changes }: AppointmentChangeDto): Promise<Appointment> {
-    return this.appointments.changeRow({ id, accountId }, 'appointment_not_found', (appointment) => {
-      if (appointment.status !== AppointmentStatus.Booked) throw new ApiError('appointment_final');
-      this.appointments.merge(appointment, changes);
-      if (note !== undefined) appointment.note = note || null;
-    });
+  /** @throws ApiError `appointment_not_found`, `appointment_final`, `pet_not_found` (400) */
+  update(accountId: string, id: string, changes: AppointmentChangeDto): Promise<Appointment> {
+    return this.appointments
+      .changeRow({ id, accountId }, 'appointment_not_found', (appointment) => {
+        if (appointment.status !== AppointmentStatus.Booked) throw new ApiError('appointment_final');
+        this.appointments.merge(appointment, changes);
+      })
+      .catch(PET_ID_MISSING);
   }
 
   /** @throws ApiError `appointment_not_found` */

@@ -4,7 +4,7 @@ import { Photo } from './photo.entity.js';
 
 /** A dog of an account, under an id of its own. */
 @Entity('dogs')
-@Index('dogs_account_id_updated_at_idx', ['accountId', 'updatedAt'])
+@Index('dogs_account_id_updated_at_id_idx', ['accountId', 'updatedAt', 'id'])
 @Index('dogs_updated_at_idx', ['updatedAt'])
 @Index('dogs_photo_id_idx', ['photoId'])
 @Index('dogs_words_idx', { synchronize: false })

@@ -5,6 +5,7 @@ import { MoreThan } from 'typeorm';
 import {
   AccountClosing,
   AuditLog,
+  between,
   Events,
   FastRepository,
   InjectFastRepository,
@@ -16,6 +17,7 @@ import {
   Transactions,
   violation,
 } from 'petstore/platform';
+import type { ListDogsQuery } from './dog-v2.dto.js';
 import type { BreedCountDto, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { Dog } from './dog.entity.js';
 
@@ -51,6 +53,11 @@ export class DogsService {
   /** @throws ApiError `dog_not_found` */
   get(accountId: string, id: string): Promise<Dog> {
     return this.dogs.getRow({ id, accountId }, 'dog_not_found');
+  }
+
+  /** In the order of their last changes. */
+  list(accountId: string, { from, to, ...page }: ListDogsQuery): Promise<Page<Dog>> {
+    return this.dogs.page({ accountId, updatedAt: between(from, to) }, { ...page, sort: 'updatedAt' });
   }
 
   /** The best matches first. */

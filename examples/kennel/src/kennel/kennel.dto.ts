@@ -10,7 +10,7 @@ import {
   UuidField,
 } from 'petstore/platform';
 
-const ID = {
+export const ID = {
   description: 'Identifier of the dog, which its owner gives.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10',
 };
@@ -18,7 +18,7 @@ const PHOTO_ID = {
   description: 'Identifier of the photo, which its owner gives.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a20',
 };
-const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
+export const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
 const BREED = { description: 'Its breed, stored as sent.', example: 'Beagle', max: 100, blank: false };
 const TRAITS = {
   description: 'Whatever else there is to say of it.',

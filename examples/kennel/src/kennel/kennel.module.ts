@@ -1,5 +1,6 @@
 import { Feature } from 'petstore/platform';
 import { Dog } from './dog.entity.js';
+import { DogsV2Controller } from './dogs-v2.controller.js';
 import { DogsController } from './dogs.controller.js';
 import { DogsService } from './dogs.service.js';
 import { ERRORS } from './kennel.errors.js';
@@ -15,7 +16,7 @@ import { PhotosService } from './photos.service.js';
   migrations: [Kennel1800000000004],
   permissions: PERMISSIONS,
   errors: ERRORS,
-  controllers: [PhotosController, DogsController],
+  controllers: [PhotosController, DogsController, DogsV2Controller],
   providers: [PhotosService, DogsService],
 })
 export class KennelModule {}

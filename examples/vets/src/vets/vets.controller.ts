@@ -22,7 +22,7 @@ export class VetsController {
   @Operation({
     id: 'listVets',
     summary: 'List vets',
-    description: 'The vets, which all accounts share.',
+    description: 'The vets of the store.',
     returns: [VetDto],
   })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetDto>> {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { FastRepository, InjectFastRepository, type Page, type PageQuery } from 'petstore/platform';
-import type { NewVetDto } from './vet.dto.js';
+import { FastRepository, InjectFastRepository, type Page, PageQuery } from 'petstore/platform';
+import { NewVetDto } from './vet.dto.js';
 import { Vet } from './vet.entity.js';
 
 @Injectable()

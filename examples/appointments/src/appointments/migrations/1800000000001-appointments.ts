@@ -10,13 +10,12 @@ export class Appointments1800000000001 implements MigrationInterface {
         starts_at timestamptz(3) NOT NULL,
         minutes integer NOT NULL CONSTRAINT appointments_minutes_check CHECK (minutes BETWEEN 5 AND 240),
         note text CONSTRAINT appointments_note_check CHECK (char_length(note) BETWEEN 1 AND 1000),
-        status text NOT NULL
-          CONSTRAINT appointments_status_check CHECK (status IN ('booked', 'kept', 'cancelled'))
+        status text NOT NULL CONSTRAINT appointments_status_check CHECK (status IN ('booked', 'kept', 'cancelled'))
       )`);
-    await runner.query(`
-      CREATE INDEX appointments_account_id_starts_at_id_idx ON appointments (account_id, starts_at, id)`);
-    await runner.query(`
-      CREATE INDEX appointments_account_id_status_starts_at_id_idx ON appointments (account_id, status, starts_at, id)`);
+    await runner.query('CREATE INDEX appointments_account_id_id_idx ON appointments (account_id, id)');
+    await runner.query(
+      'CREATE INDEX appointments_account_id_status_id_idx ON appointments (account_id, status, id)',
+    );
     await runner.query('CREATE INDEX appointments_pet_id_idx ON appointments (pet_id)');
   }
 

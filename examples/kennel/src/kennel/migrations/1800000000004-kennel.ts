@@ -21,7 +21,7 @@ export class Kennel1800000000004 implements MigrationInterface {
         traits jsonb NOT NULL,
         updated_at timestamptz(3) NOT NULL DEFAULT now()
       )`);
-    await runner.query('CREATE INDEX dogs_account_id_updated_at_idx ON dogs (account_id, updated_at)');
+    await runner.query('CREATE INDEX dogs_account_id_updated_at_id_idx ON dogs (account_id, updated_at, id)');
     await runner.query('CREATE INDEX dogs_updated_at_idx ON dogs (updated_at)');
     await runner.query('CREATE INDEX dogs_photo_id_idx ON dogs (photo_id)');
     await runner.query(

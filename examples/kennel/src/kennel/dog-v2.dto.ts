@@ -1,0 +1,39 @@
+import { ApiSchema } from '@nestjs/swagger';
+import {
+  type Direction,
+  OrderField,
+  PageQuery,
+  TextField,
+  TimestampField,
+  UuidField,
+} from 'petstore/platform';
+import type { Dog } from './dog.entity.js';
+import { ID, NAME } from './kennel.dto.js';
+
+@ApiSchema({ name: 'DogV2' })
+export class DogV2Dto {
+  @UuidField(ID)
+  id!: string;
+
+  @TextField({ ...NAME, description: 'Its name and its breed.', example: 'Luna, Beagle', max: 202 })
+  title!: string;
+
+  @TimestampField({ description: 'When it changed last.', example: '2030-01-31T12:00:00.000Z' })
+  changedAt!: Date;
+}
+
+export class ListDogsQuery extends PageQuery {
+  @TimestampField({ description: 'Only dogs that changed from this time on.', optional: true })
+  from?: Date;
+
+  @TimestampField({ description: 'Only dogs that changed before this time.', optional: true })
+  to?: Date;
+
+  @OrderField({ by: 'changedAt' })
+  order: Direction = 'asc';
+}
+
+/** A dog as version 2 shows it. */
+export function toDogV2({ id, name, breed, updatedAt }: Dog): DogV2Dto {
+  return { id, title: `${name}, ${breed}`, changedAt: updatedAt };
+}

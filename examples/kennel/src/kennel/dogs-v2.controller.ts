@@ -1,0 +1,26 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { AccountId, Operation, Reply, type ReplyHeaders, Stability, Tag } from 'petstore/platform';
+import { DogV2Dto, ListDogsQuery, toDogV2 } from './dog-v2.dto.js';
+import { DogsService } from './dogs.service.js';
+
+@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@Stability('experimental')
+@Controller({ path: 'dogs', version: '2' })
+export class DogsV2Controller {
+  constructor(private readonly dogs: DogsService) {}
+
+  @Get()
+  @Operation({
+    id: 'listDogsV2',
+    summary: 'List your dogs',
+    description: 'All of them, or those that changed in a span of time.',
+    returns: [DogV2Dto],
+  })
+  async list(
+    @AccountId() accountId: string,
+    @Query() query: ListDogsQuery,
+    @Reply() reply: ReplyHeaders,
+  ): Promise<readonly DogV2Dto[]> {
+    return reply.page(await this.dogs.list(accountId, query)).items.map(toDogV2);
+  }
+}

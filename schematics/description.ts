@@ -1,0 +1,64 @@
+import { type Field, fieldsOf } from './fields.ts';
+import type { Inventory, Target } from './inventory.ts';
+import type { Names } from './words.ts';
+
+export interface FeatureOptions {
+  /** The plural, in kebab case. */
+  many: string;
+  singular?: string;
+  /** Such as `petId:ref(pets),date:date,note?:text(1000)`; a name, if left out. */
+  fields?: string;
+  /** Whether each account has rows of its own. */
+  owned?: boolean;
+  /** Whether rows can be changed and deleted. */
+  crud?: boolean;
+}
+
+/** A feature to write. */
+export interface Feature extends Names {
+  owned: boolean;
+  crud: boolean;
+  fields: Field[];
+  /** The fields that a client sends of a new row: all but the state. */
+  sent: Field[];
+  /** The field that has its first word in a new row, and is final with any other. */
+  state?: Field;
+  /** What the list can be filtered by. */
+  filter?: Field;
+  targets: Target[];
+  /** The requests that add what it refers to, by their names. */
+  needed: Map<string, string>;
+  indexes: { name: string; properties: string[]; columns: string[] }[];
+}
+
+export function describe(
+  names: Names,
+  { fields: text = 'name:text', owned = false, crud = false }: FeatureOptions,
+  inventory: Inventory,
+): Feature {
+  const fields = fieldsOf(text, names, inventory);
+  const filter = fields.find(({ words }) => words) ?? fields.find(({ target }) => target);
+  const state = fields.find(({ name, words, optional }) => crud && name === 'status' && words && !optional);
+  const targets = [
+    ...new Map(fields.flatMap(({ target }) => (target ? [[target.table, target]] : []))).values(),
+  ];
+  return {
+    ...{ ...names, owned, crud, fields, filter, state, targets },
+    sent: fields.filter((one) => one !== state),
+    needed: inventory.requestsOf(targets.map(({ request }) => request)),
+    indexes: indexesOf(names.table, fields, owned, filter),
+  };
+}
+
+/** An index for each list, so that a page costs the same at any depth, and one for each reference. */
+function indexesOf(table: string, fields: Field[], owned: boolean, filter?: Field): Feature['indexes'] {
+  const account = owned ? [{ name: 'accountId', columnName: 'account_id' }] : [];
+  const id = { name: 'id', columnName: 'id' };
+  const lists = [account, filter ? [...account, filter] : []].filter((parts) => parts.length > 0);
+  const leading = new Set(lists.map(([first]) => first!.columnName));
+  const references = fields.filter(({ target, columnName }) => target && !leading.has(columnName));
+  return [...lists.map((parts) => [...parts, id]), ...references.map((one) => [one])].map((parts) => {
+    const columns = parts.map(({ columnName }) => columnName);
+    return { name: `${table}_${columns.join('_')}_idx`, properties: parts.map(({ name }) => name), columns };
+  });
+}

@@ -1,0 +1,123 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Feature } from './description.ts';
+import { refuse } from './program.ts';
+import type { Names } from './words.ts';
+
+/** What the example's migration is named after. */
+const TIME = '1800000000001';
+
+/**
+ * The files of the example as those of another feature: with its pieces in the place of the example's, without what it has
+ * not, under its names.
+ */
+export function filesLike(
+  example: string,
+  from: Record<string, string>,
+  to: Record<string, string>,
+  feature: Feature,
+  time: string,
+): Map<string, string> {
+  const pieces = Object.entries(from).map(([name, text]) => [name, inAnyFormat(text)] as const);
+  const paths = readdirSync(example, { recursive: true, encoding: 'utf8' });
+  const files = new Map<string, string>();
+  for (const path of paths.filter((one) => /\.(?:ts|http)$/.test(one))) {
+    let text = readFileSync(join(example, path), 'utf8');
+    // Put in last: they have names of their own.
+    for (const [name, piece] of pieces) text = text.replaceAll(piece, () => `\0${name}\0`);
+    text = rename(without(text, feature), feature, time).replaceAll(
+      /\0(\w+)\0/g,
+      (_, name: string) => to[name]!,
+    );
+    const used = withUsedImports(text, feature).replaceAll(/\n{3,}/g, '\n\n');
+    files.set(rename(path, feature, time), `${used.trim()}\n`);
+  }
+  return files;
+}
+
+/** Finds a text, whatever its white space and its commas before brackets. */
+function inAnyFormat(text: string): RegExp {
+  const pattern = text.replaceAll(/\s+|[^\w\s]/g, (part) => {
+    if (part === '"') return `["']?`;
+    return part.trim() ? `${/[)\]}]/.test(part) ? ',?' : ''}\\s*\\${part}\\s*` : '\\s*';
+  });
+  return new RegExp(pattern.replaceAll(/^(?:\\s\*)+|(?:\\s\*)+$/g, ''), 'g');
+}
+
+/** The example without the paragraphs (methods, tests, requests) and the lines for what a feature has not. */
+function without(example: string, { owned, crud, targets, filter, state, words, aWord }: Feature): string {
+  const cuts = [
+    [targets.length > 0, /refer to is not there/, /^.*const add = .*\n/gm],
+    [filter, /ListAppointmentsQuery extends|can be \0|^### List some/m, /$^/g],
+    [state, /change no more/, /^.*_final(?:'\);|: \{.*)\n/gm],
+    [
+      crud,
+      /@(?:Patch|Delete)\(|\b(?:update|remove|change)\(|^(?:const change|PATCH|DELETE) |@ChangeSchema/m,
+      /^.*transactions: Transactions,\n/gm,
+    ],
+    [
+      owned,
+      /another\)|account is closed|accountId!/,
+      /^.*(?:closing|let another|another =|Another account|one account each|account_id bigint).*\n/gm,
+    ],
+  ] as const;
+  let text = example;
+  for (const [has, paragraphs, lines] of cuts) {
+    if (has) continue;
+    const kept = text
+      .split(/\n\n(?!\{|\0\w+Body)|\n(?=\}(?:\);)?\n*$)/)
+      .filter((one) => !paragraphs.test(one));
+    text = kept.join('\n\n').replaceAll(lines, '');
+  }
+  if (!crud) text = text.replace('Add, change and delete your', 'Add');
+  if (owned) return text;
+  return text
+    .replaceAll(/(?:@AccountId\(\) )?accountId: string,\s*|, accountId(?= \})|\baccountId, |, as = key/g, '')
+    .replaceAll('key: as', 'key')
+    .replaceAll('one of your appointments', () => aWord)
+    .replaceAll('your appointments', () => words)
+    .replaceAll('of your account', 'of the store')
+    .replaceAll(' of an account.', ', which all accounts share.')
+    .replaceAll(" of an account'", "'");
+}
+
+/** Gives what has the example's name another one, in the spelling of its place. */
+function rename(example: string, names: Names, time: string): string {
+  const text = example.replaceAll(TIME, () => time);
+  return text.replaceAll(/\ban appointment\b(?!_)|[Aa]ppointments?/g, (word, at: number) => {
+    const isMany = word.endsWith('s');
+    const [before, after] = [text.slice(0, at), text.slice(at + word.length)];
+    if (word.startsWith('an ')) return names.aWord;
+    if (word.startsWith('A')) return isMany ? names.Names : names.Name;
+    if (after.startsWith('_') || /(?:TABLE |FROM |Entity\(')$/.test(before))
+      return isMany ? names.table : names.code;
+    if (after.startsWith('Id') || /(?:this\.|readonly |\()$/.test(before))
+      return isMany ? names.names : names.name;
+    if (after.startsWith('-') || /[-/']$/.test(before)) return isMany ? names.files : names.file;
+    return isMany ? names.words : names.word;
+  });
+}
+
+/** A file that imports what it uses of what the example imports, of all fields, and of all that this feature has. */
+function withUsedImports(text: string, { files, Name, fields, targets }: Feature): string {
+  const code = text.replaceAll(/^import [^]*?;$|'[^'\n]*'|\/\*\*.*?\*\//gms, '');
+  const more: Record<string, string[]> = {
+    'petstore/platform': ['PageQuery', ...fields.flatMap((one) => [one.decorator, one.filter ?? ''])],
+    'petstore/product': targets.flatMap((one) => (one.isAdded ? [] : one.Name)),
+  };
+  return text.replaceAll(
+    /^import (type )?\{([^}]*)\} from '(.+)';$/gm,
+    (_, type = '', list: string, from: string) => {
+      const own = /^\.\/.*\.entity\.js$/.test(from)
+        ? fields.flatMap((one) => (one.words ? one.type : []))
+        : [];
+      const listed = new Set([...list.split(',').map((one) => one.trim()), ...own, ...(more[from] ?? [])]);
+      const nameOf = (one: string) => one.replace(/^type /, '');
+      const used = [...listed].filter((one) => one !== '' && new RegExp(`\\b${nameOf(one)}\\b`).test(code));
+      if (used.map(nameOf).includes(Name) && !from.startsWith('./'))
+        refuse(`"${files}" cannot be added: its class would hide the ${Name} of ${from}.`);
+      const sorted = used.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+      return used.length > 0 ? `import ${type}{ ${sorted.join(', ')} } from '${from}';` : '';
+    },
+  );
+}

@@ -1,0 +1,66 @@
+import { Script } from 'node:vm';
+import { refuse } from './program.ts';
+
+/** A feature's names, in the spelling of each place where they stand. */
+export type Names = ReturnType<typeof namesOf>;
+
+// PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
+const NAME = /^(?=.{2,40}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
+
+/** @param many the plural in kebab case, such as `medical-histories` */
+export function namesOf(many: string, one = singularOf(many)) {
+  for (const word of [many, one])
+    if (!NAME.test(word))
+      refuse(`"${word}" cannot name a feature: take 2 to 40 small letters and digits, words joined by "-".`);
+  if (one === many) refuse(`"${many}" is no regular plural: add --singular and the word for one.`);
+  const names = {
+    ...{ Name: pascal(one), Names: pascal(many), name: camel(one), names: camel(many) },
+    ...{ file: one, files: many, code: snake(one), table: snake(many) },
+    ...{ word: spoken(one), words: spoken(many), aWord: withArticle(spoken(one)) },
+  };
+  for (const word of [names.name, names.table])
+    if (isReserved(word))
+      refuse(`"${word}" cannot name a feature: it is a word of SQL, JavaScript or the platform.`);
+  return names;
+}
+
+/** By the regular rules of English alone. */
+function singularOf(many: string): string {
+  if (many.endsWith('ies')) return `${many.slice(0, -3)}y`;
+  return many.replace(/(?<=ss|x|ch|sh)es$|(?<!s)s$/, '');
+}
+
+/** What PostgreSQL takes for a name only in quotes, or not at all as a column's; what a row, a list or a module has already. */
+const RESERVED = new Set(
+  (
+    'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column ' +
+    'concurrently constraint create cross current_catalog current_date current_role current_schema current_time ' +
+    'current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze ' +
+    'from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit ' +
+    'localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references ' +
+    'returning right select session_user similar some symmetric system_user table tablesample then to trailing true ' +
+    'union unique user using variadic verbose when where window with ' +
+    'cmax cmin ctid tableoid xmax xmin id accountId cursor page sort await undefined'
+  ).split(' '),
+);
+
+/** Whether no field, variable or table can have a name. */
+export function isReserved(name: string): boolean {
+  if (RESERVED.has(name) || RESERVED.has(snake(name)) || name in {}) return true;
+  try {
+    return !new Script(`'use strict'; let ${camel(name)};`);
+  } catch {
+    return true;
+  }
+}
+
+/** `PetId` for `pet-id`, `pet_id` and `petId`. */
+export const pascal = (name: string): string =>
+  name.replace(/(?:^|[._-]+)(\w)/g, (_, first: string) => first.toUpperCase());
+export const camel = (name: string): string =>
+  name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
+export const snake = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll('-', '_');
+export const spoken = (name: string): string => snake(name).replaceAll('_', ' ');
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;

@@ -1,0 +1,159 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { featureFiles, OF_EXAMPLE } from '../../schematics/feature.ts';
+import { Checkout } from '../support/checkout.js';
+import { ROOT } from '../support/npm.js';
+
+const LIST = 'src/features.ts';
+const { many, fields } = OF_EXAMPLE;
+/** The examples that the command writes, each with what it is given. */
+const EXAMPLES: [string, string[]][] = [
+  ['vets', []],
+  [many, ['--owned', '--crud', '--fields', fields!]],
+];
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+/** Migrations are named after the time at which they were made. */
+const timeless = (text: string) => text.replaceAll(/\d{13}/g, 'TIME');
+const filesOf = (folder: string) =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(ROOT, folder).length + 1));
+
+const isFree = EXAMPLES.every(([name]) => !existsSync(join(ROOT, 'src', name)));
+/** The list of features with an example. */
+const listed = isFree ? featureFiles(ROOT, { many: 'vets' }).get(LIST)! : read(LIST);
+if (!isFree)
+  console.warn('new:feature is not tried in a copy of this checkout, which has an example in src.');
+
+(isFree ? describe : describe.skip)('npm run new:feature', () => {
+  let checkout: Checkout;
+  beforeAll(async () => {
+    checkout = Checkout.copy();
+    for (const [name, args] of EXAMPLES) {
+      const { code, output } = await checkout.node('schematics/main.ts', name, ...args);
+      expect([code, output]).toEqual([0, expect.stringContaining(`create test/${name}.test.ts\n`)]);
+    }
+  });
+  afterAll(() => checkout.remove());
+
+  test.each(EXAMPLES)('writes the files of examples/%s, and no other', (name) => {
+    const made = checkout.find(`{src,test}/${name}{.test.ts,/**/*.*}`);
+    const textOf = new Map(made.map((path) => [timeless(path), timeless(checkout.read(path))]));
+    const files = filesOf(`examples/${name}`);
+    expect([...textOf.keys()].toSorted()).toEqual(files.map(timeless).toSorted());
+    for (const file of files)
+      expect(textOf.get(timeless(file))).toBe(timeless(read(`examples/${name}/${file}`)));
+  });
+
+  test('adds two lines to the list of features', () => {
+    const lines = ["import { VetsModule } from './vets/vets.module.js';", '  VetsModule,'];
+    const before = read(LIST).split('\n');
+    expect(listed.split('\n').filter((line) => !before.includes(line))).toEqual(lines);
+    expect(listed.split('\n')).toHaveLength(before.length + lines.length);
+  });
+
+  test('writes nothing with --dry-run, but says what it would', async () => {
+    const { code, output } = await checkout.node('schematics/main.ts', 'medical-histories', '--dry-run');
+    expect([code, output]).toEqual([
+      0,
+      expect.stringContaining('create src/medical-histories/medical-history.dto.ts'),
+    ]);
+    expect(existsSync(join(checkout.path, 'src/medical-histories'))).toBe(false);
+  });
+
+  test.each([
+    ['vets', '', '"vets" cannot be added: src/vets is there.'],
+    ['accounts', '', '"accounts" cannot be added: another feature has the table accounts.'],
+    ['api-keys', '', '"api-keys" cannot be added: another feature has the table api_keys.'],
+    ['tags', '', '"tags" cannot be added: its class would hide the Tag of petstore/platform.'],
+    [
+      'references',
+      '',
+      '"references" cannot name a feature: it is a word of SQL, JavaScript or the platform.',
+    ],
+    ['classes', '', '"class" cannot name a feature: it is a word of SQL, JavaScript or the platform.'],
+    ['sheep', '', '"sheep" is no regular plural: add --singular and the word for one.'],
+    [
+      'Big Vets',
+      '',
+      '"Big Vets" cannot name a feature: take 2 to 40 small letters and digits, words joined by "-".',
+    ],
+    ['stays', 'day', '"day" is no field: write name:kind, such as price:money or note?:text(1000).'],
+    [
+      'stays',
+      'day:date(5)',
+      '"day:date(5)" is no field: write name:kind, such as price:money or note?:text(1000).',
+    ],
+    [
+      'stays',
+      'day:year',
+      'year is no kind of field: take text, email, url, integer, boolean, date, time, money, uuid, enum, ref.',
+    ],
+    ['stays', 'order:text', '"order" cannot name a field: it is a word of SQL, JavaScript or the platform.'],
+    ['stays', 'a:text,a:date', 'The field a is there twice.'],
+    ['stays', ',', 'A feature has at least one field.'],
+    ['stays', 'a:text(0)', '(0) must be an integer from 1 to 10000.'],
+    [
+      'stays',
+      'a:integer(5,4)',
+      '(5,4) must be a least and a greatest integer from -2147483648 to 2147483647.',
+    ],
+    [
+      'stays',
+      'a:enum(b_c,b-c)',
+      'enum(b_c,b-c) needs two words or more, each another: enum(planned,checked_in).',
+    ],
+    ['stays', 'a:ref(nothing)', 'ref(nothing): there is no table nothing.'],
+    [
+      'stays',
+      'a:ref(messages)',
+      'ref(messages): it needs an IdColumn, the code message_not_found, and a named POST in a .http file.',
+    ],
+    ['stays', `${'b'.repeat(30)}:text`, undefined],
+    [
+      'stays-of-animals-in-the-house',
+      `${'b'.repeat(30)}:text`,
+      `${'b'.repeat(30)} is too long: PostgreSQL cuts names after 63 bytes.`,
+    ],
+  ])('refuses %s with the fields "%s" if they cannot be written', (name, list, reason) => {
+    const write = () => featureFiles(checkout.path, { many: name, fields: list || undefined });
+    if (reason === undefined) expect(write).not.toThrow();
+    else expect(write).toThrow(new Error(reason));
+  });
+
+  test.each([[[]], [['vets', 'owners']], [['vets', '--force']], [['vets']]])(
+    'ends with 2, and one line, for the arguments %j',
+    async (args) => {
+      const { code, output } = await checkout.node('schematics/main.ts', ...args);
+      expect([code, output.trim().split('\n')]).toEqual([2, [expect.stringMatching(/^Usage: |is there\.$/)]]);
+    },
+  );
+});
+
+describe('The guide for modules', () => {
+  /** What the first page leads to, itself among them. */
+  const pages = new Set([
+    'extending.md',
+    ...[...read('docs/extending.md').matchAll(/\]\(([\w-]+\.md)/g)].map(([, page]) => page!),
+  ]);
+  // Has code of those who are sent messages.
+  pages.delete('messages.md');
+  const listings = [...pages].flatMap((name) =>
+    [...read(`docs/${name}`).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
+      page: `docs/${name}`,
+      title: /^ title="([^"]+)"$/.exec(info!)?.[1],
+      code: code!,
+    })),
+  );
+
+  test.each(listings)('shows in $page what stands in $title', ({ title, code }) => {
+    expect(title).toBeDefined();
+    expect(`\n${title === LIST ? listed : read(title!)}`).toContain(`\n${code}`);
+  });
+
+  test('shows every file of examples/vets', () => {
+    const shown = listings.map(({ title }) => title);
+    for (const file of filesOf('examples/vets')) expect(shown).toContain(`examples/vets/${file}`);
+  });
+});
