@@ -11,8 +11,7 @@ COPY examples/petstore.http examples/
 COPY src src
 COPY docs/guides docs/guides
 # Whatever umask the sources have here, whoever runs the image may read what was built. Nothing reads its source maps.
-# Manifests of release 1.1.0 start commands in their place of then.
-RUN npm run build && find dist -name '*.map' -delete && ln -s ../commands dist/src/platform/commands \
+RUN npm run build && find dist -name '*.map' -delete \
   && rm -r dist/schematics dist/examples && chmod -R a+rX dist package.json
 
 FROM base AS dependencies

@@ -7,6 +7,10 @@ import base from './jest.config.js';
  */
 export default {
   ...base,
-  testMatch: ['<rootDir>/test/long/**/*.test.ts'],
+  testMatch: [
+    '<rootDir>/test/long/**/*.test.ts',
+    // These try more at night.
+    '<rootDir>/test/platform/{rows,transactions,idempotency,linearizability}.test.ts',
+  ],
   globals: { isThorough: true },
 };

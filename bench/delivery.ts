@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { Client } from 'pg';
 import { Database } from './database.js';
-import { startServer } from './servers.js';
+import { createKey, post, startServer, stopAll } from './servers.js';
+import { provenance, toTable, whole } from './table.js';
 import { cpuOf, cpuOfFamily } from './usage.js';
 
 /**
@@ -18,7 +18,12 @@ const { values } = parseArgs({
   },
 });
 const MESSAGES = Number(values.messages);
-const POLL_MS = 100;
+/** Messages that are submitted at a time. */
+const TOGETHER = 10;
+const HEAD = [
+  ...['Receiver answers', 'Workers', 'Messages a second', 'Under way at once'],
+  ...['Worker CPU µs', 'PostgreSQL CPU µs'],
+];
 
 /** Answers 200 after `delay` milliseconds; in a thread, so that its work and that of this program do not mix. */
 const RECEIVER = `
@@ -36,16 +41,29 @@ const RECEIVER = `
 
 const database = await Database.create();
 try {
-  await (await startServer('service', database.url)).stop();
-  for (const delay of list(values.delays)) {
-    for (const workers of list(values.workers)) await measure(workers, delay);
-  }
+  const service = await startServer('service', database.url, { ROLE: 'api' });
+  const key = await createKey(service);
+  const rows: string[][] = [];
+  for (const delay of values.delays.split(',').map(Number))
+    for (const workers of values.workers.split(',').map(Number)) {
+      await submit(`${service.url}/v1/messages`, key);
+      rows.push(await deliver(workers, delay));
+    }
+  console.log(`\n${provenance(database.version)}: ${whole(MESSAGES)} messages\n\n${toTable(HEAD, rows)}`);
 } finally {
-  await database.close();
+  await stopAll();
+  await Database.closeAll();
 }
 
-async function measure(workers: number, delay: number): Promise<void> {
-  await fill();
+/** Leaves a backlog. */
+async function submit(url: string, key: string): Promise<void> {
+  const send = () => post(url, { message: 'Hello, world!' }, { Authorization: `Bearer ${key}` });
+  for (let i = 0; i < MESSAGES; i += TOGETHER)
+    await Promise.all(Array.from({ length: Math.min(TOGETHER, MESSAGES - i) }, send));
+  await database.settle();
+}
+
+async function deliver(workers: number, delay: number): Promise<string[]> {
   // Received, under way, and the most that were under way at once.
   const counts = new Int32Array(new SharedArrayBuffer(12));
   const receiver = new Worker(RECEIVER, { eval: true, workerData: { counts, delay } });
@@ -55,58 +73,24 @@ async function measure(workers: number, delay: number): Promise<void> {
     MESSAGES_WEBHOOK_URL: `http://127.0.0.1:${port}/`,
     MESSAGES_WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}`,
   };
-  const before = cpuOfFamily(database.postmaster);
   const running = await Promise.all(
-    Array.from({ length: workers }, () => startServer('service', database.url, [], env)),
+    Array.from({ length: workers }, () => startServer('service', database.url, env)),
   );
+  const cpu = () => running.reduce((sum, { pid }) => sum + cpuOf(pid), 0);
   // The rate between the first and the last tenth: the start and the end are not what is measured.
   const from = await reached(counts, MESSAGES * 0.1);
-  const cpu = () => running.reduce((sum, { process }) => sum + cpuOf(process.pid!), 0);
-  const [begunCpu, begunDatabase] = [cpu(), cpuOfFamily(database.postmaster)];
+  const [cpuBefore, databaseBefore] = [cpu(), cpuOfFamily(database.postmaster)];
   const to = await reached(counts, MESSAGES * 0.9);
   const count = to.count - from.count;
-  const seconds = (to.at - from.at) / 1_000;
-  const each = (us: number) => `${(us / count).toFixed(0)} µs`;
-  const figures = [
-    `${workers} worker(s), receiver ${delay} ms: ${(count / seconds).toFixed(0)} messages/s`,
-    `most at once ${counts[2]}`,
-    `CPU of a message: worker ${each(cpu() - begunCpu)}, PostgreSQL ${each(cpuOfFamily(database.postmaster) - begunDatabase)}`,
-  ];
-  console.log(figures.join('; '));
+  const each = [cpu() - cpuBefore, cpuOfFamily(database.postmaster) - databaseBefore].map((us) => us / count);
   await reached(counts, MESSAGES);
   await Promise.all(running.map((worker) => worker.stop()));
-  console.log(
-    `  in all: PostgreSQL ${((cpuOfFamily(database.postmaster) - before) / MESSAGES).toFixed(0)} µs a message`,
-  );
   await receiver.terminate();
+  const rate = count / ((to.at - from.at) / 1_000);
+  return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
 }
 
 async function reached(counts: Int32Array, count: number): Promise<{ count: number; at: number }> {
-  while (Atomics.load(counts, 0) < count) await sleep(POLL_MS / 10);
+  while (Atomics.load(counts, 0) < count) await sleep(10);
   return { count: Atomics.load(counts, 0), at: performance.now() };
-}
-
-/** Stores a backlog, as the service would have. */
-async function fill(): Promise<void> {
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  await client.query(`TRUNCATE messages, pgboss.job`);
-  await client.query(
-    `INSERT INTO accounts (email, password_hash) VALUES ('bench@example.com', 'x') ON CONFLICT DO NOTHING`,
-  );
-  await client.query(
-    `WITH added AS (
-       INSERT INTO messages (id, account_id, message, status)
-       SELECT gen_random_uuid(), (SELECT min(id) FROM accounts), 'Hello, world!', 'queued' FROM generate_series(1, $1)
-       RETURNING id)
-     INSERT INTO pgboss.job (id, name, retry_limit, retry_delay, expire_seconds, heartbeat_seconds, keep_until)
-     SELECT id, 'messages', 1000000, 1, 120, 20, now() + interval '1 day' FROM added`,
-    [MESSAGES],
-  );
-  await client.end();
-  await database.settle();
-}
-
-function list(text: string): number[] {
-  return text.split(',').map(Number);
 }

@@ -1,145 +1,109 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
-import { join } from 'node:path';
-import { Client } from 'pg';
-import { DataSource } from 'typeorm';
-import { Category } from '../src/categories/category.entity.js';
-import { Config } from '../src/config.js';
-import { addPets } from '../src/commands/seed/add-pets.js';
-import { STATUS_MIXES } from '../src/commands/seed/status-mixes.js';
-import { Pet } from '../src/pets/pet.entity.js';
-import { createKey } from './account.js';
+import { parseArgs } from 'node:util';
 import { Database } from './database.js';
-import { type Cost, growthReport, whole } from './growth-report.js';
-import { type Question, QUESTIONS } from './growth-questions.js';
-import { partitionPets } from './partitions.js';
-import { type RunningServer, startServer } from './servers.js';
+import { createKey, type RunningServer, startServer, stopAll } from './servers.js';
+import { median, provenance, toTable, whole } from './table.js';
+import { cpuOfFamily } from './usage.js';
+import { encodeCursor } from './wire.js';
 
-/** What is measured side by side: so many animals, each in a database and behind a service of its own. */
-const STAGES = [
-  { size: 1_000, partitions: 0 },
-  { size: 100_000, partitions: 0 },
-  { size: 10_000_000, partitions: 0 },
-  { size: 10_000_000, partitions: 20 },
-];
-/** Runs of each request; the median counts. */
-const RUNS = 400;
+/**
+ * What the same requests cost on more and more animals, of which one in 1,000 is `available` and all others are sold: each
+ * size in a database and behind a service of its own.
+ */
+const { values } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '1000,100000,10000000' },
+    runs: { type: 'string', default: '2000' },
+  },
+});
+const LIMIT = 20;
 
 interface Stage {
-  title: string;
   size: number;
   database: Database;
   server: RunningServer;
   key: string;
-  /** Animals added a second. */
-  rate: number;
 }
 
-/** Measures the same requests on small and large tables, and writes the table of their costs. */
-export async function measureGrowth(folder = 'bench/results'): Promise<void> {
+/** A request and its median latency in ms, and the CPU time of PostgreSQL in µs, at each size. */
+interface Cost {
+  title: string;
+  latency: number[];
+  cpu: number[];
+}
+
+const deep = (size: number) => `cursor=${encodeCursor(String(Math.floor(size * 0.9)))}`;
+/** Ids from all of the table. */
+const spread = (size: number) => Array.from({ length: LIMIT }, (_, i) => 1 + i * (size / LIMIT));
+
+const REQUESTS: [title: string, path: (size: number) => string][] = [
+  ['First page', () => '?limit=20'],
+  ['Deep page', (size) => `?limit=20&${deep(size)}`],
+  ['Page of a common status', () => '?limit=20&status=sold'],
+  ['Deep page of a common status', (size) => `?limit=20&status=sold&${deep(size)}`],
+  ['Page of a rare status', () => '?limit=20&status=available'],
+  ['Get by id', (size) => `/${size / 2}`],
+  ['Twenty by id', (size) => `?limit=20&ids=${spread(size).join()}`],
+];
+
+try {
   const stages: Stage[] = [];
-  for (const { size, partitions } of STAGES) stages.push(await prepare(size, partitions));
+  for (const size of values.sizes.split(',').map(Number)) stages.push(await prepare(size));
   // What was written is out of the way before anything is measured.
   for (const { database } of stages) await database.settle();
-  const costs = await measure(stages);
-  const { rate, database } = stages.at(-1)!;
-  const text = growthReport({
-    titles: QUESTIONS.map(({ title }) => title),
-    stages: stages.map(({ title }) => title),
-    costs,
-    runs: RUNS,
-    rate,
-    version: database.version,
-  });
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'growth.md'), text);
-  console.log(text);
+  const costs: Cost[] = [];
+  for (const [title, path] of REQUESTS) costs.push(await measure(stages, title, path));
+  console.log(`\n${provenance(stages[0]!.database.version)}: medians of ${values.runs} requests\n`);
+  console.log(tableOf(stages, costs));
+} finally {
+  await stopAll();
+  await Database.closeAll();
 }
 
-async function prepare(size: number, partitions: number): Promise<Stage> {
+async function prepare(size: number): Promise<Stage> {
   const database = await Database.create();
   const server = await startServer('service', database.url);
-  const key = await createKey(server.url);
-  const config = Object.assign(new Config(), { DATABASE_URL: database.url });
+  const key = await createKey(server);
   const begun = performance.now();
-  await addPets(config, { count: size, mix: STATUS_MIXES.rare, onProgress: () => {} });
-  const rate = size / ((performance.now() - begun) / 1_000);
-  if (partitions > 0) await partitionPets(database.url, size, partitions);
-  const title = partitions > 0 ? `${whole(size)} in ${partitions} partitions` : whole(size);
-  console.log(`${title} animals, added at ${whole(rate)} a second …`);
-  return { title, size, database, server, key, rate };
+  await database.addPets(size, `CASE WHEN i % 1000 = 0 THEN 'available' ELSE 'sold' END`);
+  const seconds = (performance.now() - begun) / 1_000;
+  console.error(`${whole(size)} animals, added at ${whole(size / seconds)} a second …`);
+  return { size, database, server, key };
 }
 
-/** The costs by stage, then by request. Requests take turns, so that what else happens on the machine meets all stages alike. */
-async function measure(stages: readonly Stage[]): Promise<Cost[][]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const costs: Cost[][] = stages.map(() => []);
-  for (const question of QUESTIONS) {
-    const latencies: number[][] = stages.map(() => []);
-    for (let i = 0; i < RUNS; i++)
-      for (const [n, { server, size, key }] of stages.entries())
-        latencies[n]!.push(await timeOf(server.url + question.path(size), key, agent));
-    for (const [n, { database, size }] of stages.entries()) {
-      const { execution, buffers } = await explain(database.url, question, size);
-      costs[n]!.push({ execution, buffers, latency: median(latencies[n]!.slice(RUNS / 4)) });
-    }
-  }
-  agent.destroy();
-  return costs;
+/** Requests take turns, so that what else happens on the machine meets all sizes alike. */
+async function measure(stages: Stage[], title: string, path: (size: number) => string): Promise<Cost> {
+  const latencies: number[][] = stages.map(() => []);
+  const ask = ({ server, size, key }: Stage) => timeOf(`${server.url}/v1/pets${path(size)}`, key);
+  const runs = Number(values.runs);
+  for (let i = 0; i < runs / 4; i++) for (const stage of stages) await ask(stage);
+  const before = stages.map(({ database }) => cpuOfFamily(database.postmaster));
+  for (let i = 0; i < runs; i++)
+    for (const [n, stage] of stages.entries()) latencies[n]!.push(await ask(stage));
+  const cpu = stages.map(({ database }, n) => (cpuOfFamily(database.postmaster) - before[n]!) / runs);
+  return { title, latency: latencies.map(median), cpu };
 }
 
-/** The cost of the statement that the service sends. */
-async function explain(url: string, { ask }: Question, size: number): Promise<Omit<Cost, 'latency'>> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  const { text, values } = await statementOf(url, ask, size);
-  const literals = values.map((value) => `'${Array.isArray(value) ? `{${value.join()}}` : String(value)}'`);
-  await client.query(`PREPARE measured AS ${text}`);
-  const sql = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE measured${literals.length ? `(${literals.join()})` : ''}`;
-  const runs: { time: number; buffers: number }[] = [];
-  for (let i = 0; i < RUNS; i++) {
-    const { rows } = await client.query(sql);
-    const { Plan: plan, 'Execution Time': time } = rows[0]['QUERY PLAN'][0];
-    runs.push({ time, buffers: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] });
-  }
-  await client.end();
-  const warm = runs.slice(RUNS / 4);
-  return { execution: median(warm.map(({ time }) => time)), buffers: median(warm.map((run) => run.buffers)) };
-}
-
-/** The statement behind a question: the data source is the service's own, and its client records what it is given. */
-async function statementOf(url: string, ask: Question['ask'], size: number) {
-  const noted: { text: string; values: unknown[] }[] = [];
-  class NotingClient extends Client {
-    override query(...args: unknown[]): never {
-      const [query] = args as [{ text?: string; values?: unknown[] }];
-      if (query.text) noted.push({ text: query.text, values: query.values ?? [] });
-      return super.query(...(args as [string])) as never;
-    }
-  }
-  const entities = [Pet, Category];
-  const database = new DataSource({
-    type: 'postgres',
-    url,
-    entities,
-    extra: { Client: NotingClient },
-  });
-  await database.initialize();
-  await ask(database, size);
-  await database.destroy();
-  return noted.at(-1)!;
-}
-
-function timeOf(url: string, key: string, agent: Agent): Promise<number> {
+async function timeOf(url: string, key: string): Promise<number> {
   const begun = performance.now();
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { Authorization: `Bearer ${key}` } }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url} answered ${response.statusCode}`));
-      response.resume().on('end', () => resolve(performance.now() - begun));
-    }).on('error', reject);
-  });
+  const response = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+  await response.arrayBuffer();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return performance.now() - begun;
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+function tableOf(stages: Stage[], costs: Cost[]): string {
+  const sizes = stages.map(({ size }) => whole(size));
+  const head = [
+    'Request',
+    ...sizes.map((size) => `ms, ${size}`),
+    'largest ÷ smallest',
+    ...sizes.map((size) => `PostgreSQL CPU µs, ${size}`),
+  ];
+  const rows = costs.map(({ title, latency, cpu }) => [
+    title,
+    ...latency.map((ms) => ms.toFixed(3)),
+    (latency.at(-1)! / latency[0]!).toFixed(2),
+    ...cpu.map(whole),
+  ]);
+  return toTable(head, rows);
 }

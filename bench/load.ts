@@ -1,17 +1,17 @@
-import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createHistogram } from 'node:perf_hooks';
-import autocannon from 'autocannon';
-import { connectionTo, type Operation, OPERATIONS, type OperationName, type Supplies } from './operations.js';
+import type { Supply } from './database.js';
+import { connectionOf, type Operation, OPERATIONS, type OperationName, type Request } from './operations.js';
 
 /** The job of this process: one load on one server. */
 export interface Job {
   url: string;
-  key: string;
+  bearer: string;
   operation: OperationName;
   connections: number;
   seconds: number;
-  /** What the requests use up, if they do. */
-  supply?: Supplies[keyof Supplies];
+  /** What the requests use up, if they do: the load ends with it. */
+  supply?: Supply;
 }
 
 /** Its result. */
@@ -27,46 +27,34 @@ export interface Load {
   cpu: number;
 }
 
-process.on('message', (job: Job) => {
-  void run(job).then((load) => process.send!(load));
-});
+process.on('message', (job: Job) => void run(job).then((load) => process.send!(load)));
 
-async function run({ url, key, operation, connections, seconds, supply }: Job): Promise<Load> {
-  // autocannon's own histogram counts in whole milliseconds.
+async function run({ url, bearer, operation, connections, seconds, supply }: Job): Promise<Load> {
+  const { request }: Operation = OPERATIONS[operation];
   const latency = createHistogram();
   const failures: Record<string, number> = {};
   const note = (what: string) => (failures[what] = (failures[what] ?? 0) + 1);
-  const load: Operation = OPERATIONS[operation];
-  let clients = 0;
-  const instance = autocannon(
-    {
-      url,
-      connections,
-      duration: seconds,
-      sampleInt: 50,
-      headers: { Authorization: `Bearer ${key}` },
-      ...('uses' in load && {
-        requests: [load.request(supply as never)],
-        maxOverallRequests: supply!.count - 2 * connections,
-      }),
-      setupClient: (client) =>
-        'requests' in load && client.setRequests(load.requests(connectionTo(url, clients++))),
-    },
-    () => {},
-  );
-  instance.on('response', (_client, status, _bytes, milliseconds) => {
-    latency.record(Math.max(1, Math.round(milliseconds * 1000)));
-    if (status < 200 || status > 299) note(`status ${status}`);
-  });
-  instance.on('reqError', (error: Error) => note(error.message));
-  // Before that, it builds every request that it is going to send.
-  await once(instance, 'start');
+  const { host, port } = new URL(url);
+  const head = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${bearer}\r\n`;
+  let isOver = false;
+  let sent = 0;
   const cpu = process.cpuUsage();
   const begun = performance.now();
-  await once(instance, 'done');
-  const elapsed = (performance.now() - begun) / 1000;
+  setTimeout(() => (isOver = true), seconds * 1_000);
+  const clients = Array.from({ length: connections }, (_none, n) =>
+    client(Number(port), note, (status, ms) => {
+      if (status) {
+        latency.record(Math.max(1, Math.round(ms * 1_000)));
+        if (status > 299) note(`status ${status}`);
+      }
+      if (isOver || sent === supply?.count) return undefined;
+      return toText(request({ i: sent++, connection: connectionOf(url, n), supply }), head);
+    }),
+  );
+  await Promise.all(clients);
+  const elapsed = (performance.now() - begun) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
-  const percentile = (share: number) => latency.percentile(share) / 1000;
+  const percentile = (share: number) => latency.percentile(share) / 1_000;
   return {
     requests: latency.count,
     seconds: elapsed,
@@ -75,4 +63,51 @@ async function run({ url, key, operation, connections, seconds, supply }: Job): 
     failures,
     cpu: user + system,
   };
+}
+
+function toText({ method, path, headers = {}, body = '' }: Request, head: string): string {
+  const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const length = body ? `Content-Length: ${body.length}\r\n` : '';
+  return `${method} ${path} ${head}${own.join('')}${length}\r\n${body}`;
+}
+
+/**
+ * A connection that sends its next request as soon as it has the answer to the one before.
+ * @param next given an answer's status and milliseconds, or 0 and 0 at first: the next request; undefined if that was all
+ */
+function client(
+  port: number,
+  note: (failure: string) => void,
+  next: (status: number, ms: number) => string | undefined,
+): Promise<void> {
+  const socket = connect(port, '127.0.0.1').setNoDelay().setEncoding('latin1');
+  let received = '';
+  let sentAt = 0;
+  let isDone = false;
+  const send = (request: string | undefined) => {
+    isDone = request === undefined;
+    sentAt = performance.now();
+    if (request === undefined) socket.end();
+    else socket.write(request);
+  };
+  socket.on('data', (chunk) => {
+    received += String(chunk);
+    const end = received.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    const [, length] = /\ncontent-length: (\d+)/i.exec(received) ?? [];
+    // All servers tell the length of what is measured.
+    if (length === undefined) socket.destroy(new Error('no Content-Length'));
+    if (received.length < end + 4 + Number(length)) return;
+    const status = Number(received.slice(9, 12));
+    received = '';
+    send(next(status, performance.now() - sentAt));
+  });
+  send(next(0, 0));
+  return new Promise((resolve) => {
+    socket.on('error', ({ message }) => note(message));
+    socket.on('close', (hadError) => {
+      if (!isDone && !hadError) note('closed');
+      resolve();
+    });
+  });
 }

@@ -1,82 +1,89 @@
-import { createKey } from './account.js';
+import { parseArgs } from 'node:util';
+import { AUDIENCE, Issuer } from '../test/support/issuer.js';
 import { Database } from './database.js';
 import { requireEqualAnswers } from './equality.js';
-import { measureGrowth } from './growth.js';
-import { printLayers } from './layers.js';
 import { Bench, type Measurement } from './measure.js';
-import { OPERATIONS, takesPart } from './operations.js';
-import { type Options, readOptions } from './options.js';
-import { toText, writeReport } from './report.js';
-import { type RunningServer, startServer, stopAll } from './servers.js';
+import { OPERATIONS, type OperationName, takesPart } from './operations.js';
+import { createKey, type RunningServer, type ServerName, SERVERS, startServer, stopAll } from './servers.js';
 import { summarize } from './summary.js';
+import { provenance } from './table.js';
 
 /** Load of every kind on every server before anything is measured, so that its code is compiled. */
-const WARM_UP = { connections: 16, seconds: 2 };
+const WARM_UP = { connections: 16, rounds: 2 };
 
-let isEnding = false;
+// Short rounds, so that what else happens on the machine meets all servers alike.
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: Object.keys(OPERATIONS).join() },
+    servers: { type: 'string', default: 'service,http,transaction,statement' },
+    connections: { type: 'string', default: '1,16,64' },
+    rounds: { type: 'string', default: '7' },
+    seconds: { type: 'string', default: '1' },
+  },
+});
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end(1));
 try {
-  const options = readOptions(process.argv.slice(2));
-  if (options.growth) await measureGrowth(options.out);
-  else await run(options, await Database.create());
-  await end(0);
-} catch (error) {
-  if (!isEnding) console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  await end(1);
+  const operations = pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]);
+  const servers = pick('servers', values.servers, Object.keys(SERVERS) as ServerName[]);
+  await run(operations, servers, await Database.create());
+} finally {
+  await stopAll();
+  await Database.closeAll();
 }
 
-async function run(options: Options, on: Database): Promise<void> {
+async function run(operations: OperationName[], names: ServerName[], database: Database): Promise<void> {
   // The service first: it creates the schema, and every answer is compared with its own.
-  const service = await startServer('service', on.url);
-  const servers = [service];
-  const key = await createKey(service.url);
-  await on.seed();
-  if (options.layers) return printLayers(on, key, options);
-  const taking = options.servers.filter((name) => options.operations.some((one) => takesPart(name, one)));
-  if (taking.length === 0) throw new Error('none of --servers takes part in any of --only');
-  const peers = taking.filter((name) => name !== 'service');
-  servers.push(...(await Promise.all(peers.map((name) => startServer(name, on.url)))));
-  const count = await requireEqualAnswers(servers, key, on);
+  const service = await startServer('service', database.url);
+  const key = await createKey(service);
+  await database.seed();
+  const peers = names.filter((name) => name !== 'service' && operations.some((one) => takesPart(name, one)));
+  const servers = [service, ...(await Promise.all(peers.map((name) => startPeer(name, database.url))))];
+  const count = await requireEqualAnswers(servers, key, database);
   console.log(`${servers.length} servers give the same ${count} answers.`);
-  const measured = servers.filter(({ name }) => taking.includes(name));
-  await compare(measured, new Bench(on, key), options, on);
+  const bench = new Bench(database, key);
+  for (const server of servers)
+    for (const operation of operations.filter((one) => takesPart(server.name, one)))
+      await bench.load(server, operation, WARM_UP.connections, WARM_UP.rounds * Number(values.seconds));
+  console.log(`\n${provenance(database.version)}: medians of ${values.rounds} rounds of ${values.seconds} s`);
+  for (const connections of values.connections.split(',').map(Number))
+    await compare(bench, servers, operations, connections, database);
+  bench.close();
 }
 
 async function compare(
-  measured: RunningServer[],
   bench: Bench,
-  options: Options,
-  on: Database,
+  servers: RunningServer[],
+  operations: OperationName[],
+  connections: number,
+  database: Database,
 ): Promise<void> {
-  for (const server of measured) {
-    const loads = options.operations.filter((operation) => takesPart(server.name, operation));
-    for (const operation of loads) {
-      // What the load before has left is done by then.
-      await on.settle();
-      await bench.load(server, operation, WARM_UP.connections, WARM_UP.seconds);
-    }
+  const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+  const measurements: Measurement[] = [];
+  for (const operation of operations) {
+    await database.settle();
+    console.error(`${OPERATIONS[operation].title}, ${connections} connections …`);
+    measurements.push(...(await bench.compare(servers, operation, connections, rounds)));
   }
-  const all: Measurement[] = [];
-  for (const connections of options.connections) {
-    const measurements: Measurement[] = [];
-    for (const operation of options.operations) {
-      await on.settle();
-      console.log(`${OPERATIONS[operation].title}, ${connections} connections …`);
-      measurements.push(...(await bench.compare(measured, operation, connections, options)));
-    }
-    all.push(...measurements);
-    console.log(`\n${connections} connections\n${toText(summarize(measurements))}\n`);
-  }
-  bench.close();
-  if (options.out) writeReport(summarize(all), options, on.version, options.out);
+  const loader = measurements.map(({ cpu }) => Math.round(cpu));
+  console.log(`\n## ${connections} connections\n\n${summarize(measurements)}\n`);
+  console.log(
+    `The load generator took ${Math.min(...loader)} to ${Math.max(...loader)} µs of CPU a request.`,
+  );
 }
 
-/** Stops everything that was started, once. */
-async function end(code: number): Promise<void> {
-  if (isEnding) return;
-  isEnding = true;
-  await stopAll();
-  await Database.closeAll();
-  process.exit(code);
+/** Starts a peer; the service with an identity provider is one beside the service with its key. */
+async function startPeer(name: ServerName, databaseUrl: string): Promise<RunningServer> {
+  if (name !== 'token') return startServer(name, databaseUrl);
+  const issuer = await Issuer.start();
+  const env = { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE };
+  const server = await startServer(name, databaseUrl, env);
+  return { ...server, bearer: await issuer.token({ scope: 'pets:read', exp: Date.now() / 1_000 + 86_400 }) };
+}
+
+/** In the order of the tables. */
+function pick<Name extends string>(option: string, text: string, all: Name[]): Name[] {
+  const names = text.split(',') as Name[];
+  const unknown = names.filter((name) => !all.includes(name));
+  if (unknown.length > 0) throw new Error(`--${option} takes ${all.join(', ')}; not ${unknown.join(', ')}`);
+  return all.filter((name) => names.includes(name));
 }

@@ -1,11 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Request } from 'autocannon';
-import type { Database } from './database.js';
+import type { Database, Supply } from './database.js';
 import type { Job, Load } from './load.js';
-import { connectionTo, type Operation, OPERATIONS, type OperationName, takesPart } from './operations.js';
-import type { Options } from './options.js';
+import { connectionOf, type Operation, OPERATIONS, type OperationName, takesPart } from './operations.js';
 import { type RunningServer, type ServerName, SERVERS } from './servers.js';
 import { cpuOf, cpuOfFamily, memoryOf } from './usage.js';
 
@@ -22,6 +20,8 @@ export interface Measurement extends Load {
 
 /** Each order needs its own animal, and each change its own order. A server that is faster ends its measurement sooner. */
 const SUPPLY_PER_SECOND = 6_000;
+/** Length of the load before each measurement. */
+const WARM_UP_SECONDS = 0.4;
 
 /** Puts load on servers from a process of its own. */
 export class Bench {
@@ -37,16 +37,16 @@ export class Bench {
     all: RunningServer[],
     operation: OperationName,
     connections: number,
-    options: Options,
+    { rounds, seconds }: { rounds: number; seconds: number },
   ): Promise<Measurement[]> {
     const servers = all.filter(({ name }) => takesPart(name, operation));
     const measurements: Measurement[] = [];
-    for (let round = 0; round < options.rounds; round++) {
+    for (let round = 0; round < rounds; round++) {
       // No server is always the first after a pause, or always follows the same other one.
       const order = servers.map((_server, i) => servers[(i + round) % servers.length]!);
       for (const server of round % 2 ? order.toReversed() : order) {
-        await this.load(server, operation, connections, options.warmUpSeconds);
-        measurements.push(await this.measure(server, operation, connections, options.seconds));
+        await this.load(server, operation, connections, WARM_UP_SECONDS);
+        measurements.push(await this.measure(server, operation, connections, seconds));
       }
     }
     return measurements;
@@ -59,19 +59,19 @@ export class Bench {
     connections: number,
     seconds: number,
   ): Promise<Measurement> {
-    const pid = server.process.pid!;
-    const supply = await this.prepare(server, operation, connections, seconds);
+    const { name, pid } = server;
+    const job = await this.prepare(server, operation, connections, seconds);
     const cpu = cpuOf(pid);
     const databaseCpu = cpuOfFamily(this.database.postmaster);
-    const load = await this.run({ url: server.url, key: this.key, operation, connections, seconds, supply });
+    const load = await this.run(job);
     const failures = Object.entries(load.failures).map(([what, count]) => `${count} × ${what}`);
     if (failures.length > 0 || load.requests === 0) {
       const { title } = OPERATIONS[operation];
-      throw new Error(`${SERVERS[server.name].title}, ${title}: ${failures.join(', ') || 'no answers'}`);
+      throw new Error(`${SERVERS[name].title}, ${title}: ${failures.join(', ') || 'no answers'}`);
     }
     return {
       ...load,
-      server: server.name,
+      server: name,
       operation,
       connections,
       serverCpu: (cpuOf(pid) - cpu) / load.requests,
@@ -81,15 +81,14 @@ export class Bench {
     };
   }
 
-  /** Only load: a warm-up, or one that continues whatever fails. */
+  /** Only load, such as a warm-up: it continues whatever fails. */
   async load(
     server: RunningServer,
     operation: OperationName,
     connections: number,
     seconds: number,
   ): Promise<Load> {
-    const supply = await this.prepare(server, operation, connections, seconds);
-    return this.run({ url: server.url, key: this.key, operation, connections, seconds, supply });
+    return this.run(await this.prepare(server, operation, connections, seconds));
   }
 
   close(): void {
@@ -97,29 +96,20 @@ export class Bench {
   }
 
   private async prepare(
-    { url }: RunningServer,
+    { url, bearer = this.key }: RunningServer,
     operation: OperationName,
     connections: number,
     seconds: number,
-  ): Promise<Job['supply']> {
-    const load: Operation = OPERATIONS[operation];
-    if (!('uses' in load)) {
-      const names = Array.from({ length: connections }, (_none, i) => connectionTo(url, i));
-      const requests = load.isRepetition ? names.flatMap(load.requests) : [];
-      await Promise.all(requests.map((request) => this.send(url, request)));
-      return undefined;
+  ): Promise<Job> {
+    const { uses, isReplay, request }: Operation = OPERATIONS[operation];
+    let supply: Supply | undefined;
+    if (uses) supply = await this.database.addSupply(uses, Math.ceil(seconds * SUPPLY_PER_SECOND));
+    for (let n = 0; n < (isReplay ? connections : 0); n++) {
+      const { path, headers, ...rest } = request({ i: 0, connection: connectionOf(url, n) });
+      const init = { ...rest, headers: { ...headers, Authorization: `Bearer ${bearer}` } };
+      await (await fetch(url + path, init)).arrayBuffer();
     }
-    const count = Math.ceil(seconds * SUPPLY_PER_SECOND);
-    return load.uses === 'pets'
-      ? this.database.addAvailablePets(count)
-      : this.database.addPlacedOrders(count);
-  }
-
-  private async send(url: string, { method, path, headers, body }: Request): Promise<void> {
-    const all = { Authorization: `Bearer ${this.key}`, ...(headers as Record<string, string>) };
-    const response = await fetch(url + path, { method, headers: all, body: body as string });
-    if (!response.ok) throw new Error(`${url}${path} answered ${response.status}: ${await response.text()}`);
-    await response.arrayBuffer();
+    return { url, bearer, operation, connections, seconds, supply };
   }
 
   private async run(job: Job): Promise<Load> {

@@ -1,155 +1,113 @@
 import { randomUUID } from 'node:crypto';
-import type { Request } from 'autocannon';
-import { type Orders, type Pets, PETS } from './database.js';
-import { encodeCursor } from './cursor.js';
-import { tagOfPlaced } from './entity-tag.js';
+import { PETS, type Supply } from './database.js';
 import type { ServerName } from './servers.js';
+import { encodeCursor, tagOfPlaced } from './wire.js';
 
-/** How many different requests a connection sends before it starts over. */
-const VARIETY = 60;
+export interface Request {
+  method: string;
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** What a request is made of. */
+export interface Turn {
+  /** How many requests the load has sent before it, over all connections. */
+  i: number;
+  /** A name of the connection, which it has in every load of its server. */
+  connection: string;
+  /** The animals or orders that were prepared for the load, one for each request. */
+  supply?: Supply;
+}
+
+export interface Operation {
+  title: string;
+  /** Servers that are measured, and that give the same answers. */
+  servers: readonly ServerName[];
+  /** What each request uses up. */
+  uses?: 'pets' | 'orders';
+  /** Whether each connection sends its request once before the load. */
+  isReplay?: boolean;
+  request: (turn: Turn) => Request;
+}
 
 const FIRST_PAGES = [
-  '/v1/pets',
-  '/v1/pets?status=available',
-  '/v1/pets?limit=20',
-  '/v1/pets?status=pending',
-  '/v1/pets?status=sold',
-  '/v1/pets?status=available&limit=20',
+  ...['', '?status=available', '?limit=20', '?status=pending', '?status=sold'],
+  '?status=available&limit=20',
 ];
 const FILTERS = ['', '&status=available', '&status=pending', '&status=sold'];
 /** 70 % first pages, 20 % animals, 10 % new animals. */
 const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'list', 'list'] as const;
 
-/** The service, and the peers that know no keys. */
-const PLAIN: ServerName[] = ['service', 'http', 'express', 'fastify', 'nest'];
-/** The service, and the peers that keep what it promises about writes. */
+/** Peers that know no keys serve reads, and the simplest write. */
+const PLAIN: ServerName[] = ['service', 'http'];
+/** Peers that keep what the service promises about writes. */
 const KEEPING: ServerName[] = ['service', 'transaction', 'statement'];
-const ALL: ServerName[] = [...PLAIN, 'transaction', 'statement'];
+/** Without a key, both peers send the same statement. */
+const UNKEYED: ServerName[] = ['service', 'statement'];
 
-interface Common {
-  title: string;
-  /** Who is measured, and gives the same answers. */
-  servers: readonly ServerName[];
-}
-
-export interface Repeated extends Common {
-  /** The requests that one connection sends in turn, again and again. */
-  requests: (connection: string) => Request[];
-  /** Whether each is sent once before the load. */
-  isRepetition?: boolean;
-}
-
-/** What each request uses up; it is prepared before each load. */
-export interface Supplies {
-  pets: Pets;
-  orders: Orders;
-}
-
-export interface Consuming<Name extends keyof Supplies> extends Common {
-  uses: Name;
-  /** The only request of every connection: it takes the next of them each time. */
-  request: (supply: Supplies[Name]) => Request;
-}
-
-export type Operation = Repeated | { [Name in keyof Supplies]: Consuming<Name> }[keyof Supplies];
-
-const withBody = (method: 'POST' | 'PATCH', path: string, body: object): Request => ({
+const randomId = () => 1 + Math.floor(Math.random() * PETS);
+const get = (path: string): Request => ({ method: 'GET', path: `/v1/pets${path}` });
+const write = (method: string, path: string, body: object, headers = {}): Request => ({
   method,
-  path,
-  headers: { 'Content-Type': 'application/json' },
+  path: `/v1/${path}`,
+  headers: { 'Content-Type': 'application/json', ...headers },
   body: JSON.stringify(body),
 });
-const post = (path: string, body: object) => withBody('POST', path, body);
-/** A request that is another each time. */
-const changing = (request: Request, change: (sent: Request) => Request): Request => {
-  const { setupRequest } = request;
-  return {
-    ...request,
-    setupRequest: (sent, context) =>
-      change(typeof setupRequest === 'function' ? setupRequest(sent, context) : sent),
-  };
-};
-const withHeaders = (request: Request, headers: Record<string, string>): Request => ({
+const withKey = ({ headers, ...request }: Request, key: string = randomUUID()): Request => ({
   ...request,
-  headers: { ...request.headers, ...headers },
+  headers: { ...headers, 'Idempotency-Key': key },
 });
-const withKey = (request: Request) =>
-  changing(request, (sent) => withHeaders(sent, { 'Idempotency-Key': randomUUID() }));
-const list = (i: number): Request => ({ method: 'GET', path: FIRST_PAGES[i % FIRST_PAGES.length] });
-const get = (): Request => ({ method: 'GET', path: `/v1/pets/${randomId()}` });
-const create = (i: number) =>
-  post('/v1/pets', { name: `Bella ${i}`, categoryId: (i % 10) + 1, status: 'sold' });
-const page = (i: number): Request => ({
-  method: 'GET',
-  path: `/v1/pets?cursor=${encodeCursor(String(randomId()))}${FILTERS[i % FILTERS.length]}`,
-});
-const message = (i: number) =>
-  post('/v1/messages', { message: `Is Luna ${i} still available? I would love to meet her.` });
-const order = ({ first }: Pets): Request => {
-  let next = first;
-  return changing(post('/v1/store/orders', {}), (sent) => ({ ...sent, body: `{"petId":${next++}}` }));
+
+const simple = {
+  list: ({ i }: Turn) => get(FIRST_PAGES[i % FIRST_PAGES.length]!),
+  get: () => get(`/${randomId()}`),
+  create: ({ i }: Turn) =>
+    write('POST', 'pets', { name: `Bella ${i}`, categoryId: (i % 10) + 1, status: 'sold' }),
 };
-const change = ({ first, firstPet }: Orders): Request => {
-  let i = 0;
-  return changing(withBody('PATCH', '/v1/store/orders/0', { status: 'approved' }), (sent) => {
-    const id = first + i;
-    const tag = tagOfPlaced(id, firstPet + i++);
-    return { ...withHeaders(sent, { 'If-Match': tag }), path: `/v1/store/orders/${id}` };
-  });
+const page = ({ i }: Turn) =>
+  get(`?cursor=${encodeCursor(String(randomId()))}${FILTERS[i % FILTERS.length]}`);
+const message = ({ i }: Turn) =>
+  write('POST', 'messages', { message: `Is Luna ${i} still available? I would love to meet her.` });
+const order = ({ i, supply }: Turn) => write('POST', 'store/orders', { petId: supply!.firstPet + i });
+const change = ({ i, supply }: Turn) => {
+  const [id, petId] = [supply!.first + i, supply!.firstPet + i];
+  const headers = { 'If-Match': tagOfPlaced(id, petId) };
+  return write('PATCH', `store/orders/${id}`, { status: 'approved' }, headers);
 };
-const mixed = { list, get, create };
-const varied = (make: (i: number) => Request) => () => {
-  // Connections begin at different places, so that they do not run in step.
-  const offset = Math.floor(Math.random() * VARIETY);
-  return Array.from({ length: VARIETY }, (_none, i) => make(i + offset));
-};
-const replay = (connection: string) => [withHeaders(create(0), { 'Idempotency-Key': connection })];
+const keyed = (make: Operation['request']) => (turn: Turn) => withKey(make(turn));
 
 export const OPERATIONS = {
-  list: { title: 'List, first page', servers: PLAIN, requests: varied(list) },
-  page: { title: 'List, deep page', servers: PLAIN, requests: varied(page) },
-  get: { title: 'Get by id', servers: ALL, requests: varied(get) },
-  create: { title: 'Create animal', servers: ALL, requests: varied(create) },
-  keyed: { title: 'Create, with a key', servers: KEEPING, requests: varied((i) => withKey(create(i))) },
-  replay: { title: 'Create again, replayed', servers: KEEPING, requests: replay, isRepetition: true },
-  order: { title: 'Place order', servers: ALL, uses: 'pets', request: order },
-  keyedOrder: {
-    title: 'Place order, with a key',
-    servers: KEEPING,
-    uses: 'pets',
-    request: (pets: Pets) => withKey(order(pets)),
+  list: { title: 'List, first page', servers: PLAIN, request: simple.list },
+  page: { title: 'List, deep page', servers: PLAIN, request: page },
+  get: { title: 'Get by id', servers: [...PLAIN, 'token'], request: simple.get },
+  create: { title: 'Create animal', servers: PLAIN, request: simple.create },
+  mix: {
+    title: 'Mix 70/20/10',
+    servers: PLAIN,
+    request: (turn: Turn) => simple[MIX[turn.i % MIX.length]!](turn),
   },
-  change: {
-    title: 'Change order, with a key',
+  order: { title: 'Place order', servers: UNKEYED, uses: 'pets', request: order },
+  message: { title: 'Submit message', servers: UNKEYED, request: message },
+  keyed: { title: 'Create, with a key', servers: KEEPING, request: keyed(simple.create) },
+  replay: {
+    title: 'Create again, replayed',
     servers: KEEPING,
-    uses: 'orders',
-    request: (orders: Orders) => withKey(change(orders)),
+    isReplay: true,
+    request: (turn: Turn) => withKey(simple.create({ ...turn, i: 0 }), turn.connection),
   },
-  message: { title: 'Submit message', servers: ALL, requests: varied(message) },
-  keyedMessage: {
-    title: 'Submit message, with a key',
-    servers: KEEPING,
-    requests: varied((i) => withKey(message(i))),
-  },
-  mix: { title: 'Mix 70/20/10', servers: PLAIN, requests: varied((i) => mixed[MIX[i % MIX.length]!](i)) },
+  keyedOrder: { title: 'Place order, with a key', servers: KEEPING, uses: 'pets', request: keyed(order) },
+  change: { title: 'Change order, with a key', servers: KEEPING, uses: 'orders', request: keyed(change) },
+  keyedMessage: { title: 'Submit message, with a key', servers: KEEPING, request: keyed(message) },
 } satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** A connection's name, which it has in every load. It is of one server, since all have one database. */
-export function connectionTo(url: string, i: number): string {
-  return `${url}/${i}`;
+/** The name of a connection. It is of one server, since all have one database. */
+export function connectionOf(url: string, n: number): string {
+  return `${url}/${n}`;
 }
 
 export function takesPart(server: ServerName, operation: OperationName): boolean {
-  return OPERATIONS[operation].servers.includes(server);
-}
-
-/** Whether all who take part keep the promises about keys and tags. */
-export function keepsPromises(operation: OperationName): boolean {
-  return OPERATIONS[operation].servers === KEEPING;
-}
-
-function randomId(): number {
-  return 1 + Math.floor(Math.random() * PETS);
+  return (OPERATIONS[operation] as Operation).servers.includes(server);
 }

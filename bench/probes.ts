@@ -1,7 +1,6 @@
-import { BIG_ID, type Database, type Orders, type Pets, PETS } from './database.js';
-import { encodeCursor } from './cursor.js';
-import { tagOfPlaced } from './entity-tag.js';
+import { BIG_ID, PETS, type Supply } from './database.js';
 import type { OperationName } from './operations.js';
+import { encodeCursor, tagOfPlaced } from './wire.js';
 
 /** A request whose answer must be the same from every server that takes part in the operation. */
 export interface Probe {
@@ -11,15 +10,13 @@ export interface Probe {
   /** Sent as it is if it is a string, else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** Does something before or while the request is sent. */
-  around?: <T>(database: Database, ask: () => Promise<T>) => Promise<T>;
 }
 
 /** What is asked for only from one server. */
 export interface Own {
   server: string;
-  pets: Pets;
-  orders: Orders;
+  pets: Supply;
+  orders: Supply;
 }
 
 /** How many of each. */
@@ -56,45 +53,30 @@ const PET_IDS = ['1', '9', String(PETS), BIG_ID, '987654321', '92233720368547758
 const NEW_PETS = [
   { name: 'Luna', categoryId: 2, status: 'available' },
   { name: 'Luna "🐈" \\ </script>', categoryId: 10, id: 5, unknown: true },
-  `{"name":"Luna","categoryId":${BIG_ID},"status":"sold"}`,
-  '{"name":"Luna","categoryId":9007199254740992}',
-  '{"name":"Luna","categoryId":9223372036854775808}',
-  { name: 'Luna', categoryId: 4711 },
-  { name: 'Luna', categoryId: '2' },
-  { name: 'Luna', categoryId: 2.5 },
-  { name: 'Luna' },
-  { categoryId: 2 },
-  { name: '   ', categoryId: 2 },
-  { name: '', categoryId: 2 },
-  { name: '🐈'.repeat(255), categoryId: 2 },
-  { name: '🐈'.repeat(256), categoryId: 2 },
-  { name: 'Lu\0na', categoryId: 2 },
-  { name: 5, categoryId: 2 },
-  { name: 'Luna', categoryId: 2, status: 'lost' },
-  { name: 'Luna', categoryId: 2, status: null },
-  '{"name":"Luna",',
+  ...[`${BIG_ID},"status":"sold"`, '9007199254740992', '9223372036854775808', ''].map(
+    (rest) => `{"name":"Luna","categoryId":${rest}}`,
+  ),
+  ...[4711, '2', 2.5, undefined].map((categoryId) => ({ name: 'Luna', categoryId })),
+  ...['   ', '', 5, undefined, 'Lu\0na', '🐈'.repeat(255), '🐈'.repeat(256)].map((name) => ({
+    name,
+    categoryId: 2,
+  })),
+  ...['lost', null].map((status) => ({ name: 'Luna', categoryId: 2, status })),
 ];
 const MESSAGES = [
-  { message: 'Hello, world! 🐈' },
-  { message: ' ' },
-  { message: '' },
-  { message: 'x'.repeat(65_536) },
-  { message: 'x'.repeat(65_537) },
-  { message: 'x'.repeat(110_000) },
-  { message: null },
-  {},
-];
+  ...['Hello, world! 🐈', ' ', '', null, undefined],
+  ...[65_536, 65_537, 110_000].map((length) => 'x'.repeat(length)),
+].map((text) => ({ message: text }));
 
 /** Every operation that is measured, used correctly and incorrectly. */
 export function probes(own: Own): Probe[] {
-  const available = own.pets.first;
   return [
     ...PAGES.map((query) => list(`/v1/pets${query && '?'}${query}`)),
     ...PET_IDS.map((id) => get(`/v1/pets/${id}`)),
     ...NEW_PETS.map(pet),
     ...MESSAGES.map(message),
     // The second finds the animal reserved.
-    ...[available, available, 987_654_321, 'luna', undefined].map(order),
+    ...[own.pets.first, own.pets.first, 987_654_321, 'luna', undefined].map(order),
     { ...pet('{"name":"Luna","categoryId":2}'), headers: { 'Content-Type': 'text/plain' } },
     { ...get('/v1/pets/1'), headers: { Authorization: '' } },
     { ...get('/v1/pets/1'), headers: { Authorization: 'Bearer luna' } },
@@ -106,29 +88,27 @@ export function probes(own: Own): Probe[] {
   ];
 }
 
+/** The probe under an `Idempotency-Key`, which is its request id too: the audit log has that. */
+function keyedProbe(key: string, probe: Probe): Probe {
+  return { ...probe, headers: { ...probe.headers, 'Idempotency-Key': key, 'X-Request-Id': key } };
+}
+
 /** What is promised to those who send an `Idempotency-Key`. */
 function keyed({ server, pets }: Own): Probe[] {
-  const name = (key: string) => `${server}-${key}`;
-  const under = (key: string, probe: Probe): Probe => {
-    const ids = { 'Idempotency-Key': name(key), 'X-Request-Id': name(key) };
-    return { ...probe, of: 'keyed', headers: { ...probe.headers, ...ids } };
-  };
+  const under = (key: string, probe: Probe) => ({
+    ...keyedProbe(`${server}-${key}`, probe),
+    of: 'keyed' as const,
+  });
   const [luna, bella] = NEW_PETS.map(pet) as [Probe, Probe];
   const lost = pet({ name: 'Luna', categoryId: 4711 });
-  const aged: Probe['around'] = (database, ask) => database.age(name('created')).then(ask);
-  const inUse: Probe['around'] = (database, ask) => database.whileInUse(name('in-use'), ask);
-  const malformed = ['', 'a space', 'é', 'x'.repeat(256)];
   const [, mine, others] = Array.from({ length: OWN }, (_none, i) => order(pets.first + i));
   return [
     ...[luna, luna, bella, message({ message: 'Luna' }), luna].map((probe) => under('created', probe)),
-    { ...under('created', luna), around: aged },
-    under('created', luna),
-    { ...under('in-use', luna), around: inUse },
-    under('in-use', luna),
     // What has failed is not stored.
     ...[lost, lost, pet('{"name":'), bella, bella, lost].map((probe) => under('failed', probe)),
-    ...[bella, bella].map((probe) => under('x'.repeat(255 - name('').length), probe)),
-    ...malformed.map((key): Probe => ({ ...luna, of: 'keyed', headers: { 'Idempotency-Key': key } })),
+    ...[bella, bella].map((probe) => under('x'.repeat(254 - server.length), probe)),
+    ...NEW_PETS.map((body, i) => under(`new-${i}`, pet(body))),
+    ...['', 'a space', 'é', 'x'.repeat(256)].map((key): Probe => ({ ...keyedProbe(key, luna), of: 'keyed' })),
     ...MESSAGES.slice(0, 3).flatMap((body, i) =>
       [message(body), message(body)].map((probe) => under(`message-${i}`, probe)),
     ),
@@ -140,15 +120,9 @@ function keyed({ server, pets }: Own): Probe[] {
 
 /** What is promised to those who change an order, with a key or without. */
 function changes({ server, orders: { first, firstPet } }: Own): Probe[] {
-  const under = (key: string, probe: Probe): Probe => {
-    const ids = { 'Idempotency-Key': `${server}-${key}`, 'X-Request-Id': `${server}-${key}` };
-    return { ...probe, headers: { ...probe.headers, ...ids } };
-  };
-  const [tag, other, third] = [0, 1, 2].map((i) => tagOfPlaced(first + i, firstPet + i)) as [
-    string,
-    string,
-    string,
-  ];
+  const under = (key: string, probe: Probe) => keyedProbe(`${server}-${key}`, probe);
+  const tagOf = (i: number) => tagOfPlaced(first + i, firstPet + i);
+  const [tag, other] = [tagOf(0), tagOf(1)];
   return [
     ...[other, `W/${tag}`, 'luna', tag.slice(1), '"luna", "bella"'].map((given) =>
       change(first, 'approved', given),
@@ -163,7 +137,7 @@ function changes({ server, orders: { first, firstPet } }: Own): Probe[] {
     ...[0, 1].map(() => under('cancelled', change(first + 1, 'cancelled', `"luna",, ${other}`))),
     ...[0, 1].map(() => ({ ...order(firstPet + 1), of: 'change' as const })),
     ...[0, 1].map(() => under('unmatched', change(first + 2, 'approved'))),
-    under('delivered', change(first + 2, 'delivered', third)),
+    under('delivered', change(first + 2, 'delivered', tagOf(2))),
     ...[0, 1].map(() => under('delivered', change(first + 2, 'delivered'))),
     ...['987654321', 'luna', '9223372036854775808'].map((id) => change(id, 'approved', tag)),
     under('no-order', change('987654321', 'approved', tag)),

@@ -2,22 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { EMAIL } from './database.js';
 
 const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** What is measured: the built service, and its peers. */
 export const SERVERS = {
   service: { title: 'Pet store service', main: root('dist/src/main.js') },
+  token: { title: 'Service, with tokens', main: root('dist/src/main.js') },
   http: { title: 'node:http + pg', main: root('dist-bench/bench/peers/http.js') },
-  express: { title: 'Express 5 + pg', main: root('dist-bench/bench/peers/express.js') },
-  fastify: { title: 'Fastify 5 + pg', main: root('dist-bench/bench/peers/fastify.js') },
-  nest: { title: 'Nest as usual', main: root('dist-bench/bench/peers/nest/main.js') },
   transaction: { title: 'pg, in a transaction', main: root('dist-bench/bench/peers/transaction.js') },
   statement: { title: 'pg, in a statement', main: root('dist-bench/bench/peers/statement.js') },
 };
-
-/** How `npm start` starts the service. */
-const START = { MALLOC_ARENA_MAX: '1' };
 
 export type ServerName = keyof typeof SERVERS;
 
@@ -26,7 +22,9 @@ export interface RunningServer {
   name: ServerName;
   /** Address without a path. */
   url: string;
-  process: ChildProcess;
+  pid: number;
+  /** What its requests come with, if not the API key of the run. */
+  bearer?: string;
   stop(): Promise<void>;
 }
 
@@ -38,28 +36,27 @@ process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 /**
  * Starts a server with default settings on a database, the service as `npm start` does. Its standard error is shown,
  * except for the log lines of requests.
- * @param flags options for Node
- * @param more further variables of its environment
+ * @param env further variables of its environment
  * @param main another program that is the service, with more in it
  */
 export async function startServer(
   name: ServerName,
   databaseUrl: string,
-  flags: string[] = [],
-  more: Record<string, string> = {},
+  env: Record<string, string> = {},
   main = SERVERS[name].main,
 ): Promise<RunningServer> {
-  const environment = { ...(name === 'service' ? START : {}), ...more };
-  const child = spawn(process.execPath, [...flags, main], {
-    env: { ...environment, PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'pipe', 'pipe', ...(flags.length > 0 ? (['ipc'] as const) : [])],
+  const { PATH } = process.env;
+  const settings = { PATH, PORT: '0', HOST: '127.0.0.1', DATABASE_URL: databaseUrl, MALLOC_ARENA_MAX: '1' };
+  const child = spawn(process.execPath, [main], {
+    env: { ...settings, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
-  createInterface({ input: child.stderr! }).on('line', showTrouble);
+  createInterface({ input: child.stderr }).on('line', showTrouble);
   const exit = once(child, 'exit').finally(() => children.delete(child));
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
-    child.stdout!.on('data', (chunk: Buffer) => {
+    child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString();
       const found = /(?:API|Health) +(\S+)\/(?:v1|health)/.exec(output)?.[1];
       if (found) resolve(found.replace('localhost', '127.0.0.1'));
@@ -71,7 +68,7 @@ export async function startServer(
     child.kill('SIGTERM');
     await exit;
   };
-  const server = { name, url, process: child, stop };
+  const server = { name, url, pid: child.pid!, stop };
   running.add(server);
   return server;
 }
@@ -79,6 +76,26 @@ export async function startServer(
 /** Stops all that are running. */
 export async function stopAll(): Promise<void> {
   await Promise.allSettled([...running].map((server) => server.stop()));
+}
+
+/** The key of the account that all requests come from, which is created as every client creates one. */
+export async function createKey({ url }: RunningServer): Promise<string> {
+  const account = { email: EMAIL, password: 'correct horse battery' };
+  const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
+  await post(`${url}/v1/accounts`, account);
+  const { key } = await post(`${url}/v1/api-keys`, { name: 'bench' }, { Authorization: `Basic ${basic}` });
+  return key!;
+}
+
+/** @throws Error for an answer that is no success */
+export async function post(url: string, body: object, headers = {}): Promise<{ key?: string }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as { key?: string };
 }
 
 function showTrouble(line: string): void {

@@ -1,69 +1,54 @@
 import type { Measurement } from './measure.js';
-import type { OperationName } from './operations.js';
-import type { ServerName } from './servers.js';
+import { OPERATIONS } from './operations.js';
+import { SERVERS } from './servers.js';
+import { median, toTable, whole } from './table.js';
 
-/** The medians of one server under one load, over the rounds. CPU is in µs per request, latency in ms. */
-export interface Row {
-  server: ServerName;
-  operation: OperationName;
-  connections: number;
-  rate: number;
-  p50: number;
-  p99: number;
-  serverCpu: number;
-  databaseCpu: number;
-  loaderCpu: number;
-  memory: number;
-  /** The service's figure divided by this server's: above 1 it answers more. */
-  rateRatio?: number;
-  /** The same for CPU time, that of PostgreSQL included: below 1 the service needs less. */
-  cpuRatio?: number;
-  p99Ratio?: number;
-}
+const HEAD = [
+  ...['Operation', 'Server', 'req/s', 'p50 ms', 'p99 ms', 'server CPU µs', 'PostgreSQL CPU µs', 'RSS MB'],
+  ...['req/s, service ÷ peer', 'CPU of both, service ÷ peer', 'p99, service ÷ peer'],
+];
 
-/** One row for each operation, number of connections and server, in the order in which they first appear. */
-export function summarize(measurements: Measurement[]): Row[] {
-  const groups = Map.groupBy(measurements, (one) => `${one.connections} ${one.operation} ${one.server}`);
+/** A table of medians over the rounds, with a line for each operation and server, in the order in which they first appear. */
+export function summarize(measurements: Measurement[]): string {
+  const groups = Map.groupBy(measurements, ({ operation, server }) => `${operation} ${server}`);
   const rows = [...groups.values()].map(toRow);
-  return rows.map((row) => {
-    const service = rows.find((one) => one.server === 'service' && isSameLoad(one, row));
-    if (!service || row === service) return row;
-    return {
-      ...row,
-      rateRatio: service.rate / row.rate,
-      cpuRatio: cpuOf(service) / cpuOf(row),
-      p99Ratio: service.p99 / row.p99,
-    };
+  const lines = rows.map((row, i) => {
+    const { operation, server, rate, p50, p99, serverCpu, databaseCpu, memory } = row;
+    const isFirst = rows[i - 1]?.operation !== operation;
+    const service = rows.find((one) => one.server === 'service' && one.operation === operation);
+    return [
+      isFirst ? OPERATIONS[operation].title : '',
+      server === 'service' ? `**${SERVERS.service.title}**` : SERVERS[server].title,
+      ...[whole(rate), p50.toFixed(2), p99.toFixed(2), whole(serverCpu), whole(databaseCpu), whole(memory)],
+      ...ratiosOf(row, service),
+    ];
   });
+  return toTable(HEAD, lines, 2);
 }
 
-function toRow(rounds: Measurement[]): Row {
-  const { server, operation, connections } = rounds[0]!;
-  const middle = (read: (one: Measurement) => number) => median(rounds.map(read));
+function toRow(rounds: Measurement[]) {
+  const { server, operation } = rounds[0]!;
+  const of = (name: 'p50' | 'p99' | 'serverCpu' | 'databaseCpu' | 'memory') =>
+    median(rounds.map((round) => round[name]));
+  const rate = median(rounds.map(({ requests, seconds }) => requests / seconds));
+  const [serverCpu, databaseCpu] = [of('serverCpu'), of('databaseCpu')];
   return {
     server,
     operation,
-    connections,
-    rate: middle((one) => one.requests / one.seconds),
-    p50: middle((one) => one.p50),
-    p99: middle((one) => one.p99),
-    serverCpu: middle((one) => one.serverCpu),
-    databaseCpu: middle((one) => one.databaseCpu),
-    loaderCpu: middle((one) => one.cpu),
-    memory: middle((one) => one.memory),
+    rate,
+    p50: of('p50'),
+    p99: of('p99'),
+    serverCpu,
+    databaseCpu,
+    memory: of('memory'),
   };
 }
 
-function cpuOf({ serverCpu, databaseCpu }: Row): number {
-  return serverCpu + databaseCpu;
-}
+type Row = ReturnType<typeof toRow>;
 
-function isSameLoad(one: Row, other: Row): boolean {
-  return one.operation === other.operation && one.connections === other.connections;
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
+function ratiosOf(row: Row, service?: Row): string[] {
+  if (!service || row === service) return ['', '', ''];
+  const cpuOf = ({ serverCpu, databaseCpu }: Row) => serverCpu + databaseCpu;
+  const ratios = [service.rate / row.rate, cpuOf(service) / cpuOf(row), service.p99 / row.p99];
+  return ratios.map((ratio) => ratio.toFixed(2));
 }

@@ -12,8 +12,6 @@ export type * from './product.js';
 
 /** How long a stop may take beyond the grace period of the requests, in milliseconds. */
 const STOP_MARGIN_MS = 10_000;
-/** How often to check that npm is still there, in milliseconds. */
-const NPM_WATCH_MS = 250;
 
 /**
  * Runs the service as the program of this process: it reads the environment, prepares the database, listens, and tells the
@@ -29,11 +27,9 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
   useFeatures(options);
   try {
     requireNode();
-    if (cluster.isPrimary) (await import('./platform/process/build.js')).warnOfStaleBuild();
     const { loadConfig } = await import('./load-config.js');
     const config = await loadConfig();
     life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
-    if (cluster.isPrimary) watchNpm(() => life.stop());
     const service = await life.start((stopping) => start(config, stopping));
     if (cluster.isPrimary) announce(service, config);
     return service;
@@ -74,16 +70,6 @@ async function start(config: Config, stopping: AbortSignal): Promise<RunningServ
   await loadFeatures();
   if (cluster.isWorker) return (await import('./commands/serve/worker.js')).bootWorker(config, stopping);
   return (await import('./commands/serve/boot.js')).boot(config, { stopping });
-}
-
-/**
- * npm forwards only SIGTERM and SIGINT. If it dies of another signal, such as SIGHUP or SIGKILL, this process would be
- * orphaned, and keep its port and its database.
- */
-function watchNpm(gone: () => void): void {
-  if (!process.env.npm_lifecycle_event) return;
-  const npm = process.ppid;
-  setInterval(() => process.ppid !== npm && gone(), NPM_WATCH_MS).unref();
 }
 
 function announce(service: RunningService, config: Config): void {

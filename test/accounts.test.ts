@@ -1,178 +1,157 @@
-import { argon2Sync } from 'node:crypto';
+import { argon2Sync, randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  type Answer,
   call,
   createAccount,
   createKey,
   type Credentials,
   expectError,
+  expectRevoked,
   send,
   TIMESTAMP,
 } from '../src/testing/client.js';
 import {
   createDatabase,
-  everythingStored,
   query,
   type Service,
+  sharedService,
   startService,
+  storedOf,
+  type TestedService,
 } from '../src/testing/service.js';
+import { hashSecret, INVITATIONS, newSecret } from '../src/auth/secret.js';
+import { Customer, times } from './support/customer.js';
+import { behind } from './support/held.js';
+import { readMetrics, valueOf } from './support/metrics.js';
+import { admin } from './support/commands.js';
+import { eventually } from './support/npm.js';
 
 const PASSWORD = 'correct horse battery';
+const CURRENT = '/v1/accounts/current';
+const ALLOWED = ['pets:read', 'orders:read', 'orders:write'];
 
-let service: Service;
-let account: Credentials;
+const service: TestedService = sharedService();
+/** Another instance on the same database, behind a proxy. Newcomers need an invitation there, and may do less. */
+let other: Service;
+let account: Credentials & { id: number };
 
 beforeAll(async () => {
-  service = await startService({ AUTH_LIMIT_PER_MINUTE: '0' });
+  other = await startService({
+    DATABASE_URL: service.databaseUrl,
+    ROLE: 'api',
+    TRUST_PROXY: '1',
+    SIGN_UP: 'invite',
+    ACCOUNT_PERMISSIONS: ALLOWED.join(','),
+  });
   account = await createAccount(service);
 });
-afterAll(() => service.stop());
+afterAll(() => other.stop());
 
-let emails = 0;
-const newEmail = () => `user${++emails}@example.com`;
-const signUp = (body: unknown) => call(service, 'POST', '/v1/accounts', { body });
-const logIn = (Authorization: string) => call(service, 'GET', '/v1/api-keys', { headers: { Authorization } });
-const logInAs = (email: string, password: string) => logIn(basic(`${email}:${password}`));
+const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
+const newcomer = () => ({ email: newEmail(), password: PASSWORD });
+const signUp = (body: unknown, at = service) => call(at, 'POST', '/v1/accounts', { body });
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+const logIn = (Authorization: string) => call(service, 'GET', CURRENT, { headers: { Authorization } });
+const get = (by: Credentials, at = service) => call(at, 'GET', CURRENT, { account: by });
+const change = (by: Credentials, body: unknown) => call(service, 'PATCH', CURRENT, { account: by, body });
+const close = (by: Credentials) => call(service, 'DELETE', CURRENT, { account: by });
+const list = (key: string, at = service) => call(at, 'GET', '/v1/pets?limit=1', { key });
+const hashOf = async (id: number) =>
+  (
+    await query<{ hash: string }>(
+      service.databaseUrl,
+      'SELECT password_hash AS hash FROM accounts WHERE id = $1',
+      [id],
+    )
+  )[0]!.hash;
 
 describe('POST /accounts', () => {
-  test('answers 201 with exactly id, email and createdAt', async () => {
-    const email = newEmail();
-    const before = Date.now();
-    const { status, body } = await signUp({ email, password: PASSWORD });
-    expect(status).toBe(201);
-    expect(body).toEqual({ id: expect.any(Number), email, createdAt: expect.stringMatching(TIMESTAMP) });
-    expect(Date.parse(body.createdAt)).toBeGreaterThanOrEqual(before);
-    expect(Date.parse(body.createdAt)).toBeLessThanOrEqual(Date.now() + 1);
-  });
-
-  test('needs no credentials, and ignores any', async () => {
-    const body = { email: newEmail(), password: PASSWORD };
+  test('answers 201 with exactly id, email and createdAt, whatever credentials come with it', async () => {
+    const body = newcomer();
     const headers = { Authorization: 'Bearer nonsense' };
-    expect((await call(service, 'POST', '/v1/accounts', { body, headers })).status).toBe(201);
+    const before = Date.now();
+    const { status, body: made } = await call(service, 'POST', '/v1/accounts', { body, headers });
+    expect(status).toBe(201);
+    const { email } = body;
+    expect(made).toEqual({ id: expect.any(Number), email, createdAt: expect.stringMatching(TIMESTAMP) });
+    expect(Date.parse(made.createdAt)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(made.createdAt)).toBeLessThanOrEqual(Date.now() + 1);
   });
 
   test('never uses an id that the client supplies, and ignores properties that it does not know', async () => {
-    const { status, body } = await signUp({
-      id: 7_000_000,
-      email: newEmail(),
-      password: PASSWORD,
-      admin: true,
-    });
+    const { status, body } = await signUp({ id: 7_000_000, ...newcomer(), admin: true, invitation: 'x' });
     expect(status).toBe(201);
     expect(body.id).toBeLessThan(7_000_000);
-    expect(Object.keys(body)).toEqual(['id', 'email', 'createdAt']);
   });
 
-  test('stores only an argon2id hash of the password', async () => {
-    const password = 'only this account has this one';
-    const { body } = await signUp({ email: newEmail(), password });
-    const [row] = await query<{ hash: string }>(
-      service.databaseUrl,
-      'SELECT password_hash AS hash FROM accounts WHERE id = $1',
-      [body.id],
+  test('stores only an argon2id hash of the password, each with its own salt', async () => {
+    const password = `two accounts have ${randomUUID()}`;
+    const hashes = await Promise.all(
+      [newEmail(), newEmail()].map(async (email) => hashOf((await signUp({ email, password })).body.id)),
     );
-    const [, salt, tag] =
-      /^\$argon2id\$v=19\$m=19456,t=2,p=1\$([\w+/]{22})\$([\w+/]{43})$/.exec(row!.hash) ?? [];
     const cost = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
-    const nonce = Buffer.from(salt!, 'base64');
-    expect(argon2Sync('argon2id', { ...cost, message: password, nonce })).toEqual(
-      Buffer.from(tag!, 'base64'),
+    const salts = hashes.map((hash) => {
+      const [, salt, tag] =
+        /^\$argon2id\$v=19\$m=19456,t=2,p=1\$([\w+/]{22})\$([\w+/]{43})$/.exec(hash) ?? [];
+      const nonce = Buffer.from(salt!, 'base64');
+      const expected = argon2Sync('argon2id', { ...cost, message: password, nonce });
+      expect(Buffer.from(tag!, 'base64')).toEqual(expected);
+      return salt;
+    });
+    expect(salts[0]).not.toBe(salts[1]);
+    expect(await storedOf(service, [password])).toEqual([]);
+  });
+
+  test('accepts one of several simultaneous accounts with one email in any case, which logs in in any', async () => {
+    const name = `o'neill+a_b-${randomBytes(4).toString('hex')}`;
+    const emails = ['Mail.example.co.uk', 'mail.example.co.uk', 'MAIL.EXAMPLE.CO.UK'].map(
+      (host, i) => `${i ? name : name.toUpperCase()}@${host}`,
     );
-    expect(await everythingStored(service)).not.toContain(password);
-  });
-
-  test('salts each hash', async () => {
-    const password = 'two accounts have this one';
-    const ids: number[] = [];
-    for (const email of [newEmail(), newEmail()]) ids.push((await signUp({ email, password })).body.id);
-    const rows = await query<{ hash: string }>(
-      service.databaseUrl,
-      'SELECT password_hash AS hash FROM accounts WHERE id = ANY($1)',
-      [ids],
-    );
-    expect(new Set(rows.map(({ hash }) => hash)).size).toBe(2);
-    expect(new Set(rows.map(({ hash }) => hash.split('$')[4])).size).toBe(2);
-  });
-
-  test.each([
-    ['Grace.Hopper@Example.com', 'grace.hopper@eXAMPLE.COM'],
-    ["o'neill+a_b@mail.example.co.uk", "O'NEILL+A_B@mail.example.co.uk"],
-  ])('returns %s as sent, and refuses the same in another case', async (email, again) => {
-    const { status, body } = await signUp({ email, password: PASSWORD });
-    expect([status, body.email]).toEqual([201, email]);
-    expectError(await signUp({ email: again, password: 'another password' }), 409, 'account_exists');
-    expect((await logInAs(again, PASSWORD)).status).toBe(200);
-  });
-
-  test('accepts one of many simultaneous accounts with one email', async () => {
-    const cases = ['ada@example.org', 'Ada@example.org', 'ADA@EXAMPLE.ORG', 'ada@Example.Org'];
-    const all = [...cases, ...cases, ...cases].map((email) => signUp({ email, password: PASSWORD }));
-    const refused = (await Promise.all(all)).filter(({ status }) => status !== 201);
-    expect(refused).toHaveLength(11);
+    const answers = await Promise.all(emails.map((email) => signUp({ email, password: PASSWORD })));
+    const [made, ...refused] = answers.toSorted((a, b) => a.status - b.status);
+    expect([made!.status, emails]).toEqual([201, expect.arrayContaining([made!.body.email])]);
     for (const answer of refused) expectError(answer, 409, 'account_exists');
+    for (const email of emails) expect((await get({ email, password: PASSWORD })).status).toBe(200);
   });
 
-  test.each([
-    ['12 letters', 'x'.repeat(12)],
-    ['128 letters', 'x'.repeat(128)],
-    ['12 emoji', '🐈'.repeat(12)],
-    ['128 emoji', '🐈'.repeat(128)],
-    ['white space', ' '.repeat(12)],
-    ['colons and accents', 'pass:wörd:pāss'],
-  ])('accepts a password of %s, which then logs in', async (_what, password) => {
-    const email = newEmail();
-    expect((await signUp({ email, password })).status).toBe(201);
-    expect((await logInAs(email, password)).status).toBe(200);
-    expectError(await logInAs(email, password.slice(0, -2)), 401, 'invalid_credentials');
-  });
+  test.each(['🐈'.repeat(12), 'x'.repeat(128), ' '.repeat(12), 'pass:wörd:pāss'])(
+    'accepts the password %j, which alone then logs in',
+    async (password) => {
+      const email = newEmail();
+      expect((await signUp({ email, password })).status).toBe(201);
+      expect((await get({ email, password })).status).toBe(200);
+      expectError(await get({ email, password: password.slice(0, -2) }), 401, 'invalid_credentials');
+    },
+  );
+
+  test.each(['x'.repeat(11), '🐈'.repeat(11), '🐈'.repeat(129), 'correct\0horse', 'correct horse\ud800'])(
+    'refuses the password %j, and does not repeat it',
+    async (password) => {
+      const answer = await signUp({ email: newEmail(), password });
+      expect(expectError(answer, 400, 'validation_failed')).toMatch(/^password /);
+      expect(answer.text).not.toContain('horse');
+    },
+  );
 
   test.each([
-    ['11 letters', 'x'.repeat(11)],
-    ['129 letters', 'x'.repeat(129)],
-    ['11 emoji', '🐈'.repeat(11)],
-    ['129 emoji', '🐈'.repeat(129)],
-    ['NUL', 'correct\0horse'],
-    ['a lone surrogate', 'correct horse\ud800'],
-    ['null', null],
-    ['a number', 123_456_789_012],
-    ['an array', [PASSWORD]],
-    ['nothing', undefined],
-  ])('refuses a password of %s', async (_what, password) => {
-    const answer = await signUp({ email: newEmail(), password });
-    expect(expectError(answer, 400, 'validation_failed')).toMatch(/^password /);
-    expect(answer.text).not.toContain('horse');
-  });
-
-  test.each([
-    '',
-    'ada',
-    '@example.com',
-    'ada@',
     'ada@example',
-    'ada@@example.com',
     'a@b@example.com',
     'ada..l@example.com',
     ' ada@example.com',
-    'ada@example.com ',
     'ada@example.com\n',
-    'ada lovelace@example.com',
     'Ada <ada@example.com>',
     'ada:l@example.com',
     'ada@exam_ple.com',
     'adé@example.com',
-    'ada@\u200bexample.com',
     `${'a'.repeat(65)}@example.com`,
     `ada@${'a.'.repeat(124)}com`,
-    'a\0da@example.com',
-    'ada\udfff@example.com',
-    null,
-    5,
-    true,
-    ['ada@example.com'],
-    undefined,
   ])('refuses the email %j', async (email) => {
     const message = expectError(await signUp({ email, password: PASSWORD }), 400, 'validation_failed');
-    expect(message).toMatch(/^email (?:is required|must be an email address)\.$/);
+    expect(message).toBe('email must be an email address.');
   });
 
   test('names every bad field', async () => {
@@ -183,33 +162,26 @@ describe('POST /accounts', () => {
 
 describe('HTTP Basic', () => {
   test('accepts the scheme and the email in any case', async () => {
-    const text = `${account.email.toUpperCase()}:${PASSWORD}`;
-    expect((await logIn(basic(text))).status).toBe(200);
-    expect((await logIn(basic(text).replace('Basic', 'bASIC'))).status).toBe(200);
+    const text = basic(`${account.email.toUpperCase()}:${PASSWORD}`);
+    expect((await logIn(text.replace('Basic', 'bASIC'))).status).toBe(200);
   });
 
   test.each([
     ['no header', () => ''],
-    ['a wrong password', () => basic(`${account.email}:wrong horse battery`)],
     ['a password in another case', () => basic(`${account.email}:${PASSWORD.toUpperCase()}`)],
     ['an unknown email', () => basic(`nobody@example.com:${PASSWORD}`)],
     ['no password', () => basic(`${account.email}:`)],
     ['no colon', () => basic(account.email)],
-    ['no email', () => basic(`:${PASSWORD}`)],
     ['nothing behind the scheme', () => 'Basic'],
     ['no Base64', () => 'Basic ***'],
-    ['no scheme', () => basic(`${account.email}:${PASSWORD}`).slice(6)],
     ['NUL in the email', () => basic(`${account.email}\0:${PASSWORD}`)],
     ['NUL in the password', () => basic(`${account.email}:${PASSWORD}\0`)],
     ['bytes that are not UTF-8', () => `Basic ${Buffer.from('\xff\xfe:\xff', 'latin1').toString('base64')}`],
-    ['a wildcard', () => basic(`%:${PASSWORD}`)],
     ['a password of 10 kB', () => basic(`${account.email}:${'x'.repeat(7000)}`)],
-  ])('refuses %s', async (_what, authorization) => {
+  ])('refuses %s, all alike', async (_what, authorization) => {
     const answer = await logIn(authorization());
     expectError(answer, 401, 'invalid_credentials');
-    expect(answer.text).toBe(
-      '{"code":"invalid_credentials","message":"The email and password are missing or wrong.","status":401}',
-    );
+    expect(answer.body.message).toBe('The email and password are missing or wrong.');
     expect(answer.headers.get('www-authenticate')).toBe('Basic realm="petstore", charset="UTF-8"');
   });
 
@@ -217,9 +189,12 @@ describe('HTTP Basic', () => {
     // PostgreSQL has `i` as the lower case of the first, and `k` as that of the Kelvin sign.
     const email = `iris.k${newEmail()}`;
     expect((await signUp({ email, password: PASSWORD })).status).toBe(201);
-    expect((await logInAs(email.replace('iris.k', 'IRIS.K'), PASSWORD)).status).toBe(200);
     for (const alike of ['\u0130ris.k', 'iris.\u212a', '\u0131ris.k', 'iri\u017f.k'])
-      expectError(await logInAs(email.replace('iris.k', alike), PASSWORD), 401, 'invalid_credentials');
+      expectError(
+        await get({ email: email.replace('iris.k', alike), password: PASSWORD }),
+        401,
+        'invalid_credentials',
+      );
   });
 
   test('knows an email in any case in a Turkish database too, which has another lower case of I', async () => {
@@ -227,53 +202,310 @@ describe('HTTP Basic', () => {
     const there = await startService({ DATABASE_URL: await createDatabase(turkish) });
     const [lower] = await query<{ i: string }>(there.databaseUrl, `SELECT lower('I') AS i`);
     expect(lower!.i).toBe('\u0131');
-    const signUpThere = (email: string) =>
-      call(there, 'POST', '/v1/accounts', { body: { email, password: PASSWORD } });
-    const first = await signUpThere('INFO@example.com');
-    const second = await signUpThere('info@example.com');
-    const credentials = { email: 'Info@example.com', password: PASSWORD };
-    const logged = await call(there, 'GET', '/v1/api-keys', { account: credentials });
+    const answers = [
+      await signUp({ email: 'INFO@example.com', password: PASSWORD }, there),
+      await signUp({ email: 'info@example.com', password: PASSWORD }, there),
+      await get({ email: 'Info@example.com', password: PASSWORD }, there),
+    ];
     await there.stop();
-    expect([first, second, logged].map(({ status }) => status)).toEqual([201, 409, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 409, 200]);
   });
 
   test('refuses two Authorization headers, even with the same credentials', async () => {
     const good = `Authorization: ${basic(`${account.email}:${PASSWORD}`)}\r\n`;
-    const end = 'Host: x\r\nConnection: close\r\n\r\n';
     const ask = (headers: string) =>
-      send(service, `GET /v1/api-keys HTTP/1.1\r\n${headers}${end}`, { path: '/v1/api-keys' });
+      send(service, `GET ${CURRENT} HTTP/1.1\r\n${headers}Host: x\r\n\r\n`, { path: CURRENT });
     expect((await ask(good)).status).toBe(200);
     expectError(await ask(good + good), 401, 'invalid_credentials');
-    expectError(await ask(`${good}Authorization: Bearer x\r\n`), 401, 'invalid_credentials');
   });
+});
 
-  test('is checked before the body is looked at', async () => {
-    const wrong = { ...account, password: 'wrong horse battery' };
-    for (const body of ['{', { name: '' }, 'x'.repeat(200_000)]) {
-      expectError(
-        await call(service, 'POST', '/v1/api-keys', { account: wrong, body }),
-        401,
-        'invalid_credentials',
-      );
+describe('While many passwords are checked', () => {
+  const logInFrom = (ip: string, password = PASSWORD) =>
+    call(other, 'GET', CURRENT, {
+      account: { ...account, password },
+      headers: { 'X-Forwarded-For': ip },
+    });
+  const cpuSeconds = async () => valueOf(await readMetrics(other), 'process_cpu_seconds_total');
+
+  test('for one address, those of others are checked in between, and what cannot wait is told to come again', async () => {
+    const seen: number[] = [];
+    const answered = times(100, async () => {
+      const answer = await logInFrom('192.0.2.1', 'wrong horse battery');
+      seen.push(answer.status);
+      return answer;
+    });
+    await eventually(() => seen.includes(401));
+    expect((await logInFrom('192.0.2.2')).status).toBe(200);
+    expect((await logInFrom('2001:db8::1')).status).toBe(200);
+    expect((await call(other, 'GET', '/openapi.json')).status).toBe(200);
+    expect(seen.filter((status) => status === 401).length).toBeLessThan(60);
+    const refused = (await answered).filter(({ status }) => status !== 401);
+    expect(refused.length).toBeGreaterThan(20);
+    for (const answer of refused) {
+      expectError(answer, 503, 'service_unavailable');
+      expect(answer.headers.get('retry-after')).toBeTruthy();
     }
   });
 
-  test('is the only way to API keys: a key does not open them', async () => {
-    const key = await createKey(service, account);
-    for (const [method, path] of [
-      ['GET', '/v1/api-keys'],
-      ['POST', '/v1/api-keys'],
-      ['DELETE', '/v1/api-keys/1'],
-    ] as const) {
-      const answer = await call(service, method, path, { key });
-      expectError(answer, 401, 'invalid_credentials');
-      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /);
-    }
+  test('those of clients that have gone are not checked', async () => {
+    const before = await cpuSeconds();
+    await logInFrom('192.0.2.1');
+    const one = (await cpuSeconds()) - before;
+    const { hostname, port } = new URL(other.url);
+    const head = `GET ${CURRENT} HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(`${account.email}:${PASSWORD}`)}\r\n\r\n`;
+    const sockets = await times(60, async () => {
+      const socket = connect(Number(port), hostname).on('error', () => {});
+      await once(socket, 'connect');
+      socket.write(head);
+      return socket;
+    });
+    await once(sockets[0]!, 'data');
+    const begun = await cpuSeconds();
+    for (const socket of sockets) socket.destroy();
+    expect((await logInFrom('192.0.2.1')).status).toBe(200);
+    expect((await cpuSeconds()) - begun).toBeLessThan(25 * one);
+  });
+});
+
+describe('GET /accounts/current', () => {
+  test('answers with exactly id, email, createdAt and permissions', async () => {
+    const { status, body } = await get(account);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: account.id,
+      email: account.email,
+      createdAt: expect.stringMatching(TIMESTAMP),
+      permissions: expect.arrayContaining(['pets:read', 'orders:manage']),
+    });
+  });
+});
+
+describe('PATCH /accounts/current', () => {
+  test('changes the email alone, which then logs in, in any case', async () => {
+    const by = await createAccount(service);
+    const email = `New.${by.email}`;
+    const { status, body } = await change(by, { email });
+    expect([status, body.email, body.id]).toEqual([200, email, by.id]);
+    expectError(await get(by), 401, 'invalid_credentials');
+    expect((await get({ ...by, email: email.toUpperCase() })).body).toEqual(body);
+    expect((await change({ ...by, email }, { email: email.toLowerCase() })).status).toBe(200);
   });
 
-  test('opens nothing else', async () => {
-    const answer = await call(service, 'GET', '/v1/pets', { account });
-    expectError(answer, 401, 'missing_api_key');
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /);
+  test('changes the password alone, and leaves the keys valid unless they are to be revoked', async () => {
+    const by = await createAccount(service);
+    const key = await createKey(service, by);
+    const password = `another horse ${randomUUID()}`;
+    expect((await change(by, { password })).status).toBe(200);
+    expectError(await get(by), 401, 'invalid_credentials');
+    const now = { ...by, password };
+    expect((await change(now, { revokeKeys: false })).status).toBe(200);
+    expect((await list(key, other)).status).toBe(200);
+    expect((await change(now, { revokeKeys: true })).status).toBe(200);
+    expectError(await list(key), 401, 'invalid_api_key');
+    await expectRevoked(async () => [await list(key, other)]);
+    expect((await list(await createKey(service, now))).status).toBe(200);
+    expect(await storedOf(service, [password])).toEqual([]);
+  });
+
+  test('refuses the email of another account, in any case, and then changes nothing', async () => {
+    const by = await createAccount(service);
+    const key = await createKey(service, by);
+    const body = { email: account.email.toUpperCase(), password: 'another horse battery', revokeKeys: true };
+    expectError(await change(by, body), 409, 'account_exists');
+    expect((await get(by)).status).toBe(200);
+    expect((await list(key)).status).toBe(200);
+  });
+
+  test('refuses nothing, and nothing that it knows', async () => {
+    for (const body of [{}, { permissions: ['pets:read'], id: 7 }])
+      expectError(await change(account, body), 400, 'validation_failed');
+  });
+});
+
+/** Sends the head of a request and, once its credentials were found good, does something else, and a second later sends the body. */
+async function slowly(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+  between: () => Promise<Answer>,
+): Promise<number> {
+  const { hostname, port } = new URL(service.url);
+  const expecting = { 'Content-Type': 'application/json', Expect: '100-continue', ...headers };
+  const slow = request({ hostname, port, method, path, headers: expecting });
+  const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+  slow.flushHeaders();
+  await once(slow, 'continue');
+  expect((await between()).status).toBeLessThan(300);
+  await sleep(1_000);
+  slow.end(body);
+  const [answer] = await answered;
+  return answer.resume().statusCode!;
+}
+
+describe('Credentials that were good when a request began', () => {
+  test('are not where the password was changed before its body came', async () => {
+    const by = await createAccount(service);
+    const password = 'another correct horse';
+    const headers = { Authorization: basic(`${by.email}:${by.password}`) };
+    const theft = '{"password":"the password of a thief"}';
+    const status = await slowly('PATCH', CURRENT, headers, theft, () => change(by, { password }));
+    expect(status).toBe(401);
+    expect((await get({ ...by, password })).status).toBe(200);
+  });
+
+  test.each<[string, (by: Credentials, key: string) => Promise<Answer>]>([
+    ['its account was closed', close],
+    ['it was revoked', (_by, key) => call(service, 'DELETE', '/v1/api-keys/current', { key })],
+  ])('are not where they are a key, and %s', async (_what, end) => {
+    const by = await createAccount(service);
+    const { key } = await Customer.of(service, by);
+    const petId = await (await Customer.of(service, account)).addPet('available');
+    const headers = { Authorization: `Bearer ${key}` };
+    const body = `{"petId":${petId}}`;
+    expect(await slowly('POST', '/v1/store/orders', headers, body, () => end(by, key))).toBe(401);
+    expect(await (await Customer.of(service, account)).petStatus(petId)).toBe('available');
+  });
+
+  test('are not where the account is closed in the moment in which it is changed', async () => {
+    const by = await createAccount(service);
+    const sql = `UPDATE accounts SET closed_at = now() WHERE id = ${by.id}`;
+    const late = behind(service, sql, () =>
+      call(service, 'POST', '/v1/api-keys', { account: by, body: { name: 'Late' } }),
+    );
+    expectError(await late, 401, 'invalid_credentials');
+  });
+});
+
+describe('DELETE /accounts/current', () => {
+  let next: Customer;
+  beforeAll(async () => (next = await Customer.of(service, account)));
+
+  test('closes the account: nothing logs in any more, and its email is free', async () => {
+    const by = await createAccount(service);
+    const keys = [await createKey(service, by), await createKey(service, by)];
+    for (const key of keys) expect((await list(key, other)).status).toBe(200);
+    const { status, text } = await close(by);
+    expect([status, text]).toEqual([204, '']);
+    for (const key of keys) expectError(await list(key), 401, 'invalid_api_key');
+    await expectRevoked(() => Promise.all(keys.map((key) => list(key, other))));
+    expectError(await get(by), 401, 'invalid_credentials');
+    const again = await signUp({ email: by.email, password: by.password });
+    expect([again.status, again.body.id === by.id]).toEqual([201, false]);
+  });
+
+  test('cancels its open orders, whose animals are available again, and answers none of its orders', async () => {
+    const by = await createAccount(service);
+    const customer = await Customer.of(service, by);
+    const placed = await customer.orderAt('placed');
+    const approved = await customer.orderAt('approved');
+    const delivered = await customer.orderAt('delivered');
+    await close(by);
+    const statuses = await Promise.all(
+      [placed, approved, delivered].map(({ petId }) => next.petStatus(petId)),
+    );
+    expect(statuses).toEqual(['available', 'available', 'sold']);
+    expect((await next.place(placed.petId)).status).toBe(201);
+    for (const { id } of [placed, approved, delivered])
+      expectError(await next.get(id), 404, 'order_not_found');
+  });
+
+  test('leaves an order that is delivered in the moment in which it would be cancelled', async () => {
+    const by = await createAccount(service);
+    const { id, petId } = await (await Customer.of(service, by)).orderAt('approved');
+    const deliver = `UPDATE orders SET status = 'delivered' WHERE id = ${id}; UPDATE pets SET status = 'sold' WHERE id = ${petId}`;
+    expect((await behind(service, deliver, () => close(by))).status).toBe(204);
+    const [left] = await query(service.databaseUrl, 'SELECT status FROM orders WHERE id = $1', [id]);
+    expect(left).toEqual({ status: 'delivered' });
+    expect(await next.petStatus(petId)).toBe('sold');
+  });
+
+  test('erases its email and password, its messages and the answers that are kept for retries', async () => {
+    const by = await createAccount(service);
+    const key = await createKey(service, by);
+    const personal = [by.email, await hashOf(by.id), `For you: ${randomUUID()}`, randomUUID()];
+    const [, , message, retry] = personal as [string, string, string, string];
+    const headers = { 'Idempotency-Key': retry };
+    const sent = await call(service, 'POST', '/v1/messages', { key, headers, body: { message } });
+    expect(sent.status).toBe(202);
+    expect((await storedOf(service, personal)).toSorted()).toEqual(personal.toSorted());
+    await close(by);
+    expect(await storedOf(service, personal)).toEqual([]);
+    const path = `/v1/messages/${sent.body.id}`;
+    expectError(await call(service, 'GET', path, { key: next.key }), 404, 'message_not_found');
+  });
+
+  test('clears more orders than one statement takes', async () => {
+    const by = await createAccount(service);
+    const name = randomUUID();
+    await query(
+      service.databaseUrl,
+      `WITH animals AS (
+         INSERT INTO pets (name, category_id, status) SELECT $2, 1, 'pending' FROM generate_series(1, 1200)
+         RETURNING id)
+       INSERT INTO orders (account_id, pet_id, status) SELECT $1, id, 'placed' FROM animals`,
+      [by.id, name],
+    );
+    expect((await close(by)).status).toBe(204);
+    const left = await query(
+      service.databaseUrl,
+      `SELECT status FROM orders WHERE account_id = $1 AND status <> 'cancelled'
+       UNION ALL SELECT status FROM pets WHERE name = $2 AND status <> 'available'`,
+      [by.id, name],
+    );
+    expect(left).toEqual([]);
+  });
+
+  test('also cancels what another instance has accepted in the second after', async () => {
+    const by = await createAccount(service);
+    const customer = await Customer.of(other, by);
+    const petId = await customer.addPet('available');
+    await close(by);
+    expect([201, 401]).toContain((await customer.place(petId)).status);
+    await eventually(async () => (await next.petStatus(petId)) === 'available');
+  });
+});
+
+describe('With SIGN_UP=invite', () => {
+  /** An invitation that is stored, as the administrator's command stores one. */
+  async function invite(expiresAt?: string): Promise<string> {
+    const invitation = newSecret(INVITATIONS);
+    const sql = 'INSERT INTO invitations (hash, expires_at) VALUES ($1, $2)';
+    await query(service.databaseUrl, sql, [hashSecret(invitation), expiresAt]);
+    return invitation;
+  }
+
+  test('an account takes an invitation of the administrator, once, and no other', async () => {
+    const env = { DATABASE_URL: service.databaseUrl };
+    const { stdout } = await admin(['invitations', 'create', '--json'], env);
+    const { invitation } = JSON.parse(stdout) as { invitation: string };
+    expect(invitation).toMatch(/^petstore_invitation_[\da-f]{48}$/);
+    const mistyped = invitation.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+    const expired = await invite('2001-01-01T00:00:00Z');
+    for (const code of [undefined, null, 5, '', 'x', mistyped, [invitation], newSecret(INVITATIONS), expired])
+      expectError(await signUp({ ...newcomer(), invitation: code }, other), 403, 'sign_up_closed');
+    const { email } = account;
+    expectError(await signUp({ ...newcomer(), email, invitation: mistyped }, other), 403, 'sign_up_closed');
+    expectError(await signUp({ email: 'x' }, other), 403, 'sign_up_closed');
+    // Refused for other reasons, it is not used up.
+    expectError(await signUp({ ...newcomer(), email, invitation }, other), 409, 'account_exists');
+    expectError(await signUp({ email: 'x', invitation }, other), 400, 'validation_failed');
+    const answers = await times(4, () => signUp({ ...newcomer(), invitation }, other));
+    const [made, ...refused] = answers.toSorted((a, b) => a.status - b.status);
+    expect(made!.status).toBe(201);
+    for (const answer of refused) expectError(answer, 403, 'sign_up_closed');
+    expect(await storedOf(service, [invitation])).toEqual([]);
+  });
+
+  test('new accounts have ACCOUNT_PERMISSIONS, and old ones what they had', async () => {
+    const by = newcomer();
+    expect((await signUp({ ...by, invitation: await invite() }, other)).status).toBe(201);
+    expect((await get(by, other)).body.permissions).toEqual(ALLOWED);
+    const key = await createKey(service, by);
+    expect((await list(key, other)).status).toBe(200);
+    const add = await call(other, 'POST', '/v1/pets', { key, body: '{' });
+    expectError(add, 403, 'permission_denied');
+    expect((await get(account, other)).body.permissions).toContain('pets:write');
   });
 });

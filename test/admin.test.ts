@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { Client } from 'pg';
 import {
   call,
   createAccount,
@@ -9,49 +12,59 @@ import {
   expectRevoked,
   TIMESTAMP,
 } from '../src/testing/client.js';
-import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, runNode } from './support/npm.js';
+import { createDatabase, query, sharedService, startService } from '../src/testing/service.js';
+import { admin, migrate } from './support/commands.js';
+import { Customer } from './support/customer.js';
+import {
+  endRuns,
+  eventually,
+  newFolder,
+  nodeStart,
+  postgresOn,
+  removeFolders,
+  ROOT,
+  runNode,
+} from './support/npm.js';
 import { hasPsql, psql } from './support/psql.js';
 import { Receiver } from './support/receiver.js';
-import { createDatabase, query, type Service, startService } from '../src/testing/service.js';
 
 /** The commands that operators paste, tested exactly as documented. */
 const OPERATING = readFileSync(`${ROOT}/docs/operating.md`, 'utf8');
+const ADMIN = ['dist/src/commands/petstore.js', 'admin'];
 
-let service: Service;
-beforeAll(async () => (service = await startService()));
-afterAll(() => service.stop());
+const service = sharedService();
+const DATABASE = { DATABASE_URL: service.databaseUrl };
 afterEach(endRuns);
 afterAll(removeFolders);
 
-/** Runs a built program to its end, on the database of the service. */
-const run = (
-  args: string[],
-  {
-    input = '',
-    env = {},
-    main = 'admin/main',
-  }: { input?: string; env?: Record<string, string>; main?: string } = {},
-) =>
-  runNode([`dist/src/commands/${main}.js`, ...args], {
-    input,
-    env: { DATABASE_URL: service.databaseUrl, ...env },
-  });
+/** Runs a command on the database of the service. */
+const run = (args: string[], input = '') => admin(args, DATABASE, input);
 
 /** Runs it with `--json`, and returns what it has printed. */
 async function json(args: string[], input = '') {
-  const { code, stdout, stderr } = await run([...args, '--json'], { input });
-  expect({ code, stderr: stderr.trim() }).toEqual({
-    code: 0,
-    stderr: expect.stringMatching(/^(Password:)?$/),
-  });
+  const { code, stdout, stderr } = await run([...args, '--json'], input);
+  expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 }
 
-describe('Accounts', () => {
-  test('that are created with a password on standard input log in with it', async () => {
-    const account = { email: 'Grace@example.com', password: 'correct horse battery' };
-    const created = await json(['accounts', 'create', account.email], `${account.password}\n`);
-    expect(created).toEqual({
+/** Lines of JSON. */
+const parsed = (lines: string) =>
+  lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+describe('A process of its own', () => {
+  test('takes a password from standard input, and ends with 0', async () => {
+    const account = { email: `${randomUUID()}@Example.com`, password: 'correct horse battery' };
+    const input = `${account.password}\n`;
+    const options = { env: DATABASE, input };
+    const { code, stdout, stderr } = await runNode(
+      [...ADMIN, 'accounts', 'create', account.email, '--json'],
+      options,
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toEqual({
       id: expect.any(Number),
       email: account.email,
       createdAt: expect.stringMatching(TIMESTAMP),
@@ -59,11 +72,51 @@ describe('Accounts', () => {
     expect((await call(service, 'GET', '/v1/api-keys', { account })).status).toBe(200);
   });
 
+  test.each<[number, string, RegExp]>([
+    [2, 'wrong usage', /unknown command 'wrong'/],
+    [1, 'keys list nobody@example.com', /^petstore: There is no account "nobody@example.com"\.\n$/],
+  ])('ends with %i after %s, and says why', async (code, line, why) => {
+    const ended = await runNode([...ADMIN, ...line.split(' ')], { env: DATABASE });
+    expect(ended).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
+  });
+
+  test('ends with 1 and one line, without the password, where the database is away', async () => {
+    const env = { DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/x' };
+    const { code, stderr } = await runNode([...ADMIN, 'accounts', 'list'], { env });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^petstore: [^\n]+: [^\n]*ECONNREFUSED[^\n]+\n$/),
+    ]);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  test('lists 200,000 accounts in little memory', async () => {
+    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    await query(
+      env.DATABASE_URL,
+      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 200000) n`,
+    );
+    const heap = '--max-old-space-size=128';
+    const { code, stdout, stderr } = await runNode([heap, ...ADMIN, 'accounts', 'list'], { env });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.trim().split('\n')).toHaveLength(200_001);
+  });
+
+  test('ends when nobody reads its output any more', async () => {
+    const command = `${process.execPath} ${ADMIN.join(' ')} audit | head -n 1`;
+    const shell = spawn('sh', ['-c', command], { cwd: ROOT, env: { PATH: process.env.PATH, ...DATABASE } });
+    const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
+    expect(stdout).toMatch(/^\{.+\}\n$/);
+    expect(stderr).toBe('');
+  });
+});
+
+describe('Accounts', () => {
   test('accept a new password, typed or generated, and no longer the old one', async () => {
     const old = await createAccount(service);
     const { email } = old;
     const key = await createKey(service, old);
-    await run(['accounts', 'set-password', email], { input: 'another fine horse' });
+    await run(['accounts', 'set-password', email], 'another fine horse');
     const typed = { email, password: 'another fine horse' };
     expect((await call(service, 'GET', '/v1/api-keys', { account: typed })).status).toBe(200);
     expectError(await call(service, 'GET', '/v1/api-keys', { account: old }), 401, 'invalid_credentials');
@@ -72,21 +125,124 @@ describe('Accounts', () => {
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
   });
 
-  test('are all listed, over more than a page', async () => {
-    const DATABASE_URL = await createDatabase();
-    await run([], { env: { DATABASE_URL }, main: 'migrate' });
-    expect((await run(['accounts', 'list'], { env: { DATABASE_URL } })).stdout).toBe('None.\n');
+  test('are all listed, over more than a page, in columns that fit', async () => {
+    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    expect((await admin(['accounts', 'list'], env)).stdout).toBe('None.\n');
+    expect((await admin(['accounts', 'list', '--json'], env)).stdout).toBe('[]\n');
     await query(
-      DATABASE_URL,
-      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 201) n`,
+      env.DATABASE_URL,
+      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 1001) n`,
     );
-    const { stdout } = await run(['accounts', 'list'], { env: { DATABASE_URL } });
+    const { stdout } = await admin(['accounts', 'list'], env);
     const lines = stdout.trim().split('\n');
-    expect(lines[0]).toMatch(/^id {3}email {12}createdAt$/);
-    expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(
-      Array.from({ length: 201 }, (_, index) => `${index + 1}@example.com`),
-    );
+    const emails = Array.from({ length: 1_001 }, (_, index) => `${index + 1}@example.com`);
+    expect(lines[0]).toMatch(/^id {4}email {13}createdAt$/);
+    expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(emails);
     expect(stdout).not.toContain('password');
+    const listed = JSON.parse((await admin(['accounts', 'list', '--json'], env)).stdout);
+    expect(listed.map(({ email }: { email: string }) => email)).toEqual(emails);
+  });
+});
+
+describe('An export', () => {
+  const exported = async (email: string) => {
+    const { code, stdout, stderr } = await run(['accounts', 'export', email]);
+    expect([code, stderr]).toEqual([0, '']);
+    return parsed(stdout) as { table: string; row: Record<string, unknown> }[];
+  };
+
+  test('has all rows of the account, without secrets, and nothing of others', async () => {
+    const account = await createAccount(service);
+    const customer = await Customer.of(service, account);
+    const order = await customer.orderAt('placed');
+    const message = { message: 'Is Luna there?' };
+    await call(service, 'POST', '/v1/messages', { key: customer.key, body: message });
+    await (await Customer.of(service)).orderAt('placed');
+    const lines = await exported(account.email);
+    const rowsOf = (table: string) => lines.filter((line) => line.table === table).map(({ row }) => row);
+    const { id, email } = account;
+    expect(rowsOf('accounts')).toEqual([
+      { id, email, created_at: expect.any(String), permissions: null, closed_at: null },
+    ]);
+    expect(rowsOf('orders')).toMatchObject([{ id: order.id, account_id: id, status: 'placed' }]);
+    expect(rowsOf('messages')).toMatchObject([message]);
+    expect(rowsOf('api_keys')).toMatchObject([{ name: 'test' }]);
+    expect(rowsOf('api_keys')[0]).not.toHaveProperty('hash');
+    expect(new Set(lines.flatMap(({ row }) => row.account_id ?? []))).toEqual(new Set([id]));
+    expect(JSON.stringify(lines)).not.toMatch(/password|argon2/);
+  });
+
+  test('has bytes as base64, and every other value as it is, of columns that are not declared secret', async () => {
+    const { id, email } = await createAccount(service);
+    const content = Buffer.from(Array.from({ length: 300 }, (_, i) => i % 256));
+    await query(
+      service.databaseUrl,
+      `CREATE TABLE "Photos '\\" (id bigint, account_id bigint, "a ""name" text, content bytea, facts jsonb, pin bytea, code text);
+       COMMENT ON COLUMN "Photos '\\".pin IS 'secret';
+       COMMENT ON COLUMN "Photos '\\".code IS 'secret: of the door'`,
+    );
+    await query(
+      service.databaseUrl,
+      `INSERT INTO "Photos '\\" VALUES (9223372036854775807, $1, 'x', $2, '{"n": null}', '\\x00', 'c'), (1, 0, '', '', '{}', '', '')`,
+      [id, content],
+    );
+    const { stdout } = await run(['accounts', 'export', email]);
+    await query(service.databaseUrl, `DROP TABLE "Photos '\\"`);
+    expect(stdout).toContain('"id":9223372036854775807');
+    expect(parsed(stdout).find(({ table }) => table.startsWith('Photos'))).toEqual({
+      table: `Photos '\\`,
+      row: {
+        id: expect.any(Number),
+        account_id: id,
+        'a "name': 'x',
+        content: content.toString('base64'),
+        facts: { n: null },
+      },
+    });
+  });
+
+  test('is of one moment, whatever is written meanwhile', async () => {
+    const account = await createAccount(service);
+    await (await Customer.of(service, account)).orderAt('cancelled');
+    const writer = new Client({ connectionString: service.databaseUrl });
+    await writer.connect();
+    await writer.query('BEGIN; LOCK TABLE orders IN EXCLUSIVE MODE; LOCK TABLE account_identities');
+    const lines = exported(account.email);
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DECLARE lines%'`;
+    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+    await writer.query(
+      `INSERT INTO orders (account_id, pet_id, status)
+       SELECT account_id, pet_id, status FROM orders WHERE account_id = ${account.id}`,
+    );
+    await writer.query('COMMIT');
+    await writer.end();
+    expect((await lines).filter(({ table }) => table === 'orders')).toHaveLength(1);
+  });
+
+  test('has each row once, of tables with partitions or heirs, and nothing of views', async () => {
+    const { id: account_id, email } = await createAccount(service);
+    await query(
+      service.databaseUrl,
+      `CREATE TABLE visits (account_id bigint, day date) PARTITION BY RANGE (day);
+       CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
+       CREATE TABLE visits_new PARTITION OF visits DEFAULT PARTITION BY HASH (day);
+       CREATE TABLE "Visits of today" PARTITION OF visits_new FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+       CREATE TABLE notes (account_id bigint, text text, dropped text);
+       ALTER TABLE notes DROP COLUMN dropped;
+       CREATE TABLE notes_longer (more text) INHERITS (notes);
+       CREATE VIEW visits_seen AS SELECT * FROM visits;
+       INSERT INTO visits VALUES (${account_id}, '2025-05-05'), (${account_id}, '2026-06-06'), (0, '2026-06-06');
+       INSERT INTO notes VALUES (${account_id}, 'a'), (0, 'other');
+       INSERT INTO notes_longer VALUES (${account_id}, 'b', 'more')`,
+    );
+    const lines = await exported(email);
+    await query(service.databaseUrl, 'DROP TABLE visits, notes CASCADE');
+    expect(lines.filter(({ table }) => /visit|note/i.test(table))).toEqual([
+      { table: 'notes', row: { account_id, text: 'a' } },
+      { table: 'notes_longer', row: { account_id, text: 'b', more: 'more' } },
+      { table: 'visits', row: { account_id, day: '2025-05-05' } },
+      { table: 'visits', row: { account_id, day: '2026-06-06' } },
+    ]);
   });
 });
 
@@ -94,15 +250,8 @@ describe('Keys', () => {
   test('that are created work, are listed without their value, and are refused within a second of being revoked', async () => {
     const { email } = await createAccount(service);
     const expiresAt = '2100-01-31T12:00:00.000Z';
-    const { key, ...told } = await json([
-      'keys',
-      'create',
-      email,
-      '--name',
-      'Till',
-      '--expires-at',
-      expiresAt,
-    ]);
+    const till = ['--name', 'Till', '--expires-at', expiresAt];
+    const { key, ...told } = await json(['keys', 'create', email, ...till]);
     expect(told).toEqual({
       id: expect.any(Number),
       name: 'Till',
@@ -124,15 +273,8 @@ describe('Keys', () => {
 
   test('have the permissions that they are given, and at most those that their account is given', async () => {
     const account = await createAccount(service);
-    const { key } = await json([
-      'keys',
-      'create',
-      account.email,
-      '--name',
-      'x',
-      '--permissions',
-      'pets:read',
-    ]);
+    const reader = ['--name', 'x', '--permissions', 'pets:read'];
+    const { key } = await json(['keys', 'create', account.email, ...reader]);
     const add = () => call(service, 'POST', '/v1/pets', { key, body: '{' });
     expectError(await add(), 403, 'permission_denied');
     const all = await createKey(service, account);
@@ -182,14 +324,19 @@ test('Invitations are listed without their code, until they are revoked', async 
     { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP) },
     { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP), expiresAt },
   ]);
-  expect(await json(['invitations', 'list'])).toEqual(shown);
+  // Others may be those of other tests.
+  const listed = async () => {
+    const all: { id: number }[] = await json(['invitations', 'list']);
+    return all.filter(({ id }) => shown.some((one) => one.id === id));
+  };
+  expect(await listed()).toEqual(shown);
   const revoke = () => run(['invitations', 'revoke', String(shown[0]!.id)]);
   expect(await revoke()).toEqual({
     code: 0,
     stdout: `Invitation ${shown[0]!.id} is revoked.\n`,
     stderr: '',
   });
-  expect(await json(['invitations', 'list'])).toEqual([shown[1]]);
+  expect(await listed()).toEqual([shown[1]]);
   expect(await revoke()).toEqual({
     code: 1,
     stdout: '',
@@ -198,54 +345,72 @@ test('Invitations are listed without their code, until they are revoked', async 
 });
 
 describe('What fails', () => {
-  test('ends with 2 for wrong usage, with 1 for a failure, and says why', async () => {
-    const failures: [number, string[], RegExp][] = [
-      [2, ['pets'], /unknown command 'pets'/],
-      [2, ['keys', 'create', 'a@b.example'], /'--name <name>' not specified/],
-      [2, ['keys', 'revoke', 'a@b.example', '1e3'], /Must be a 64-bit integer/],
-      [1, ['keys', 'list', 'nobody@example.com'], /^petstore: There is no account "nobody@e/],
-      [1, ['accounts', 'create', 'x', '--generate-password'], /^petstore: email must be an email/],
-      [1, ['accounts', 'create', 'x@example.com'], /^petstore: There is no password on standard input/],
-    ];
-    // One after the other: a command gives a database that a busy machine keeps waiting up soon.
-    for (const [code, args, why] of failures) {
-      expect(await run(args)).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
-    }
+  test.each<[number, string, RegExp]>([
+    [2, 'pets', /unknown command 'pets'/],
+    [2, 'accounts list more', /too many arguments/],
+    [2, 'keys create a@b.example', /'--name <name>' not specified/],
+    [2, 'keys revoke a@b.example 1e3', /Must be a 64-bit integer/],
+    [2, 'accounts set-permissions a@b.example pets:fly', /Must be "all", or some of pets:read, /],
+    [2, 'invitations create --expires-at 2020-01-31T12:00:00Z', /Must be a time in the future/],
+    [2, 'audit --since yesterday', /Must be a time such as/],
+    [1, 'keys list nobody@example.com', /^petstore: There is no account "nobody@e/],
+    [1, 'accounts create x --generate-password', /^petstore: email must be an email/],
+    [1, 'accounts create x@example.com', /^petstore: There is no password on standard input/],
+  ])('ends with %i and says why: %s', async (code, line, why) => {
+    expect(await run(line.split(' '))).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
   });
 
   test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
-    [
-      'away',
-      async () => ({ DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/x' }),
-      /cannot be reached: .*ECONNREFUSED/,
-    ],
     ['empty', async () => ({ DATABASE_URL: await createDatabase() }), /Run `npm run migration:run` first/],
+    ['not there', async () => ({ DATA_DIR: newFolder() }), /There is no database in /],
   ])('reports a database that is %s in one line', async (_name, prepare, why) => {
-    const { code, stderr } = await run(['accounts', 'list'], { env: await prepare() });
+    const { code, stderr } = await admin(['accounts', 'list'], await prepare());
     expect(code).toBe(1);
     expect(stderr).toMatch(/^petstore: [^\n]+\n$/);
     expect(stderr).toMatch(why);
-    expect(stderr).not.toContain('s3cret');
-  });
-
-  test('works on the embedded data of a running service, whose documented address is right', async () => {
-    const DATA_DIR = newFolder();
-    await nodeStart({ DATA_DIR }).ready();
-    const listed = await run(['accounts', 'list'], { env: { DATABASE_URL: '', DATA_DIR } });
-    expect(listed.stdout).toContain('demo@petstore.invalid');
-    const documented = /export (DATABASE_URL=.*)/.exec(OPERATING)![1]!;
-    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} dist/src/commands/admin/main.js accounts list`;
-    const shell = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
-    expect(await text(shell.stdout)).toBe(listed.stdout);
   });
 });
 
-test('admin works on embedded data that no service is using, and leaves nothing running', async () => {
-  const DATA_DIR = newFolder();
-  const env = { DATABASE_URL: '', DATA_DIR };
-  expect((await run([], { env, main: 'migrate' })).stdout).toMatch(/^Migrated: /);
-  expect((await run([], { env, main: 'migrate' })).stdout).toBe('The schema is up to date.\n');
-  expect(await run(['accounts', 'list'], { env })).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
+describe('The embedded database', () => {
+  test('is reached while a service runs on it, also by other programs at the documented address', async () => {
+    const DATA_DIR = newFolder();
+    await nodeStart({ DATA_DIR }).ready();
+    const listed = await admin(['accounts', 'list'], { DATA_DIR });
+    expect(listed.stdout).toContain('demo@petstore.invalid');
+    const documented = /export (DATABASE_URL=.*)/.exec(OPERATING)![1]!;
+    const command = `${documented.replaceAll('data/', `${DATA_DIR}/`)} exec ${process.execPath} ${ADMIN.join(' ')} accounts list`;
+    const shell = spawn('sh', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(await text(shell.stdout)).toBe(listed.stdout);
+  });
+
+  test('is reached while no service runs on it, and is stopped again, also by a signal', async () => {
+    const env = { DATA_DIR: newFolder() };
+    expect((await migrate(env)).stdout).toMatch(/^Migrated: /);
+    expect((await migrate(env)).stdout).toBe('The schema is up to date.\n');
+    expect(await admin(['accounts', 'list'], env)).toEqual({ code: 0, stdout: 'None.\n', stderr: '' });
+    expect(postgresOn(env.DATA_DIR)).toEqual([]);
+    // It waits for a password.
+    const command = spawn(process.execPath, [...ADMIN, 'accounts', 'create', 'ada@example.com'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...env },
+    });
+    await eventually(() => postgresOn(env.DATA_DIR).length > 0);
+    command.kill('SIGTERM');
+    expect((await once(command, 'exit'))[0]).toBe(1);
+    expect(postgresOn(env.DATA_DIR)).toEqual([]);
+  });
+});
+
+(hasPsql ? test : test.skip)('The documented SQL fills a catalogue of any size', async () => {
+  const url = await createDatabase('TEMPLATE migrated');
+  const [, sql] = /<<'SQL'\n(.*?)SQL\n/s.exec(OPERATING)!;
+  expect(await psql(url, sql!.replace('1000000', '1000'))).toEqual({ code: 0, stderr: '' });
+  const counts = `SELECT status, count(*)::int, count(DISTINCT category_id)::int AS categories FROM pets GROUP BY 1 ORDER BY 1`;
+  expect(await query(url, counts)).toEqual([
+    { status: 'available', count: 250, categories: 5 },
+    { status: 'pending', count: 250, categories: 5 },
+    { status: 'sold', count: 500, categories: 10 },
+  ]);
 });
 
 describe('A service with rights only on the rows', () => {
@@ -257,7 +422,7 @@ describe('A service with rights only on the rows', () => {
     const owner = await createDatabase();
     const role = `app_${new URL(owner).pathname.slice(1)}`;
     if (isBefore) expect(await psql(owner, sql(role), { APP_PASSWORD })).toEqual({ code: 0, stderr: '' });
-    await run([], { env: { DATABASE_URL: owner }, main: 'migrate' });
+    await migrate({ DATABASE_URL: owner });
     if (!isBefore) await query(owner, sql(role));
     const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: APP_PASSWORD }).href;
     const receiver = await Receiver.start();

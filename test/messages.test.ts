@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import fc from 'fast-check';
+import { readConfig } from '../src/config.js';
 import {
   call,
   type CallOptions,
@@ -8,32 +11,36 @@ import {
   send,
   TIMESTAMP,
 } from '../src/testing/client.js';
+import {
+  query,
+  type Service,
+  sharedService,
+  startService,
+  type TestedService,
+} from '../src/testing/service.js';
 import { CHARACTER } from './support/character.js';
-import { query, type Service, startService } from '../src/testing/service.js';
+import { readMetrics, valueOf } from './support/metrics.js';
+import { eventually } from './support/npm.js';
+import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
 
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 const ADDRESSES = ['/messages', '/v1/messages'];
 
-let service: Service;
+/** Where messages wait, as there is nobody to deliver them to. */
+const service = sharedService();
+let account: { id: number; email: string; password: string };
 let key: string;
 
 beforeAll(async () => {
-  service = await startService();
-  key = await createKey(service);
+  account = await createAccount(service);
+  key = await createKey(service, account);
 });
-afterAll(() => service.stop());
 
 const submit = (body: unknown, options: CallOptions = {}, path = '/messages') =>
   call(service, 'POST', path, { key, body, ...options });
 const get = (id: string, path = '/messages') => call(service, 'GET', `${path}/${id}`, { key });
 const stored = (id: string) =>
-  query<{ message: string; account_id: string }>(
-    service.databaseUrl,
-    'SELECT message, account_id FROM messages WHERE id = $1',
-    [id],
-  );
-const countStored = async () =>
-  (await query<{ count: string }>(service.databaseUrl, 'SELECT count(*) FROM messages'))[0]!.count;
+  query<object>(service.databaseUrl, 'SELECT message, account_id FROM messages WHERE id = $1', [id]);
 
 describe.each(ADDRESSES)('POST %s', (path) => {
   test('answers 202 with exactly id, message, status and createdAt, and the address', async () => {
@@ -47,9 +54,15 @@ describe.each(ADDRESSES)('POST %s', (path) => {
       createdAt: expect.stringMatching(TIMESTAMP),
     });
     expect(headers.get('location')).toBe(`${service.url}${path}/${body.id}`);
-    const createdAt = Date.parse(body.createdAt);
-    expect(createdAt).toBeGreaterThanOrEqual(before);
-    expect(createdAt).toBeLessThanOrEqual(Date.now() + 1);
+    for (const from of ADDRESSES) expect((await get(body.id.toUpperCase(), from)).body).toEqual(body);
+    // A UUID v7 has its time, to the millisecond.
+    for (const time of [
+      Date.parse(body.createdAt),
+      Number.parseInt(body.id.replace('-', '').slice(0, 12), 16),
+    ]) {
+      expect(time).toBeGreaterThanOrEqual(before);
+      expect(time).toBeLessThanOrEqual(Date.now() + 1);
+    }
   });
 
   test('answers 400 as the quickstart does', async () => {
@@ -57,8 +70,8 @@ describe.each(ADDRESSES)('POST %s', (path) => {
     const missing = expectError(await submit({}, {}, path), 400, 'validation_failed');
     expect(missing).toBe('message is required.');
     const body = '{"message":"Hello"}';
-    const lines = [`POST ${path} HTTP/1.1`, 'Host: x', 'Connection: close', `Authorization: Bearer ${key}`];
-    const untyped = `${lines.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}`;
+    const untyped = `${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     expectError(await send(service, untyped, { method: 'POST', path }), 400, 'invalid_content_type');
   });
 
@@ -66,39 +79,18 @@ describe.each(ADDRESSES)('POST %s', (path) => {
     const body = { message: 'Hello' };
     expectError(await call(service, 'POST', path, { body }), 401, 'missing_api_key');
     expectError(await call(service, 'POST', path, { key: 'nonsense', body }), 401, 'invalid_api_key');
+    expectError(await call(service, 'GET', `${path}/x`), 401, 'missing_api_key');
   });
 });
 
 describe('A message', () => {
-  test('is in the database when it is answered', async () => {
-    const account = await createAccount(service);
-    const own = await createKey(service, account);
-    for (let i = 0; i < 10; i++) {
-      const { body } = await submit({ message: `Durable ${i}` }, { key: own });
-      expect(await stored(body.id)).toEqual([{ message: `Durable ${i}`, account_id: String(account.id) }]);
-    }
-  });
-
-  test('outlives a service that is killed right after its answer', async () => {
-    const other = await startService({ DATABASE_URL: service.databaseUrl });
-    const submitted = call(other, 'POST', '/messages', { key, body: { message: 'Last words' } });
-    const { body } = await submitted.finally(() => other.process.kill('SIGKILL'));
-    expect((await get(body.id)).body).toMatchObject({ id: body.id, message: 'Last words' });
-  });
-
-  test('is accepted by a service with one connection to the database, with a key to repeat it', async () => {
-    const other = await startService({ DATABASE_URL: service.databaseUrl, DATABASE_POOL_SIZE: '1' });
-    const options = { key, body: { message: 'First' }, headers: { 'Idempotency-Key': 'first' } };
-    expect((await call(other, 'POST', '/messages', options)).status).toBe(202);
-    expect(await other.stop()).toBe(0);
-  });
-
-  test('has an id that contains its time, to the millisecond', async () => {
-    const before = Date.now();
-    const { body } = await submit({ message: 'tick' });
-    const time = Number.parseInt(body.id.replace('-', '').slice(0, 12), 16);
-    expect(time).toBeGreaterThanOrEqual(before);
-    expect(time).toBeLessThanOrEqual(Date.now());
+  test('takes its id, status and time only from the service, and is in the database when it is answered', async () => {
+    const id = '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70';
+    const sent = { id, message: 'Mine', status: 'delivered', createdAt: '2000-01-01T00:00:00.000Z' };
+    const { body } = await submit(sent);
+    expect(await stored(body.id)).toEqual([{ message: 'Mine', account_id: String(account.id) }]);
+    expect(body).toMatchObject({ message: 'Mine', status: 'queued' });
+    expect([body.id === id, body.createdAt === sent.createdAt]).toEqual([false, false]);
   });
 
   test('sent many times at once is accepted each time, under ids of its own', async () => {
@@ -108,22 +100,19 @@ describe('A message', () => {
   });
 
   test.each([
-    ['emoji', 'Hi 👩‍👩‍👧‍👦🏳️‍🌈🐈'],
-    ['white space around it', '  \t\r\nhello \u2028\u00a0\n'],
-    ['nothing but white space', ' '],
-    ['combining characters', 'e\u0301 a\u0308\u0323 \u1112\u1161\u11ab'],
-    ['the same letters composed', '\u00e9 \u1ea1\u0308 \ud55c'],
-    ['both directions', 'abc \u202eשלום\u202c مرحبا'],
-    ['control characters', '\u0001\u001b[31m\u007f\u0085'],
-    ['a byte order mark and non-characters', '\ufeff\uffff\u{10ffff}'],
-    ['markup', '<script>&amp;"\'\\u0000\\'],
-    ['digits beyond 2^53', '12345678901234567890'],
-    ['one character', '𝕏'],
-  ])('of %s is kept exactly as sent', async (_what, message) => {
+    'Hi 👩‍👩‍👧‍👦🏳️‍🌈🐈',
+    '  \t\r\nhello \u2028\u00a0\n',
+    ' ',
+    'e\u0301 a\u0308\u0323 \u1112\u1161\u11ab',
+    'abc \u202eשלום\u202c مرحبا',
+    '\u0001\u001b[31m\u007f\u0085\ufeff\uffff\u{10ffff}',
+    '<script>&amp;"\'\\u0000\\',
+    '12345678901234567890',
+  ])('%j is kept exactly as sent', async (message) => {
     const { status, body } = await submit({ message });
     expect([status, body.message]).toEqual([202, message]);
     expect((await get(body.id)).body.message).toBe(message);
-    expect((await stored(body.id))[0]!.message).toBe(message);
+    expect(await stored(body.id)).toMatchObject([{ message }]);
   });
 
   test('of any text is kept exactly as sent', async () => {
@@ -134,84 +123,358 @@ describe('A message', () => {
         expect(body.message).toBe(message);
         expect((await get(body.id)).body.message).toBe(message);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 
-  test('has up to 65,536 characters', async () => {
-    const longest = 'x'.repeat(65_536);
-    const { status, body } = await submit({ message: longest });
-    expect([status, body.message === longest]).toEqual([202, true]);
-    expect((await get(body.id)).body.message === longest).toBe(true);
-    expectError(await submit({ message: `${longest}x` }), 400, 'validation_failed');
-  });
-
-  test('of characters of four bytes ends where a body does, before it has 65,536 of them', async () => {
-    const message = '🐈'.repeat(25_000);
-    expect((await submit({ message })).body.message === message).toBe(true);
+  test('has up to 65,536 characters; of four bytes each, it ends where a body does, before it has as many', async () => {
+    for (const message of ['x'.repeat(65_536), '🐈'.repeat(25_000)]) {
+      const { status, body } = await submit({ message });
+      expect([status, body.message === message]).toEqual([202, true]);
+      expect((await get(body.id)).body.message === message).toBe(true);
+    }
+    expectError(await submit({ message: 'x'.repeat(65_537) }), 400, 'validation_failed');
     expectError(await submit({ message: '🐈'.repeat(65_536) }), 413, 'payload_too_large');
   });
 
   test.each([
-    ['nothing', {}],
-    ['an empty text', { message: '' }],
-    ['null', { message: null }],
-    ['a number', { message: 5 }],
-    ['an object', { message: { text: 'Hello' } }],
-    ['an array', { message: ['Hello'] }],
-    ['NUL', { message: 'a\0b' }],
-    ['a lone surrogate', '{"message":"\\ud83d"}'],
-    ['surrogates in the wrong order', '{"message":"\\udc08\\ud83d"}'],
-    ['the name in capitals', { Message: 'Hello' }],
-    ['a bare text', '"Hello"'],
-    ['a list', [{ message: 'Hello' }]],
-  ])('of %s is refused, and not stored', async (_what, body) => {
-    const before = await countStored();
+    { message: '' },
+    { message: null },
+    { message: 'a\0b' },
+    '{"message":"\\udc08\\ud83d"}',
+    { Message: 'Hello' },
+  ])('%j is refused, and not stored', async (body) => {
+    const own = 'SELECT FROM messages WHERE account_id = $1';
+    const before = await query(service.databaseUrl, own, [account.id]);
     expectError(await submit(body), 400, 'validation_failed');
-    expect(await countStored()).toBe(before);
+    expect(await query(service.databaseUrl, own, [account.id])).toHaveLength(before.length);
   });
 
-  test('takes its id, status and time only from the service', async () => {
-    const id = '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70';
-    const sent = { id, message: 'Mine', status: 'delivered', createdAt: '2000-01-01T00:00:00.000Z' };
-    const { body } = await submit(sent);
-    expect(body).toMatchObject({ message: 'Mine', status: 'queued' });
-    expect(body.id).not.toBe(id);
-    expect(body.createdAt).not.toBe(sent.createdAt);
+  test('of another account is answered 404, as one that does not exist; what is no UUID is 400', async () => {
+    const { body } = await submit({ message: 'Secret' }, { key: await createKey(service) });
+    const theirs = await get(body.id);
+    expectError(theirs, 404, 'message_not_found');
+    expect(theirs.text).toBe((await get(randomUUID())).text);
+    for (const id of ['1', body.id.replaceAll('-', ''), `{${body.id}}`, '%00'])
+      expectError(await get(id), 400, 'validation_failed');
   });
 });
 
-describe.each(ADDRESSES)('GET %s/{messageId}', (path) => {
-  test('answers with the same four fields, wherever the message was sent', async () => {
-    for (const from of ADDRESSES) {
-      const { body } = await submit({ message: 'Hello' }, {}, from);
-      const found = await get(body.id, path);
-      expect(found.status).toBe(200);
-      expect(found.body).toEqual({ ...body, status: expect.stringMatching(/^(?:queued|delivered|failed)$/) });
+/** A service that is told of as the one that messages are sent to, and a key for it. */
+interface At {
+  at: TestedService;
+  by: string;
+}
+
+async function queue(message: string, { at, by }: At): Promise<string> {
+  const { status, body } = await call(at, 'POST', '/v1/messages', { key: by, body: { message } });
+  expect([status, body.status]).toEqual([202, 'queued']);
+  return body.id;
+}
+const statusOf = async (id: string, { at, by }: At): Promise<string> =>
+  (await call(at, 'GET', `/v1/messages/${id}`, { key: by })).body.status;
+const becomes = (id: string, status: string, where: At, withinMs?: number) =>
+  eventually(async () => (await statusOf(id, where)) === status, withinMs);
+
+describe('The receiver of messages', () => {
+  const ONCE = [301, 302, 307, 401, 403, 404, 408, 409, 429, 500, 503].map((status) => `once ${status}`);
+  const FINAL = [400, 410, 413, 422].map((status) => `always ${status}`);
+  const DATE = new Date(Date.now() + 30_000).toUTCString();
+  const WAITING = ['7', DATE, '999999999999', 'soon', '-1'].map((value) => `wait ${value}`);
+  const HELLO = 'Hi 👩‍👩‍👧‍👦 e\u0301 \u202eשלום "\\u0000" \u2028 <b>';
+  const NEXT_SECRET = `whsec_${Buffer.alloc(32, 'another').toString('base64')}`;
+  const LONGEST_S = 40;
+
+  /** The text of a message tells its receiver how to answer. */
+  const behave: Behaviour = async ({ message }, nth): Promise<Answer> => {
+    const [word, argument] = message.split(' ');
+    const isFirst = nth === 1;
+    if (word === 'always') return { status: Number(argument) };
+    if (word === 'once' && isFirst) return { status: Number(argument), headers: { Location: '/elsewhere' } };
+    if (word === 'wait' && isFirst) return { status: 503, headers: { 'Retry-After': message.slice(5) } };
+    if (word === 'silence') await new Promise(() => {});
+    if (word === 'endless') return { status: 200, rest: (response) => void response.write('x'.repeat(100)) };
+    return { status: 200 };
+  };
+
+  let receiver: Receiver;
+  let delivering: Service;
+  let where: At;
+  /** By text: all are sent at once, and each test waits for its own. */
+  const ids = new Map<string, string>();
+  const idOf = (text: string) => ids.get(text)!;
+  const callsFor = (text: string) => receiver.callsFor(idOf(text));
+
+  beforeAll(async () => {
+    receiver = await Receiver.start(behave);
+    delivering = await startService({
+      ...receiver.env,
+      MESSAGES_WEBHOOK_SECRET: `${NEXT_SECRET},${receiver.secret}`,
+      MESSAGES_RETRY_MAX_SECONDS: String(LONGEST_S),
+    });
+    where = { at: delivering, by: await createKey(delivering) };
+    for (const text of ['silence', 'endless', 'always 500', HELLO, ...FINAL, ...ONCE, ...WAITING])
+      ids.set(text, await queue(text, where));
+  });
+  afterAll(async () => {
+    receiver.stop();
+    await delivering.stop();
+  });
+
+  test('gets each once, byte for byte, with its address, id and time', async () => {
+    const id = idOf(HELLO);
+    await becomes(id, 'delivered', where);
+    expect(delivering.output()).toMatch(/^ {2}Messages {4}delivered to http:\/\/127\.0\.0\.1:\d+$/m);
+    const { createdAt } = (await call(delivering, 'GET', `/v1/messages/${id}`, { key: where.by })).body;
+    const [received, ...others] = callsFor(HELLO);
+    expect([received!.path, others]).toEqual(['/hook?token=t', []]);
+    expect(received!.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': id });
+    expect(received!.bytes.toString()).toBe(JSON.stringify({ id, message: HELLO, createdAt }));
+  });
+
+  test('finds each signed as the Standard Webhooks specification requires, with each secret', async () => {
+    await becomes(idOf(HELLO), 'delivered', where);
+    const [received] = callsFor(HELLO);
+    for (const secret of [NEXT_SECRET, receiver.secret])
+      expect(receiver.verify(received!, secret)).toMatchObject({ message: HELLO });
+    expect(received!.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
+    const other = `whsec_${Buffer.alloc(24).toString('base64')}`;
+    expect(() => receiver.verify(received!, other)).toThrow('No matching signature');
+    const forged = { ...received!, bytes: Buffer.from(received!.bytes.toString().replace('Hi', 'Ho')) };
+    expect(() => receiver.verify(forged)).toThrow('No matching signature');
+  });
+
+  test('is retried, at the same address and under the same id, unless it has accepted or refused for good', async () => {
+    await Promise.all(ONCE.map((text) => becomes(idOf(text), 'delivered', where)));
+    for (const text of ONCE) {
+      expect(callsFor(text).map(({ path }) => path)).toEqual(['/hook?token=t', '/hook?token=t']);
+      expect(callsFor(text).map(({ headers }) => headers['webhook-id'])).toEqual([idOf(text), idOf(text)]);
+    }
+    for (const text of FINAL) {
+      expect(await statusOf(idOf(text), where)).toBe('failed');
+      expect(callsFor(text)).toHaveLength(1);
     }
   });
 
-  test('accepts the id in any case', async () => {
-    const { body } = await submit({ message: 'Hello' });
-    expect((await get(body.id.toUpperCase(), path)).body.id).toBe(body.id);
+  test('is asked again after half of 5 to 5 seconds, or when its Retry-After says, if that is not too late', async () => {
+    await eventually(() => WAITING.every((text) => callsFor(text).length > 0));
+    const [date, late] = [await pauseOf(`wait ${DATE}`), await pauseOf('wait 999999999999')];
+    const until = Date.parse(DATE) - callsFor(`wait ${DATE}`)[0]!.at;
+    expect(date).toBeGreaterThanOrEqual(until);
+    expect(date).toBeLessThan(until + 10_000);
+    expect(late).toBeGreaterThan(LONGEST_S * 500);
+    expect(late).toBeLessThan((LONGEST_S + 10) * 1_000);
+    for (const [text, least] of [
+      ['wait 7', 7_000],
+      ['wait soon', 2_500],
+      ['wait -1', 2_500],
+      ['always 500', 2_500],
+    ] as const) {
+      await eventually(() => callsFor(text).length > 1);
+      const [first, second] = callsFor(text);
+      expect(second!.at - first!.at).toBeGreaterThanOrEqual(least);
+    }
   });
 
-  test('answers 404 for a message of another account, as for one that does not exist', async () => {
-    const { body } = await submit({ message: 'Secret' }, { key: await createKey(service) });
-    const other = await get(body.id, path);
-    const none = await get('019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70', path);
-    expectError(other, 404, 'message_not_found');
-    expect(other.text).toBe(none.text);
+  /** Milliseconds from the first try to the time that the second is put off to. */
+  async function pauseOf(text: string): Promise<number> {
+    const sql = `SELECT start_after FROM pgboss.job WHERE id = $1 AND state = 'retry'`;
+    let jobs: { start_after: Date }[] = [];
+    await eventually(async () => {
+      jobs = await query(delivering.databaseUrl, sql, [idOf(text)]);
+      return jobs.length > 0;
+    });
+    return jobs[0]!.start_after.getTime() - callsFor(text)[0]!.at;
+  }
+
+  test('that does not end its answer has accepted', async () => {
+    await becomes(idOf('endless'), 'delivered', where);
+    expect(callsFor('endless')).toHaveLength(1);
   });
 
-  test.each(['1', 'x', '019aa5c26f807c3e8f3a5d2b1c4e6f70', '{019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70}', '%00'])(
-    'answers 400 for %s, which is not a UUID',
-    async (id) => {
-      expectError(await get(id, path), 400, 'validation_failed');
-    },
+  test('that does not answer is given up after 15 seconds, and asked again', async () => {
+    await eventually(() => callsFor('silence').length > 1, 40_000);
+    const [first, second] = callsFor('silence');
+    expect(second!.at - first!.at).toBeGreaterThan(14_900);
+  });
+
+  test('that has failed for a day has failed', async () => {
+    await eventually(() => callsFor('always 500').length > 1);
+    const age = `UPDATE pgboss.job SET start_after = now(), data = jsonb_build_object('failingSince', now() - interval '1 day')
+                 WHERE id = $1`;
+    // Again and again, because the try under way writes the job's data too.
+    await eventually(async () => {
+      await query(delivering.databaseUrl, age, [idOf('always 500')]);
+      return (await statusOf(idOf('always 500'), where)) === 'failed';
+    });
+  });
+});
+
+describe('A message and its job', () => {
+  let api: Service;
+  let where: At;
+  beforeAll(async () => {
+    api = await startService({ ROLE: 'api' });
+    where = { at: api, by: await createKey(api) };
+    // Represents any failure of either table, and of what is stored with them.
+    await query(
+      api.databaseUrl,
+      `ALTER TABLE messages ADD CONSTRAINT c CHECK (message <> 'refused');
+       ALTER TABLE idempotency_keys ADD CONSTRAINT c CHECK (key <> 'undone');
+       CREATE TABLE refusal (how text);
+       CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF EXISTS (SELECT FROM refusal WHERE how = 'error') THEN RAISE 'no job'; END IF;
+         IF EXISTS (SELECT FROM refusal WHERE how = 'skip') THEN RETURN NULL; END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER refuse BEFORE INSERT ON pgboss.job_common FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+  });
+
+  const post = (message: string, idempotencyKey = '') =>
+    call(api, 'POST', '/v1/messages', {
+      key: where.by,
+      body: { message },
+      headers: idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {},
+    });
+  /** How many messages there are, and how many jobs for them. */
+  const counts = async () => {
+    const sql = `SELECT (SELECT count(*)::int FROM messages) AS messages,
+                   (SELECT count(*)::int FROM pgboss.job WHERE name = 'messages') AS jobs`;
+    const [found] = await query<{ messages: number; jobs: number }>(api.databaseUrl, sql);
+    return found!;
+  };
+  const more = ({ messages, jobs }: { messages: number; jobs: number }, count: number) => ({
+    messages: messages + count,
+    jobs: jobs + count,
+  });
+
+  test('are both missing if one of them, or the transaction around them, fails', async () => {
+    const before = await counts();
+    for (const idempotencyKey of ['', 'refused'])
+      expectError(await post('refused', idempotencyKey), 500, 'internal_error');
+    expectError(await post('Hello', 'undone'), 500, 'internal_error');
+    for (const how of ['error', 'skip']) {
+      await query(api.databaseUrl, 'INSERT INTO refusal VALUES ($1)', [how]);
+      for (const idempotencyKey of ['', how])
+        expectError(await post('Hello', idempotencyKey), 500, 'internal_error');
+      await query(api.databaseUrl, 'DELETE FROM refusal');
+    }
+    expect(await counts()).toEqual(before);
+  });
+
+  test('exist once, however often one Idempotency-Key is retried', async () => {
+    const before = await counts();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post('Once', 'once')));
+    const accepted = answers.filter(({ status }) => status === 202);
+    expect(new Set(accepted.map(({ body }) => body.id)).size).toBe(1);
+    expect((await post('Once', 'once')).body).toEqual(accepted[0]!.body);
+    expect(await counts()).toEqual(more(before, 1));
+  });
+
+  test('exist for all that came at the same time as one that was refused', async () => {
+    const before = await counts();
+    const texts = Array.from({ length: 30 }, (_, i) => (i === 15 ? 'refused' : `Text ${i}`));
+    const answers = await Promise.all(texts.map((text) => post(text)));
+    for (const [i, { status, body }] of answers.entries())
+      expect([status, body.message]).toEqual(i === 15 ? [500, expect.any(String)] : [202, texts[i]]);
+    expect(await counts()).toEqual(more(before, 29));
+  });
+
+  test('wait for a worker, outlive a service that is killed, and are taken over from a worker that has to stop', async () => {
+    expect(service.output()).toContain('Messages    queued until MESSAGES_WEBHOOK_URL is set\n');
+    expect(api.output()).toContain('Messages    queued for processes with ROLE=worker\n');
+    const slow = await Promise.all(Array.from({ length: 6 }, () => queue('slow', where)));
+    const gone = await queue('Taken by another worker', where);
+    await query(api.databaseUrl, `UPDATE messages SET status = 'delivered' WHERE id = $1`, [gone]);
+    const quick = await Promise.all(Array.from({ length: 30 }, () => queue('quick', where)));
+    const metrics = await readMetrics(api);
+    const waiting = (await query(api.databaseUrl, `SELECT FROM messages WHERE status = 'queued'`)).length;
+    // The job of the one that was delivered is there still.
+    expect(valueOf(metrics, 'petstore_messages_queued')).toBe(waiting + 1);
+    expect(valueOf(metrics, 'petstore_messages_oldest_seconds')).toBeGreaterThan(0);
+    const [over, kept] = [await oldMessages(30), await oldMessages(29)];
+    api.process.kill('SIGKILL');
+    await once(api.process, 'exit');
+
+    let [open, most] = [0, 0];
+    const receiver = await Receiver.start(async ({ message }, nth) => {
+      most = Math.max(most, ++open);
+      if (message === 'slow' && nth === 1) await new Promise(() => {});
+      open--;
+      return { status: 200 };
+    });
+    const env = {
+      ...receiver.env,
+      DATABASE_URL: api.databaseUrl,
+      MESSAGES_CONCURRENCY: '8',
+      MESSAGES_RETENTION_DAYS: '30',
+      SHUTDOWN_GRACE_MS: '0',
+    };
+    const worker = await startService({ ...env, ROLE: 'worker' });
+    const count = async (ids: string[], status: string) => {
+      const sql = 'SELECT FROM messages WHERE id = ANY ($1) AND status = $2';
+      return (await query(api.databaseUrl, sql, [ids, status])).length;
+    };
+    await eventually(async () => (await count(quick, 'delivered')) === quick.length);
+    // Some may be answered before others are under way.
+    expect([most > slow.length, most <= 8]).toEqual([true, true]);
+    for (const path of ['/health/live', '/health/ready'])
+      expect((await call(worker, 'GET', path)).status).toBe(200);
+    for (const path of ['/v1/pets', '/v1/messages', '/docs', '/openapi.json', '/', '/health']) {
+      const answer = await fetch(worker.url + path, { headers: { Authorization: `Bearer ${where.by}` } });
+      expect([answer.status, await answer.json()]).toMatchObject([404, { code: 'route_not_found' }]);
+    }
+    expect(await worker.stop()).toBe(0);
+    expect(await count(slow, 'queued')).toBe(slow.length);
+
+    const next = await startService(env);
+    await Promise.all(slow.map((id) => becomes(id, 'delivered', { ...where, at: next })));
+    for (const id of slow) expect(receiver.callsFor(id)).toHaveLength(2);
+    expect(receiver.callsFor(gone)).toEqual([]);
+    // More were over than go into one batch; what is not done stays, however old.
+    const left = 'SELECT id FROM messages WHERE id = ANY ($1)';
+    await eventually(async () => (await query(api.databaseUrl, left, [over])).length === 1);
+    expect(await query(api.databaseUrl, left, [kept])).toHaveLength(kept.length);
+    receiver.stop();
+    await next.stop();
+  });
+
+  /** Messages from so many days ago, and a second more, as many as go into more than one batch; one of them is queued. */
+  async function oldMessages(daysAgo: number): Promise<string[]> {
+    const hex = (Date.now() - daysAgo * 24 * 60 * 60 * 1000 - 1_000).toString(16).padStart(12, '0');
+    const first = `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
+    const rows = await query<{ id: string }>(
+      api.databaseUrl,
+      `INSERT INTO messages (id, account_id, message, status)
+       SELECT (left($1, 24) || lpad(to_hex(n), 12, '0'))::uuid, (SELECT id FROM accounts LIMIT 1), 'x',
+         CASE n WHEN 1 THEN 'queued' WHEN 2 THEN 'failed' ELSE 'delivered' END
+       FROM generate_series(1, 1100) AS n RETURNING id`,
+      [first],
+    );
+    return rows.map(({ id }) => id);
+  }
+});
+
+test('Wrong settings of the delivery are refused, all of them at once, and without what is secret', () => {
+  const wrong = {
+    MESSAGES_WEBHOOK_URL: 'http://user:password@example.com/',
+    MESSAGES_WEBHOOK_SECRET: 'whsec_c2hvcnQ=',
+    MESSAGES_RETRY_MAX_SECONDS: '0',
+    ROLE: 'boss',
+  };
+  const saidOf = (env: Record<string, string>) => {
+    try {
+      return readConfig(env) && 'nothing';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const said = saidOf(wrong);
+  for (const name of Object.keys(wrong)) expect(said).toContain(name);
+  expect(said).not.toMatch(/password|c2hvcnQ/);
+  expect(saidOf({ MESSAGES_WEBHOOK_URL: 'ftp://x/' })).toContain('MESSAGES_WEBHOOK_URL must be');
+  expect(saidOf({ MESSAGES_WEBHOOK_URL: 'http://x/' })).toContain(
+    'MESSAGES_WEBHOOK_SECRET, which MESSAGES_WEBHOOK_URL needs',
   );
-
-  test('answers 401 without a key', async () => {
-    expectError(await call(service, 'GET', `${path}/x`), 401, 'missing_api_key');
-  });
 });

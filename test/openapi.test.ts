@@ -1,23 +1,22 @@
-import { execFile } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { load } from 'js-yaml';
+import { Config } from '../src/config.js';
+import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { type Answer, call, send } from '../src/testing/client.js';
 import { document, isOfProduct, isPublic, operations } from '../src/testing/document.js';
+import { sharedService, startService } from '../src/testing/service.js';
+import { hasPython } from './support/languages.js';
 import { newFolder, removeFolders, runNode } from './support/npm.js';
-import { type Service, startService } from '../src/testing/service.js';
+import { runSamples } from './support/samples.js';
 
-const run = promisify(execFile);
 const inRepository = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const committed = readFileSync(inRepository('openapi.json'), 'utf8');
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.stop());
+const service = sharedService();
+afterAll(removeFolders);
 
 const operation = (id: string) =>
   operations.find(({ operation: { operationId } }) => operationId === id)!.operation;
@@ -26,7 +25,10 @@ describe('The OpenAPI document', () => {
   test('is committed as it is served: `npm run openapi` rewrites it', async () => {
     const { text } = await call(service, 'GET', '/openapi.json');
     const served = JSON.parse(text.replaceAll(service.url, 'http://127.0.0.1:3000'));
-    expect(served).toEqual(JSON.parse(readFileSync(inRepository('openapi.json'), 'utf8')));
+    expect(served).toEqual(JSON.parse(committed));
+    const yaml = await call(service, 'GET', '/openapi.yaml');
+    expect([yaml.status, yaml.headers.get('content-type')]).toEqual([200, 'text/yaml; charset=utf-8']);
+    expect(load(yaml.text)).toEqual(JSON.parse(text));
   });
 
   test('is written by its program alone: no database, no port, and nothing that goes on', async () => {
@@ -34,31 +36,9 @@ describe('The OpenAPI document', () => {
     // Whatever connects or listens fails.
     const nothing = `data:text/javascript,import{Socket,Server}from'node:net';Socket.prototype.connect=Server.prototype.listen=()=>{throw(Error('net'))}`;
     const program = inRepository('dist/src/commands/openapi.js');
-    expect(await runNode([`--import=${nothing}`, program], { cwd })).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: '',
-    });
-    expect(readFileSync(join(cwd, 'openapi.json'), 'utf8')).toBe(
-      readFileSync(inRepository('openapi.json'), 'utf8'),
-    );
-    await removeFolders();
-  });
-
-  test('is served as YAML too', async () => {
-    const { status, headers, text } = await call(service, 'GET', '/openapi.yaml');
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/yaml; charset=utf-8']);
-    expect(text).toMatch(/^openapi: 3\.1\.0$/m);
-    for (const { operation: one } of operations) expect(text).toContain(`operationId: ${one.operationId}\n`);
-  });
-
-  test('passes the recommended rules of Redocly without a warning', async () => {
-    const redocly = inRepository('node_modules/@redocly/cli/bin/cli.js');
-    const { stderr } = await run(process.execPath, [redocly, 'lint', 'openapi.json'], {
-      cwd: inRepository('.'),
-    });
-    expect(stderr).toContain('Your API description is valid');
-    expect(stderr).not.toMatch(/warning/i);
+    const ended = await runNode([`--import=${nothing}`, program], { cwd });
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(readFileSync(join(cwd, 'openapi.json'), 'utf8')).toBe(committed);
   });
 
   test('is of version 3.1, describes version 1.0.0, and names production and staging under /v1', () => {
@@ -67,23 +47,6 @@ describe('The OpenAPI document', () => {
       { url: '/v1', description: expect.stringMatching(/production/i) },
       { url: '/v1', description: expect.stringMatching(/staging/i) },
     ]);
-  });
-
-  test('takes the addresses from the configuration', async () => {
-    const other = await startService({
-      DATABASE_URL: service.databaseUrl,
-      BASE_URL: 'https://api.example.com/v1',
-      STAGING_URL: 'https://staging.example.com/v1',
-      API_URL: 'https://messages.example.com/',
-    });
-    const { body } = await call(other, 'GET', '/openapi.json');
-    await other.stop();
-    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
-      'https://api.example.com/v1',
-      'https://staging.example.com/v1',
-    ]);
-    expect(body.paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
-    expect(body.paths['/pets'].get.servers).toBeUndefined();
   });
 
   test('has the operations of the specification under their names, and those of the contract', () => {
@@ -179,30 +142,26 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  test.each([
-    ["$'", "$'"],
-    ['$&', '$&'],
-    ['$$', '$$'],
-    ["many $'", "$'".repeat(4_500)],
-    ['a port', 'shop.example:81'],
-    ['all else', "a!b(c)*;=,~'x'"],
-  ])('names a host of %s as it was asked for, in a text of the usual length', async (_what, host) => {
-    for (const [path, read] of [
-      ['/openapi.json', JSON.parse],
-      ['/openapi.yaml', load],
-    ] as const) {
-      const head = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: \r\n\r\n`;
-      const usual = await call(service, 'GET', path);
-      const { status, text } = await send(service, head, { path });
-      expect(status).toBe(200);
-      const places = usual.text.split(new URL(service.url).host).length;
-      expect(text.length).toBeLessThan(usual.text.length + places * host.length);
-      const { info, paths }: typeof document = read(text);
-      expect(info).toMatchObject({ contact: { url: `http://${host}` } });
-      expect(paths['/messages']!.post).toMatchObject({ servers: [{ url: `http://${host}/v1` }] });
-      expect(text).not.toContain('here.invalid');
-    }
-  });
+  test.each(["$'".repeat(4_500), 'shop.example:81', "a!b(c)*;=,~$&$$'x'"])(
+    'names the host %s as it was asked for, in a text of the usual length',
+    async (host) => {
+      for (const [path, read] of [
+        ['/openapi.json', JSON.parse],
+        ['/openapi.yaml', load],
+      ] as const) {
+        const head = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: \r\n\r\n`;
+        const usual = await call(service, 'GET', path);
+        const { status, text } = await send(service, head, { path });
+        expect(status).toBe(200);
+        const places = usual.text.split(new URL(service.url).host).length;
+        expect(text.length).toBeLessThan(usual.text.length + places * host.length);
+        const { info, paths }: typeof document = read(text);
+        expect(info).toMatchObject({ contact: { url: `http://${host}` } });
+        expect(paths['/messages']!.post).toMatchObject({ servers: [{ url: `http://${host}/v1` }] });
+        expect(text).not.toContain('here.invalid');
+      }
+    },
+  );
 
   test('is known again by its tag under any name, and has another under another name', async () => {
     const ask = (host: string, more = '') =>
@@ -334,4 +293,82 @@ describe('The OpenAPI document', () => {
       ).toEqual([...[false, false, false, false, false, true, true]]);
     }
   });
+});
+
+describe('The code samples', () => {
+  test('in curl succeed as they stand, one after another, on a new service', async () => {
+    const fresh = await startService();
+    await runSamples(fresh, 'curl');
+    await fresh.stop();
+  });
+
+  /** What a sample of each language sends, told by what stands in for its HTTP client, as its address and its JSON. */
+  const TOLD: Record<string, (source: string) => string> = {
+    curl: (source) => {
+      const stub = `curl() { printf '%s\\0' "$@"; }; API_KEY=x; ${source}`;
+      const args = execFileSync('bash', ['-c', stub], { encoding: 'utf8' }).split('\0').slice(0, -1);
+      return `${args.find((one) => one.startsWith('http'))}\n${args.at(-1)}`;
+    },
+    TypeScript: (source) => {
+      const fetch = `globalThis.fetch = (url, { body }) => (process.stdout.write(url + '\\n' + body), process.exit());`;
+      const args = ['--input-type=module-typescript', '-e', `${fetch}\n${source}`];
+      return execFileSync(process.execPath, args, { encoding: 'utf8' });
+    },
+    Python: (source) => {
+      const requests = `import json, os, sys, types
+os.environ["API_KEY"] = "x"
+def post(url, headers, json): print(url + "\\n" + sys.modules["json"].dumps(json)); sys.exit()
+sys.modules["requests"] = types.SimpleNamespace(post=post)`;
+      return execFileSync('python3', ['-c', `${requests}\n${source}`], { encoding: 'utf8' });
+    },
+  };
+  const HARD_TO_QUOTE = {
+    yes: true,
+    no: false,
+    nothing: null,
+    name: "O'Brien",
+    path: 'C:\\new\\table\\',
+    quoted: '"\'`$HOME` !#\n\t\u2028 ${x} %s \u{1f600}',
+    numbers: [0, -1.5, 1e21, 9007199254740991],
+    "it's": { empty: {}, none: [], deep: [[true, null, { 'a b': "''" }]] },
+  };
+
+  test.each(Object.entries(TOLD).filter(([label]) => label !== 'Python' || hasPython))(
+    'in %s send any example exactly, and the parameters that a query must have, and no others',
+    (label, toldBy) => {
+      const query = (name: string, schema: object, required = true) => ({
+        name,
+        in: 'query' as const,
+        required,
+        schema,
+      });
+      const operation = {
+        responses: {},
+        requestBody: { content: { 'application/json': { example: HARD_TO_QUOTE, schema: {} } } },
+        parameters: [
+          { name: 'thingId', in: 'path' as const, required: true, schema: { type: 'integer', example: 7 } },
+          query('words', { type: 'string', example: "O'Brien & Söhne" }),
+          query('size', { $ref: '#/components/schemas/Size' }),
+          query('ids', { type: 'array', items: { type: 'integer' }, example: [1, 2] }),
+          query('limit', { type: 'integer', example: 20 }, false),
+        ],
+      };
+      const samples = codeSamples(
+        { path: '/things/{thingId}/parts', method: 'post', operation },
+        'bearer',
+        { components: { schemas: { Size: { type: 'string', enum: ['small', 'large'] } } } } as never,
+        new Config(),
+      );
+      const { source } = samples.find((one) => one.label === label)!;
+      const [, address, json] = /(.*)\n(.*)/s.exec(toldBy(source).trim())!;
+      expect(JSON.parse(json!)).toEqual(HARD_TO_QUOTE);
+      const { pathname, searchParams } = new URL(address!);
+      expect(pathname).toBe('/v1/things/7/parts');
+      expect(Object.fromEntries(searchParams)).toEqual({
+        words: "O'Brien & Söhne",
+        size: 'small',
+        ids: '1,2',
+      });
+    },
+  );
 });

@@ -1,44 +1,72 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { type IncomingHttpHeaders, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { call, expectError } from '../src/testing/client.js';
-import { type Service, startService } from '../src/testing/service.js';
+import { Webhook } from 'standardwebhooks';
 import { newSecret, STARTS } from '../src/auth/secret.js';
+import { call, createKey, expectError } from '../src/testing/client.js';
+import { document, operations } from '../src/testing/document.js';
+import { type Service, sharedService, startService, type TestedService } from '../src/testing/service.js';
+import { eventually, newFolder, removeFolders } from './support/npm.js';
 
 const run = promisify(execFile);
+const SECRET = `whsec_${Buffer.alloc(24, 'secret').toString('base64')}`;
 
+/** On a database of its own. */
+const hosted = sharedService();
 /** On its embedded database, and on all addresses. */
 let embedded: Service;
-/** On a database of its own. */
-let hosted: Service;
-let folder: string;
+/** What a start on the same database said, served and delivered, with addresses of its own. */
+let configured: {
+  output: string;
+  policy: string;
+  document: typeof document;
+  message: { id: string; status: string };
+};
+const folder = newFolder();
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'petstore-site-'));
-  const onOwnDatabase = {
-    DATABASE_URL: '',
-    DATA_DIR: folder,
-    HOST: '',
+  const env = { DATABASE_URL: '', DATA_DIR: join(folder, 'data'), HOST: '' };
+  receiver = await startReceiver();
+  const there = await startService({
+    ...env,
+    BASE_URL: 'https://api.example.com/v1',
+    STAGING_URL: 'https://staging.example.com/v1',
+    API_URL: 'https://messages.example.com/',
+    MESSAGES_WEBHOOK_URL: receiver.address,
+    MESSAGES_WEBHOOK_SECRET: SECRET,
+  });
+  const key = await createKey(there);
+  const body = { message: 'Grüße, 🐈!' };
+  const { id } = (await call(there, 'POST', '/v1/messages', { key, body })).body;
+  const message = async () => (await call(there, 'GET', `/v1/messages/${id}`, { key })).body;
+  await eventually(async () => (await message()).status === 'delivered');
+  configured = {
+    output: there.output(),
+    policy: (await call(there, 'GET', '/docs')).headers.get('content-security-policy')!,
+    document: (await call(there, 'GET', '/openapi.json')).body,
+    message: await message(),
   };
-  [embedded, hosted] = await Promise.all([startService(onOwnDatabase), startService()]);
+  await there.stop();
+  embedded = await startService(env);
 });
 afterAll(async () => {
-  await Promise.all([embedded.stop(), hosted.stop()]);
-  await rm(folder, { recursive: true, force: true });
+  receiver.stop();
+  await embedded.stop();
+  await removeFolders();
 });
 
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const policy = (connect = "'self'") =>
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  `connect-src ${connect}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
 
 /** What every page has, value by value: its own files run there alone, and no other page may read, frame or open it. */
 const PAGE_HEADERS = {
-  'content-security-policy': POLICY,
+  'content-security-policy': policy(),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
@@ -47,7 +75,7 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 /** What belongs to one answer, or to the connection. */
-const OF_ITS_OWN = [
+const OF_ITS_OWN = new Set([
   'connection',
   'content-length',
   'date',
@@ -56,209 +84,108 @@ const OF_ITS_OWN = [
   'link',
   'vary',
   'x-request-id',
-];
+]);
 
-describe('The pages', () => {
-  test.each<[string, number]>([
-    ['/', 200],
-    ['/docs', 200],
-    ['/guides', 200],
-    ['/guides/errors', 200],
-    ['/nowhere', 404],
-    ['/docs/nothing', 404],
-    ['/guides/nothing', 404],
-  ])('%s has these headers and no others', async (path, status) => {
-    for (const method of ['GET', 'HEAD']) {
-      if (method === 'HEAD' && status === 404) continue;
-      for (const service of [hosted, embedded]) {
-        const answer = await fetchRaw(service, method, path, { accept: 'text/html' });
-        const { headers } = answer;
-        for (const name of OF_ITS_OWN) delete headers[name];
-        expect([answer.status, headers]).toEqual([status, PAGE_HEADERS]);
-      }
-    }
-  });
+const PAGES = ['/', '/docs', '/guides', '/guides/errors'];
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
-  test('have the same headers where the browser has them already', async () => {
-    for (const path of ['/', '/docs', '/guides', '/guides/errors']) {
-      const { headers } = await fetchRaw(hosted, 'GET', path, {});
-      const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': headers.etag! });
-      const { 'content-type': _type, ...others } = PAGE_HEADERS;
-      expect(known).toMatchObject({ status: 304, headers: others });
-    }
-  });
-
-  test('have files that no other site can load, in every state', async () => {
-    const version = await versionOfAssets();
-    for (const name of ['docs.js', 'site.css', 'favicon.svg']) {
-      const path = `/assets/${version}/${name}`;
-      const { headers } = await fetchRaw(hosted, 'GET', path, {});
-      const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': headers.etag! });
-      for (const answer of [headers, known.headers]) {
-        expect(answer['cross-origin-resource-policy']).toBe('same-origin');
-        expect(answer['x-content-type-options']).toBe('nosniff');
-      }
-    }
-  });
-
-  test.each(['/', '/docs', '/guides', '/guides/errors'])(
-    '%s runs and shows nothing but its own files',
-    async (path) => {
-      const { status, headers, text } = await call(hosted, 'GET', path);
-      expect(status).toBe(200);
-      expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-      expect(headers.get('content-security-policy')).toBe(POLICY);
-      expect(headers.get('cache-control')).toBe('no-store');
-      expect(text).not.toMatch(
-        /<style|style=|<script(?![^>]* src="(?:\.\.\/)*assets\/)|\son\w+=|<(?!a )[^>]*"https?:/,
-      );
-    },
-  );
-
-  test('let Swagger UI call the addresses of the configuration, and no others', async () => {
-    const other = await startService({
-      DATABASE_URL: hosted.databaseUrl,
-      BASE_URL: 'https://api.example.com/v1',
-      API_URL: 'https://messages.example.com',
-    });
-    const { headers } = await call(other, 'GET', '/docs');
-    await other.stop();
-    expect(headers.get('content-security-policy')).toContain(
-      "connect-src 'self' https://api.example.com https://messages.example.com; ",
-    );
-  });
-
-  test('have files that a browser keeps for a year, under addresses that change with them', async () => {
-    const version = await versionOfAssets();
-    const names = ['swagger-ui-bundle.js', 'docs.css', 'minisearch.js', 'docs.js', 'site.css'];
-    for (const name of [...names, 'favicon.svg']) {
-      const cacheControl = async (path: string) => {
-        const { status, headers } = await call(hosted, 'GET', path);
-        return [status, headers.get('cache-control')];
-      };
-      const forEver = 'public, max-age=31536000, immutable';
-      expect(await cacheControl(`/assets/${version}/${name}`)).toEqual([200, forEver]);
-      expect(await cacheControl(`/assets/0123456789abcdef/${name}`)).toEqual([200, 'no-cache']);
-    }
-  });
-
-  test('ask at once for every file that their scripts ask for in turn', async () => {
-    const { text } = await call(hosted, 'GET', '/docs');
-    const preloaded = [...text.matchAll(/modulepreload" href="assets\/\w+\/([^"]+)"/g)].map(
-      ([, name]) => name!,
-    );
-    const needed = new Set<string>();
-    for (const name of ['docs.js', ...preloaded]) {
-      const { text: source } = await call(hosted, 'GET', `/assets/x/${name}`);
-      for (const [, imported] of source.matchAll(/from '\.\/(.+)'/g)) needed.add(imported!);
-    }
-    expect(preloaded.toSorted()).toEqual([...needed].toSorted());
-  });
-
-  test('has all that sends a request in the document of the panels, and nothing to resolve', async () => {
-    const { text, body: trial } = await call(hosted, 'GET', '/docs/trial.json');
-    const { body: document } = await call(hosted, 'GET', '/openapi.json');
-    expect(text).not.toMatch(/"\$ref"|here\.invalid/);
-    expect(text.length).toBeLessThan(JSON.stringify(document).length / 4);
-    expect(trial.components.securitySchemes).toEqual(document.components.securitySchemes);
-    expect(Object.keys(trial.paths)).toEqual(Object.keys(document.paths));
-    for (const [path, item] of Object.entries<Record<string, any>>(document.paths))
-      for (const [method, operation] of Object.entries(item)) {
-        const panel = trial.paths[path][method];
-        const places = (all: { name: string; in: string }[] = []) => all.map((one) => [one.name, one.in]);
-        expect(places(panel.parameters)).toEqual(places(operation.parameters));
-        expect(panel.security).toEqual(operation.security);
-        expect(Object.keys(panel.responses)).toEqual(Object.keys(operation.responses));
-        for (const type of Object.keys(operation.requestBody?.content ?? {}))
-          expect(panel.requestBody.content[type].example).toEqual(
-            operation.requestBody.content[type].example,
-          );
-        for (const { name, required, schema } of panel.parameters)
-          expect([name, 'example' in schema]).toEqual([name, required ?? false]);
-      }
-    const status = trial.paths['/pets'].get.parameters.find(
-      ({ name }: { name: string }) => name === 'status',
-    );
-    expect(status.schema.enum).toEqual(['available', 'pending', 'sold']);
-    const [, change] = trial.paths['/store/orders'].post['x-next'];
-    expect(change).toMatchObject({
-      place: '/store/updateOrder',
-      states: { status: { placed: 'approved', approved: 'delivered' } },
-    });
-    const made = { name: 'petId', bodies: [{ path: '/store/orders', method: 'post' }] };
-    expect(trial.paths['/pets'].post['x-made']).toEqual(made);
-    const deletion = trial.paths['/api-keys/{keyId}'].delete;
-    expect([deletion['x-answers'], trial.paths['/pets'].post['x-answers']]).toEqual(['nothing', undefined]);
-  });
-
-  test.each(['docs.html', 'bar.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])(
-    'do not serve %s among their files',
-    async (name) => {
-      expectError(await call(hosted, 'GET', `/assets/x/${name}`), 404, 'route_not_found');
-    },
-  );
-
-  test('have their icon where browsers look for one unasked', async () => {
-    const { status, headers } = await call(hosted, 'GET', '/favicon.ico');
-    expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
-  });
-
-  test.each(['/docs', '/guides', '/guides/errors'])(
-    '%s is found with a slash at the end too',
-    async (path) => {
-      const { status, headers } = await call(hosted, 'GET', `${path}/`);
-      expect(new URL(headers.get('location')!, `${hosted.url}${path}/`).pathname).toBe(path);
-      expect(status).toBe(308);
-    },
+test('The addresses of the configuration are in the document, and are all that Swagger UI may call', () => {
+  const { servers, paths } = configured.document;
+  expect(servers.map(({ url }: { url: string }) => url)).toEqual([
+    'https://api.example.com/v1',
+    'https://staging.example.com/v1',
+  ]);
+  expect(paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
+  expect(paths['/pets'].get.servers).toBeUndefined();
+  expect(configured.policy).toBe(
+    policy("'self' https://api.example.com https://staging.example.com https://messages.example.com"),
   );
 });
 
-describe('An unknown address', () => {
-  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-
-  test.each([
-    '/nowhere',
-    '/nowhere/at/all',
-    '/nowhere/',
-    '//nowhere',
-    '/guides/nothing',
-    '/guides/README',
-    '/docs/nothing',
-  ])('shows a browser a page with the ways in: %s', async (path) => {
-    const { status, headers, body } = await fetchRaw(hosted, 'GET', path, { accept: BROWSER });
-    expect([status, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
-    expect([headers['cache-control'], headers['content-security-policy']]).toEqual(['no-store', POLICY]);
-    expect(headers['x-request-id']).toBeDefined();
-    expect(headers.link).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
-    const links = [...body.toString().matchAll(/(?:href|src)="([^"#]+)"/g)].map(
-      ([, to]) => new URL(to!, hosted.url + path).pathname,
+describe('The pages', () => {
+  test.each([...PAGES, '/nowhere', '/docs/nothing'])('%s has these headers and no others', async (path) => {
+    const status = PAGES.includes(path) ? 200 : 404;
+    const answer = await fetchRaw(hosted, 'GET', path, { accept: 'text/html' });
+    const own = (headers: IncomingHttpHeaders) =>
+      Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_ITS_OWN.has(name)));
+    expect([answer.status, own(answer.headers)]).toEqual([status, PAGE_HEADERS]);
+    if (status === 404) return;
+    const head = await fetchRaw(hosted, 'HEAD', path, { accept: 'text/html' });
+    expect([head.status, own(head.headers)]).toEqual([200, PAGE_HEADERS]);
+    // Also where the browser has it already.
+    const known = await fetchRaw(hosted, 'GET', path, { 'if-none-match': answer.headers.etag! });
+    const { 'content-type': _type, ...others } = PAGE_HEADERS;
+    expect([known.status, own(known.headers)]).toEqual([304, others]);
+    // It runs and shows nothing but its own files.
+    expect(answer.body.toString()).not.toMatch(
+      /<style|style=|<script(?![^>]* src="(?:\.\.\/)*assets\/)|\son\w+=|<(?!a )[^>]*"https?:/,
     );
-    expect(links).toEqual(expect.arrayContaining(['/', '/docs', '/guides']));
-    for (const to of new Set(links)) expect((await call(hosted, 'GET', to)).status).toBe(200);
   });
+
+  test('have files that a browser keeps for a year, under addresses that change with them, and no other site can load', async () => {
+    const version = await versionOfAssets();
+    const { text } = await call(hosted, 'GET', '/docs');
+    const names = [...text.matchAll(/(?:src|href)="assets\/\w+\/([^"]+)"/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(3);
+    for (const name of new Set(names)) {
+      const now = await fetchRaw(hosted, 'GET', `/assets/${version}/${name}`, {});
+      const known = { 'if-none-match': now.headers.etag! };
+      for (const { headers } of [now, await fetchRaw(hosted, 'GET', `/assets/${version}/${name}`, known)])
+        expect(headers).toMatchObject({
+          'cache-control': 'public, max-age=31536000, immutable',
+          'cross-origin-resource-policy': 'same-origin',
+          'x-content-type-options': 'nosniff',
+        });
+      const before = await call(hosted, 'GET', `/assets/0123456789abcdef/${name}`);
+      expect([before.status, before.headers.get('cache-control')]).toEqual([200, 'no-cache']);
+    }
+    for (const name of ['bar.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])
+      expectError(await call(hosted, 'GET', `/assets/x/${name}`), 404, 'route_not_found');
+  });
+
+  test('have their icon where browsers look for one unasked, and are found with a slash at the end', async () => {
+    const { status, headers } = await call(hosted, 'GET', '/favicon.ico');
+    expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+    for (const path of ['/docs', '/guides', '/guides/errors']) {
+      const answer = await call(hosted, 'GET', `${path}/`);
+      const to = new URL(answer.headers.get('location')!, `${hosted.url}${path}/`).pathname;
+      expect([answer.status, to]).toEqual([308, path]);
+    }
+  });
+});
+
+describe('An unknown address', () => {
+  test.each(['/nowhere', '/nowhere/at/all', '/nowhere/', '//nowhere', '/guides/README', '/docs/nothing'])(
+    'shows a browser a page with the ways in: %s',
+    async (path) => {
+      const { status, headers, body } = await fetchRaw(hosted, 'GET', path, { accept: BROWSER });
+      expect(status).toBe(404);
+      expect(headers['x-request-id']).toBeDefined();
+      expect(headers.link).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
+      const links = [...body.toString().matchAll(/(?:href|src)="([^"#]+)"/g)].map(
+        ([, to]) => new URL(to!, hosted.url + path).pathname,
+      );
+      expect(links).toEqual(expect.arrayContaining(['/', '/docs', '/guides']));
+      for (const to of new Set(links)) expect((await call(hosted, 'GET', to)).status).toBe(200);
+    },
+  );
 
   test('has no page that grows with it', async () => {
     const { body } = await fetchRaw(hosted, 'GET', '/a'.repeat(5_000), { accept: BROWSER });
     expect(body.length).toBeLessThan(5_000);
-    expect(body.toString()).toContain('href="/guides"');
   });
 
   test.each([
     ['GET', '/nowhere', '*/*'],
-    ['GET', '/nowhere', 'application/json'],
     ['GET', '/nowhere', 'application/json, text/html'],
     ['GET', '/nowhere', 'text/html;q=0.5, application/json'],
     ['POST', '/nowhere', BROWSER],
     ['GET', '/v1/nowhere', BROWSER],
     ['GET', '/v2', BROWSER],
-    ['GET', '/v1/pets/x/y', BROWSER],
-  ])('is an Error for everyone else: %s %s, %s', async (method, path, accept) => {
-    expectError(await call(hosted, method, path, { headers: { Accept: accept } }), 404, 'route_not_found');
-  });
-
-  test('is told from one that is known with another method', async () => {
-    const headers = { Accept: BROWSER };
-    expectError(await call(hosted, 'GET', '/messages', { headers }), 405, 'method_not_allowed');
+  ])('is an Error for everyone else: %s %s, %s', async (method, path, Accept) => {
+    expectError(await call(hosted, method, path, { headers: { Accept } }), 404, 'route_not_found');
+    const known = await call(hosted, 'GET', '/messages', { headers: { Accept } });
+    expectError(known, 405, 'method_not_allowed');
   });
 });
 
@@ -268,23 +195,20 @@ describe('The files of the pages, and the OpenAPI document,', () => {
     gzip: gunzipSync,
     identity: (bytes) => bytes,
   };
-  let paths: string[];
-  beforeAll(async () => {
-    paths = [
+  const paths = async () => {
+    const version = await versionOfAssets();
+    return [
       '/openapi.json',
       '/openapi.yaml',
-      `/assets/${await versionOfAssets()}/swagger-ui-bundle.js`,
+      `/assets/${version}/swagger-ui-bundle.js`,
       '/docs',
-      '/guides',
       '/guides/errors',
-      '/search.json',
-      '/docs/trial.json',
     ];
-  });
+  };
 
   test('are sent in the smallest coding that the client accepts', async () => {
     const asked = { 'gzip, deflate, br': 'br', 'gzip, br;q=0': 'gzip', deflate: 'identity', '': 'identity' };
-    for (const path of paths) {
+    for (const path of await paths()) {
       const seen = new Map<string, Raw>();
       for (const [accepted, coding] of Object.entries(asked)) {
         const answer = await fetchRaw(hosted, 'GET', path, { 'accept-encoding': accepted });
@@ -301,31 +225,20 @@ describe('The files of the pages, and the OpenAPI document,', () => {
     }
   });
 
-  test('are not sent again to a client that has them, in that coding', async () => {
-    for (const path of paths) {
+  test('are not sent again to a client that has them in that coding, and answer HEAD as GET, without the body', async () => {
+    for (const path of await paths()) {
       const first = await fetchRaw(hosted, 'GET', path, { 'accept-encoding': 'br' });
-      const known = { 'if-none-match': first.headers.etag! };
-      expect(await fetchRaw(hosted, 'GET', path, { ...known, 'accept-encoding': 'br' })).toMatchObject({
-        status: 304,
-        body: Buffer.alloc(0),
-      });
-      expect(await fetchRaw(hosted, 'GET', path, { ...known, 'accept-encoding': 'gzip' })).toMatchObject({
-        status: 200,
-      });
+      const ask = (coding: string) =>
+        fetchRaw(hosted, 'GET', path, { 'if-none-match': first.headers.etag!, 'accept-encoding': coding });
+      expect(await ask('br')).toMatchObject({ status: 304, body: Buffer.alloc(0) });
+      expect(await ask('gzip')).toMatchObject({ status: 200 });
+      const head = await fetchRaw(hosted, 'HEAD', path, { 'accept-encoding': 'br' });
+      expect(head.body).toHaveLength(0);
+      for (const name of ['content-length', 'content-type', 'etag', 'cache-control'])
+        expect(head.headers[name]).toBe(first.headers[name]);
     }
     const { headers } = await fetchRaw(hosted, 'GET', '/openapi.json', {});
     expect(headers['cache-control']).toBe('no-cache');
-  });
-
-  test('answer HEAD as GET, without the body', async () => {
-    for (const path of paths) {
-      const [head, get] = await Promise.all(
-        ['HEAD', 'GET'].map((method) => fetchRaw(hosted, method, path, {})),
-      );
-      expect(head!.body).toHaveLength(0);
-      for (const name of ['content-length', 'content-type', 'etag', 'cache-control'])
-        expect(head!.headers[name]).toBe(get!.headers[name]);
-    }
   });
 });
 
@@ -337,7 +250,7 @@ interface Raw {
 
 /** As the bytes come over the wire, which `fetch` decodes, with headers that it does not let be set. */
 function fetchRaw(
-  service: Service,
+  service: TestedService,
   method: string,
   path: string,
   headers: Record<string, string>,
@@ -359,55 +272,6 @@ async function versionOfAssets(): Promise<string> {
   const { text } = await call(hosted, 'GET', '/docs');
   return /"assets\/([0-9a-f]+)\//.exec(text)![1]!;
 }
-
-describe('The front door', () => {
-  test('tells programs where the interface is described (RFC 8631)', async () => {
-    const { headers } = await call(hosted, 'GET', '/', { headers: { Accept: 'application/json' } });
-    const links = [...headers.get('link')!.matchAll(/<([^>]+)>; rel="([\w-]+)"/g)].map(([, to, rel]) => [
-      rel,
-      to,
-    ]);
-    expect(links).toEqual([
-      ['service-desc', '/openapi.json'],
-      ['service-desc', '/openapi.yaml'],
-      ['service-doc', '/docs'],
-      ['status', '/health/ready'],
-    ]);
-    for (const [, to] of links) expect((await call(hosted, 'GET', to!)).status).toBe(200);
-  });
-
-  test('links to nothing that is not there', async () => {
-    const { text } = await call(hosted, 'GET', '/');
-    const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, to]) => to!);
-    expect(links).toEqual(
-      expect.arrayContaining(['docs', 'guides', 'openapi.json', 'openapi.yaml', 'health/ready']),
-    );
-    for (const to of links) expect((await call(hosted, 'GET', `/${to}`)).status).toBe(200);
-  });
-
-  test('shows commands that work when pasted, and are those of the README', async () => {
-    const { text } = await call(hosted, 'GET', '/');
-    const [, code] = /<code id="commands">(.*?)<\/code>/s.exec(text)!;
-    const commands = code!.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
-    const spread = (lines: string) =>
-      lines
-        .replaceAll(/\\\n\s*/g, '')
-        .replaceAll(/ +/g, ' ')
-        .trim();
-    expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(
-      spread(commands),
-    );
-    const here = commands.replace('http://localhost:3000', hosted.url);
-    const { stdout } = await run('bash', ['-c', here], { env: { PATH: process.env.PATH } });
-    const [account, added, list] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(account).toMatchObject({ email: 'grace@example.com' });
-    expect(added).toMatchObject({ name: 'Luna' });
-    expect(list).toEqual([added]);
-  });
-});
 
 describe('The demo key', () => {
   const printed = () => /Demo key +(\S+)/.exec(embedded.output())![1]!;
@@ -467,14 +331,265 @@ describe('The demo key', () => {
   });
 
   test('is not there with a database of its own, nor in the link to a page that calls other addresses', async () => {
-    const away = await mkdtemp(join(tmpdir(), 'petstore-site-'));
-    const env = { DATABASE_URL: '', DATA_DIR: away, BASE_URL: 'https://api.example.com/v1' };
-    const led = await startService(env);
-    await led.stop();
-    await rm(away, { recursive: true, force: true });
-    expect(led.output()).toMatch(/ Swagger UI +\S+\/docs\n/);
+    expect(configured.output).toMatch(/ Swagger UI +\S+\/docs\n/);
     expect(hosted.output()).toMatch(/ Swagger UI +\S+\/docs\n/);
-    expect(hosted.output()).not.toMatch(/petstore_/);
+    expect(hosted.output()).not.toMatch(/Demo key|petstore_start_/);
     expectError(await call(hosted, 'GET', '/docs/start', { key: newSecret(STARTS) }), 401, 'invalid_api_key');
+  });
+});
+
+/** A block of code of a guide, as it is on the page. */
+interface Sample {
+  guide: string;
+  name: string;
+  text: string;
+}
+
+const pageOf = async (guide: string) => (await call(embedded, 'GET', `/guides/${guide}`)).text;
+
+function asText(html: string): string {
+  return html
+    .replaceAll(/<[^>]+>/g, '')
+    .replaceAll('http://localhost:3000', embedded.url)
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&');
+}
+
+describe('The guides', () => {
+  let names: string[];
+  beforeAll(async () => {
+    const { text } = await call(embedded, 'GET', '/guides');
+    const listed = /<ul class="cards">.*?<\/ul>/s.exec(text)![0];
+    names = [...listed.matchAll(/href="guides\/([\w-]+)"/g)].map(([, name]) => name!);
+  });
+
+  test('are listed, each with the way to the next', async () => {
+    expect(names.length).toBeGreaterThanOrEqual(9);
+    for (const [i, name] of names.slice(1).entries())
+      expect(await pageOf(names[i]!)).toContain(`class="next" href="../guides/${name}"`);
+  });
+
+  test('link to nothing that is not there, parts of pages and operations included', async () => {
+    const ids = new Set(operations.map(({ operation }) => `#/${operation.tags[0]}/${operation.operationId}`));
+    const seen = new Map<string, string>();
+    for (const page of ['/guides', ...names.map((name) => `/guides/${name}`)]) {
+      const { text } = await call(embedded, 'GET', page);
+      for (const [, to] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
+        const url = new URL(to!, embedded.url + page);
+        if (url.origin !== embedded.url) continue;
+        if (!seen.has(url.pathname)) seen.set(url.pathname, (await call(embedded, 'GET', url.pathname)).text);
+        if (url.hash.startsWith('#/')) expect(ids).toContain(url.hash);
+        else if (url.hash) expect(seen.get(url.pathname)).toContain(`id="${url.hash.slice(1)}"`);
+      }
+    }
+    expect(seen.size).toBeGreaterThan(names.length + 5);
+  });
+
+  test('name every error code with its statuses, in their order, what it means and what to do', async () => {
+    const page = await pageOf('errors');
+    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>\d{3}(?: or \d{3})?<\/td>.*?<\/tr>/gs)].map(([row]) =>
+      [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => asText(cell!)),
+    );
+    const { anyOf, description } = document.components.schemas.ErrorCode;
+    const table = (description as string).matchAll(/^\| (\d{3}[^|]*) \| `(\w+)`/gm);
+    const statuses = Object.fromEntries(Array.from(table, ([, status, code]) => [code, status]));
+    const meanings = Object.entries(anyOf[0]['x-enumDescriptions']);
+    expect(rows.map((row) => row.slice(0, 3))).toEqual(
+      meanings.map(([code, meaning]) => [statuses[code], code, meaning]),
+    );
+    const order = rows.map(([status, code]) => `${status!.split(' ').at(-1)} ${code}`);
+    expect(order).toEqual(order.toSorted());
+    for (const [, code, , advice] of rows) {
+      expect(advice!.length).toBeGreaterThan(10);
+      expect(page).toContain(`id="${code}"`);
+    }
+  });
+
+  test('name the limits that the document has', async () => {
+    const page = await pageOf('limits');
+    const rows = [...page.matchAll(/<tr>\s*<td[^>]*>(.*?)<\/td>\s*<td[^>]*>(.*?)<\/td>/gs)];
+    const said = Object.fromEntries(rows.map(([, what, limit]) => [asText(what!), asText(limit!)]));
+    const { NewPet, Category, NewMessage } = document.components.schemas;
+    const { name } = NewPet.properties;
+    const [limit, ids] = ['limit', 'ids'].map(
+      (one) =>
+        document.paths['/pets'].get.parameters.find((parameter: { name: string }) => parameter.name === one)
+          .schema,
+    );
+    const of = ({ minLength, maxLength }: { minLength: number; maxLength: number }) =>
+      `${minLength} to ${maxLength.toLocaleString('en')} characters`;
+    expect(said).toMatchObject({
+      'items on a page': `${limit.minimum} to ${limit.maximum}, ${limit.default} without limit`,
+      'names of animals and categories': of(name),
+      'text of a message': of(NewMessage.properties.message),
+    });
+    expect(of(Category.properties.name)).toBe(of(name));
+    expect(page).toContain(`ask for pages of ${limit.maximum} where`);
+    expect(page).toContain(`fetches up to ${ids.maxItems} animals at once`);
+  });
+});
+
+describe('The samples of the guides', () => {
+  /** What is run, with what the guide shows as its answer. */
+  async function runnable() {
+    const { text } = await call(embedded, 'GET', '/guides');
+    const guides = [...text.matchAll(/href="guides\/([\w-]+)"/g)].map(([, name]) => name!);
+    const samples = (await Promise.all([...new Set(guides)].map(samplesOf))).flat();
+    return samples.flatMap(({ name, ...sample }, i) => {
+      if (name !== 'Shell' && name !== 'JavaScript') return [];
+      const next = samples[i + 1];
+      const isAnswer = next?.guide === sample.guide && ['Answer', 'HTTP', 'Text'].includes(next.name);
+      return [{ ...sample, name, answer: isAnswer ? next : undefined }];
+    });
+  }
+
+  async function samplesOf(guide: string): Promise<Sample[]> {
+    const blocks = (await pageOf(guide)).matchAll(
+      /<figcaption class="row">(.*?)(?: <button.*?)?<\/figcaption><pre[^>]*><code>(.*?)<\/code>/gs,
+    );
+    return [...blocks].map(([, name, code]) => ({ guide, name: name!, text: asText(code!) }));
+  }
+
+  test('answer what the guides say, all of them in one shell', async () => {
+    const all = await runnable();
+    const lines = await Promise.all(
+      all.map(async ({ name, text }, i) => {
+        if (name === 'Shell') return `printf '\\n@@\\n'\n${text}`;
+        // As TypeScript, which each of them is too.
+        const file = join(folder, `${i}.mts`);
+        await writeFile(file, text);
+        return `printf '\\n@@\\n'\nAPI_KEY=$API_KEY '${process.execPath}' '${file}'\n`;
+      }),
+    );
+    const env = { PATH: process.env.PATH };
+    const { stdout } = await run('bash', ['-euc', lines.join('\n')], { env });
+    const told = stdout.split('\n@@\n').slice(1);
+    expect(told).toHaveLength(all.length);
+    for (const [i, { guide, text, answer }] of all.entries())
+      if (answer) expectSame({ guide, text }, told[i]!.trim(), answer);
+    expect(all.filter(({ answer }) => answer).length).toBeGreaterThanOrEqual(14);
+  });
+
+  /** The answer has the status, the headers and the fields that the guide shows; of an Error, also its code. */
+  function expectSame(where: object, told: string, { name, text }: Sample): void {
+    const shown = text.trim();
+    if (name === 'Text') return expect({ ...where, told }).toEqual({ ...where, told: shown });
+    if (name === 'Answer') {
+      return expect({ ...where, told: shapeOf(JSON.parse(told)) }).toEqual({
+        ...where,
+        told: shapeOf(JSON.parse(shown)),
+      });
+    }
+    const [head, body] = told.replaceAll('\r', '').split('\n\n');
+    const [shownHead, shownBody] = shown.split('\n\n');
+    for (const line of shownHead!.split('\n')) {
+      const pattern = line.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.+');
+      expect(head).toMatch(new RegExp(`^${pattern}$`, 'im'));
+    }
+    if (shownBody) expectSame(where, body!, { guide: '', name: 'Answer', text: shownBody });
+  }
+
+  function shapeOf(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(shapeOf);
+    if (typeof value !== 'object' || value === null) return typeof value;
+    const isError = 'code' in value && 'status' in value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, isError && name !== 'message' ? one : shapeOf(one)]),
+    );
+  }
+});
+
+// After the guides, whose lists have nothing but what they add.
+describe('The front door', () => {
+  test('tells programs where the interface is described (RFC 8631)', async () => {
+    const { headers } = await call(hosted, 'GET', '/', { headers: { Accept: 'application/json' } });
+    const links = [...headers.get('link')!.matchAll(/<([^>]+)>; rel="([\w-]+)"/g)].map(([, to, rel]) => [
+      rel,
+      to,
+    ]);
+    expect(links).toEqual([
+      ['service-desc', '/openapi.json'],
+      ['service-desc', '/openapi.yaml'],
+      ['service-doc', '/docs'],
+      ['status', '/health/ready'],
+    ]);
+    for (const [, to] of links) expect((await call(hosted, 'GET', to!)).status).toBe(200);
+  });
+
+  test('links to nothing that is not there', async () => {
+    const { text } = await call(hosted, 'GET', '/');
+    const links = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, to]) => to!);
+    expect(links).toEqual(
+      expect.arrayContaining(['docs', 'guides', 'openapi.json', 'openapi.yaml', 'health/ready']),
+    );
+    for (const to of links) expect((await call(hosted, 'GET', `/${to}`)).status).toBe(200);
+  });
+
+  test('shows commands that work when pasted, and are those of the README', async () => {
+    const { text } = await call(hosted, 'GET', '/');
+    const [, code] = /<code id="commands">(.*?)<\/code>/s.exec(text)!;
+    const commands = code!.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
+    const spread = (lines: string) =>
+      lines
+        .replaceAll(/\\\n\s*/g, '')
+        .replaceAll(/ +/g, ' ')
+        .trim();
+    expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(
+      spread(commands),
+    );
+    const here = commands.replace('http://localhost:3000', embedded.url);
+    const { stdout } = await run('bash', ['-c', here], { env: { PATH: process.env.PATH } });
+    const [account, added, list] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(account).toMatchObject({ email: 'grace@example.com' });
+    expect(added).toMatchObject({ name: 'Luna' });
+    expect(list).toContainEqual(added);
+  });
+});
+
+/** The receiver that the guide on messages shows, in a process of its own. */
+async function startReceiver() {
+  const guide = readFileSync(new URL('../docs/guides/messages.md', import.meta.url), 'utf8');
+  const file = join(folder, 'receiver.mjs');
+  await writeFile(file, /```js title="receiver\.mjs"\n(.*?)```/s.exec(guide)![1]!);
+  const env = { PATH: process.env.PATH, PORT: '0', MESSAGES_WEBHOOK_SECRET: SECRET };
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await eventually(() => output.includes('\n'));
+  const address = `http://127.0.0.1:${/Listening on (\d+)/.exec(output)![1]}/hook`;
+  return { address, output: () => output, stop: () => child.kill() };
+}
+
+describe('The receiver of the guide on messages', () => {
+  test('accepts what the service delivers', () => {
+    expect(receiver.output()).toContain(`Received ${configured.message.id}: Grüße, 🐈!\n`);
+    expect(configured.message.status).toBe('delivered');
+  });
+
+  test('refuses what is not signed with the secret, or was long ago, and counts what comes twice once', async () => {
+    const now = new Date();
+    const text = JSON.stringify({ id: 'one', message: 'Hello', createdAt: now.toISOString() });
+    const deliver = async (at: Date, by = SECRET, body = text) => {
+      const headers = {
+        'webhook-id': 'one',
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': by && new Webhook(by).sign('one', at, text),
+      };
+      return (await fetch(receiver.address, { method: 'POST', body, headers: by ? headers : {} })).status;
+    };
+    const other = `whsec_${Buffer.alloc(24, 'other').toString('base64')}`;
+    expect(await deliver(now, other)).toBe(401);
+    expect(await deliver(now, '')).toBe(401);
+    expect(await deliver(now, SECRET, text.replace('Hello', 'Bye'))).toBe(401);
+    expect(await deliver(new Date(now.getTime() - 600_000))).toBe(401);
+    expect(receiver.output()).not.toContain('Received one');
+    expect([await deliver(now), await deliver(now)]).toEqual([204, 204]);
+    await eventually(() => receiver.output().includes('Received one: Hello\n'));
+    expect(receiver.output().split('Received one')).toHaveLength(2);
   });
 });

@@ -1,18 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
 import { type Answer, call, expectError, TIMESTAMP } from '../src/testing/client.js';
-import { Customer, type Order, STATUSES, times } from './support/customer.js';
 import { nextOf, walk } from '../src/testing/paging.js';
-import { query, type Service, startService } from '../src/testing/service.js';
+import { query, sharedService } from '../src/testing/service.js';
+import { Customer, type Order, STATUSES, times } from './support/customer.js';
 
-let service: Service;
+/** The allowed moves, and the status that each gives the animal. */
+const MOVES: Record<string, string> = {
+  'placed approved': 'pending',
+  'placed cancelled': 'available',
+  'approved delivered': 'sold',
+  'approved cancelled': 'available',
+};
+
+const service = sharedService();
 let ada: Customer;
 let bob: Customer;
 
 beforeAll(async () => {
-  service = await startService();
   ada = await Customer.of(service);
   bob = await Customer.of(service);
 });
-afterAll(() => service.stop());
+
+const failed = (answers: Answer[]) => answers.filter(({ status }) => status >= 400);
 
 describe('POST /store/orders', () => {
   test('answers 201 with exactly the five fields and the address, and makes the animal pending', async () => {
@@ -47,22 +57,19 @@ describe('POST /store/orders', () => {
     expect(await ada.petStatus(petId)).toBe(status);
   });
 
-  test.each(['placed', 'approved', 'delivered'] as const)(
-    'refuses an animal with an order that is %s, to any account',
+  test.each(['placed', 'approved', 'delivered', 'cancelled'] as const)(
+    'of an animal with an order that is %s is refused to all accounts, unless that was cancelled',
     async (status) => {
       const { petId } = await ada.orderAt(status);
-      expectError(await ada.place(petId), 409, 'pet_not_available');
-      expectError(await bob.place(petId), 409, 'pet_not_available');
+      const answers = [await bob.place(petId), await ada.place(petId)];
+      const [first, second] = answers;
+      if (status === 'cancelled') expect([first!.status, first!.body.petId]).toEqual([201, petId]);
+      else expectError(first!, 409, 'pet_not_available');
+      expectError(second!, 409, 'pet_not_available');
     },
   );
 
-  test('accepts an animal again whose order was cancelled', async () => {
-    const { id, petId } = await ada.orderAt('cancelled');
-    const { status, body } = await bob.place(petId);
-    expect([status, body.petId, body.id > id]).toEqual([201, petId, true]);
-  });
-
-  test.each(['987654321', '0', '-1', '9223372036854775807', '-9223372036854775808'])(
+  test.each(['987654321', '0', '9223372036854775807', '-9223372036854775808'])(
     'answers 400 pet_not_found for the animal %s, which does not exist',
     async (petId) => {
       expectError(await ada.post(`{"petId":${petId}}`), 400, 'pet_not_found');
@@ -82,19 +89,6 @@ describe('POST /store/orders', () => {
     expect((await eve.get(body.id)).text).toBe(text);
     expect((await eve.list()).text).toBe(`[${text}]`);
   });
-
-  test.each([
-    ['no animal', {}],
-    ['null', { petId: null }],
-    ['text', { petId: '1' }],
-    ['a fraction', { petId: 1.5 }],
-    ['true', { petId: true }],
-    ['an array', { petId: [1] }],
-    ['a number beyond int64', '{"petId":9223372036854775808}'],
-    ['a list of orders', [{ petId: 1 }]],
-  ])('refuses %s', async (_what, body) => {
-    expectError(await ada.post(body), 400, 'validation_failed');
-  });
 });
 
 describe('An order of another account', () => {
@@ -104,22 +98,9 @@ describe('An order of another account', () => {
     expectError(theirs, 404, 'order_not_found');
     expect(theirs.text).toBe((await ada.get(987_654_321)).text);
     for (const status of STATUSES) expectError(await ada.move(order.id, status), 404, 'order_not_found');
-    const listed = await walk<Order>(service, '/v1/store/orders', ada);
+    const listed = await walk<Order>(service, '/v1/store/orders?limit=100', ada);
     expect(listed.map(({ id }) => id)).not.toContain(order.id);
     expect((await bob.get(order.id)).body).toEqual(order);
-    expect(await bob.petStatus(order.petId)).toBe('pending');
-  });
-});
-
-describe('An orderId', () => {
-  test.each(['0', '-1', '987654321', '9223372036854775807'])('of %s is answered 404', async (id) => {
-    expectError(await ada.get(id), 404, 'order_not_found');
-    expectError(await ada.move(id, 'approved'), 404, 'order_not_found');
-  });
-
-  test.each(['9223372036854775808', 'x', '1.0', '007', '%201'])('of %s is answered 400', async (id) => {
-    expectError(await ada.get(id), 400, 'validation_failed');
-    expectError(await ada.move(id, 'approved'), 400, 'validation_failed');
   });
 });
 
@@ -129,63 +110,184 @@ describe('GET /store/orders', () => {
     eve = await Customer.of(service);
   });
 
-  test('answers with the orders of the account, in ascending order of id', async () => {
+  test('answers with the orders of the account, by ascending id, all of them or those of a status', async () => {
     expect((await eve.list()).text).toBe('[]');
-    const orders = [await eve.orderAt('placed'), await eve.orderAt('delivered'), await eve.orderAt('placed')];
-    await ada.orderAt('placed');
+    const orders: Order[] = [];
+    for (const status of [...STATUSES, ...STATUSES]) orders.push(await eve.orderAt(status));
     const page = await eve.list();
     expect([page.status, page.headers.get('link')]).toEqual([200, null]);
     expect(page.body).toEqual(orders);
+    for (const wanted of STATUSES)
+      expect((await eve.list(`?status=${wanted}`)).body).toEqual(
+        orders.filter(({ status }) => status === wanted),
+      );
   });
 
-  test.each(STATUSES)('filters by the status %s', async (wanted) => {
-    const orders: Order[] = [];
-    for (const status of [...STATUSES, ...STATUSES]) orders.push(await eve.orderAt(status));
-    const { body } = await eve.list(`?status=${wanted}`);
-    expect(body).toEqual(orders.filter(({ status }) => status === wanted));
-  });
-
-  test.each([
-    'status=',
-    'status=shipped',
-    'status=PLACED',
-    'status=placed&status=placed',
-    'status[]=placed',
-    'limit=0',
-    'limit=101',
-    'limit=1.0',
-  ])('refuses ?%s', async (search) => {
-    expectError(await eve.list(`?${search}`), 400, 'validation_failed');
-  });
-
-  test('keeps the filter from page to page', async () => {
-    const wanted: Order[] = [];
-    for (let i = 0; i < 5; i++) {
-      wanted.push(await eve.orderAt('placed'));
-      await eve.orderAt('cancelled');
-    }
+  test('keeps the filter from page to page, and neither repeats nor misses an order while others come and go', async () => {
+    const before = await times(5, () => eve.orderAt('placed'));
+    const ids = before.map(({ id }) => id).toSorted((a, b) => a - b);
     const first = await eve.list('?status=placed&limit=2');
     const next = nextOf(first)!;
     expect(next.origin + next.pathname).toBe(`${service.url}/v1/store/orders`);
     expect(Object.fromEntries(next.searchParams)).toMatchObject({ status: 'placed', limit: '2' });
-    expect(await walk(service, '/v1/store/orders?status=placed&limit=2', eve)).toEqual(wanted);
-    expect((await eve.list('?status=placed&limit=5')).headers.get('link')).toBeNull();
-  });
-
-  test('neither repeats nor misses an order while others are placed and moved', async () => {
-    const before = (await times(7, () => eve.orderAt('placed')))
-      .map(({ id }) => id)
-      .toSorted((a, b) => a - b);
     let page = 0;
-    const seen = await walk<Order>(service, '/v1/store/orders?limit=2', eve, async () => {
-      await eve.move(before[page++]!, 'approved');
-      await eve.move(before[6]!, 'cancelled');
+    const seen = await walk<Order>(service, '/v1/store/orders?status=placed&limit=2', eve, async () => {
+      await eve.move(ids[page++]!, 'approved');
+      await eve.orderAt('cancelled');
       await eve.orderAt('placed');
     });
-    const ids = seen.map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids.filter((id) => before.includes(id))).toEqual(before);
+    expect(seen.map(({ id }) => id).filter((id) => ids.includes(id))).toEqual(ids);
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length);
   });
+});
+
+describe('PATCH /store/orders/{orderId}', () => {
+  test.each(STATUSES)(
+    'moves an order that is %s where the state machine says, and nowhere else',
+    async (from) => {
+      for (const to of STATUSES) {
+        const order = await ada.orderAt(from);
+        const before = await ada.petStatus(order.petId);
+        // The time of a change is told in milliseconds.
+        await sleep(2);
+        const answer = await ada.move(order.id, to);
+        const petStatus = MOVES[`${from} ${to}`];
+        if (!petStatus) {
+          const message = expectError(answer, 409, 'invalid_transition');
+          expect(message).toBe(`The order is ${from} and cannot become ${to}.`);
+          expect((await ada.get(order.id)).body).toEqual(order);
+          expect(await ada.petStatus(order.petId)).toBe(before);
+          continue;
+        }
+        const { status, body } = answer;
+        expect([status, body]).toEqual([200, { ...order, status: to, updatedAt: body.updatedAt }]);
+        expect(Date.parse(body.updatedAt)).toBeGreaterThan(Date.parse(order.updatedAt));
+        expect((await ada.get(order.id)).body).toEqual(body);
+        expect(await ada.petStatus(order.petId)).toBe(petStatus);
+      }
+    },
+  );
+
+  test('changes nothing but the status', async () => {
+    const order = await ada.orderAt('placed');
+    expectError(await ada.patch(order.id, {}), 400, 'validation_failed');
+    const { body } = await ada.patch(order.id, { status: 'approved', id: 1, petId: 1, createdAt: null });
+    expect(body).toEqual({ ...order, status: 'approved', updatedAt: body.updatedAt });
+  });
+
+  test('does not touch the animal of a finished order that another order holds by now', async () => {
+    const first = await ada.orderAt('cancelled');
+    await bob.place(first.petId);
+    for (const status of STATUSES) expectError(await ada.move(first.id, status), 409, 'invalid_transition');
+    expect(await ada.petStatus(first.petId)).toBe('pending');
+  });
+
+  test('lets exactly one of many simultaneous moves win', async () => {
+    const order = await ada.orderAt('placed');
+    const approvals = failed(await times(20, () => ada.move(order.id, 'approved')));
+    expect(approvals).toHaveLength(19);
+    const endings = await times(20, (i) => ada.move(order.id, i % 2 ? 'delivered' : 'cancelled'));
+    for (const answer of [...approvals, ...failed(endings)]) expectError(answer, 409, 'invalid_transition');
+    const won = endings.filter(({ status }) => status === 200);
+    expect(won).toHaveLength(1);
+    expect((await ada.get(order.id)).body).toEqual(won[0]!.body);
+    expect(await ada.petStatus(order.petId)).toBe(MOVES[`approved ${won[0]!.body.status}`]);
+  });
+});
+
+describe('An animal', () => {
+  test('that 200 clients order at once goes to one', async () => {
+    const petId = await ada.addPet('available');
+    const refused = failed(await times(200, (i) => (i % 2 ? ada : bob).place(petId)));
+    expect(refused).toHaveLength(199);
+    for (const answer of refused) expectError(answer, 409, 'pet_not_available');
+    const orders = await query(service.databaseUrl, 'SELECT id FROM orders WHERE pet_id = $1', [petId]);
+    expect(orders).toHaveLength(1);
+  });
+
+  test('is kept out of two open orders by the database itself', async () => {
+    const { id } = await ada.orderAt('placed');
+    const insert = (status: string) =>
+      query(
+        service.databaseUrl,
+        `INSERT INTO orders (account_id, pet_id, status) SELECT account_id, pet_id, $2 FROM orders WHERE id = $1`,
+        [id, status],
+      );
+    await expect(insert('placed')).rejects.toMatchObject({ constraint: 'orders_open_pet_id_key' });
+    await expect(insert('approved')).rejects.toMatchObject({ constraint: 'orders_open_pet_id_key' });
+    await insert('cancelled');
+  });
+
+  test('stays as it is if its order cannot be written: both are one transaction', async () => {
+    const { petId } = await ada.orderAt('placed');
+    await query(service.databaseUrl, `UPDATE pets SET status = 'available' WHERE id = $1`, [petId]);
+    expectError(await bob.place(petId), 409, 'pet_not_available');
+    expect(await ada.petStatus(petId)).toBe('available');
+  });
+});
+
+type Command = { by: number; pet: number } | { by: number; order: number; to: string };
+
+/** The expected state of the store: three animals that can be ordered and one without a status, and their orders. */
+class Model {
+  readonly orders: { id: number; by: Customer; pet: Model['pets'][number]; status: string }[] = [];
+
+  private constructor(readonly pets: { id: number; status?: string }[]) {}
+
+  static async start(): Promise<Model> {
+    const statuses = ['available', 'available', 'available', undefined];
+    return new Model(
+      await times(4, async (i) => ({ id: await ada.addPet(statuses[i]), status: statuses[i] })),
+    );
+  }
+
+  /** Does one thing in the store, and checks that the answer is as expected. */
+  async run(command: Command): Promise<void> {
+    const by = command.by ? ada : bob;
+    if ('pet' in command) await this.place(by, this.pets[command.pet]!);
+    else if (this.orders.length > 0)
+      await this.move(by, this.orders[command.order % this.orders.length]!, command.to);
+    const ids = this.pets.map(({ id }) => id).toString();
+    const { body } = await call(service, 'GET', `/v1/pets?ids=${ids}`, { key: ada.key });
+    const statuses = new Map((body as Model['pets']).map(({ id, status }) => [id, status]));
+    for (const { id, status } of this.pets) expect(statuses.get(id)).toBe(status);
+  }
+
+  private async place(by: Customer, pet: Model['pets'][number]): Promise<void> {
+    const answer = await by.place(pet.id);
+    if (pet.status !== 'available') return void expectError(answer, 409, 'pet_not_available');
+    expect(answer.body).toMatchObject({ petId: pet.id, status: 'placed' });
+    pet.status = 'pending';
+    this.orders.push({ id: answer.body.id, by, pet, status: 'placed' });
+  }
+
+  private async move(by: Customer, order: Model['orders'][number], to: string): Promise<void> {
+    const answer = await by.move(order.id, to);
+    const petStatus = MOVES[`${order.status} ${to}`];
+    if (by !== order.by) return void expectError(answer, 404, 'order_not_found');
+    if (!petStatus) return void expectError(answer, 409, 'invalid_transition');
+    expect(answer.body).toMatchObject({ id: order.id, status: to });
+    order.status = to;
+    order.pet.status = petStatus;
+  }
+}
+
+test('Any sequence of orders and moves by two accounts does what the state machine says', async () => {
+  const by = fc.nat(1);
+  const command = fc.oneof(fc.record({ by, pet: fc.nat(3) }), {
+    weight: 3,
+    arbitrary: fc.record({ by, order: fc.nat(5), to: fc.constantFrom<string>(...STATUSES) }),
+  });
+  const commands = fc.array<Command>(command, { minLength: 5, maxLength: 25, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(commands, async (sequence) => {
+      const model = await Model.start();
+      for (const one of sequence) await model.run(one);
+      for (const { id, by: owner, pet, status } of model.orders)
+        expect((await owner.get(id)).body).toMatchObject({ id, petId: pet.id, status });
+    }),
+    { numRuns: 20 },
+  );
 });
 
 describe('The ETag of an order', () => {
@@ -196,10 +298,10 @@ describe('The ETag of an order', () => {
     return { id: answer.body.id as number, tag: tagOf(answer) };
   };
 
-  test('is strong, comes with every answer that is the order, and is another in each state', async () => {
+  test('is strong, comes with every answer that is the order and with no other, and changes with its state', async () => {
     const { id, tag } = await placed();
     expect(tag).toMatch(/^"[\x21\x23-\x7e]+"$/);
-    expect(tagOf(await ada.get(id))).toBe(tag);
+    expect((await placed()).tag).not.toBe(tag);
     const seen = new Set([tag]);
     for (const status of ['approved', 'delivered']) {
       const moved = await ada.move(id, status);
@@ -207,115 +309,74 @@ describe('The ETag of an order', () => {
       seen.add(tagOf(moved));
     }
     expect(seen.size).toBe(3);
-    const head = await call(service, 'HEAD', `/v1/store/orders/${id}`, { key: ada.key });
+    const read = (method: string, headers = {}) =>
+      call(service, method, `/v1/store/orders/${id}`, { key: ada.key, headers });
+    const head = await read('HEAD');
     expect(seen.has(tagOf(head))).toBe(true);
-    const known = await call(service, 'GET', `/v1/store/orders/${id}`, {
-      key: ada.key,
-      headers: { 'If-None-Match': tagOf(head) },
-    });
-    expect(known.status).toBe(200);
-  });
-
-  test('is another for each order, and comes neither with lists nor with failures', async () => {
-    const [one, other] = [await placed(), await placed()];
-    expect(one.tag).not.toBe(other.tag);
-    for (const answer of [await ada.list(), await ada.get(0), await ada.move(one.id, 'delivered')])
+    expect((await read('GET', { 'If-None-Match': tagOf(head) })).status).toBe(200);
+    for (const answer of [await ada.list(), await ada.get(0), await ada.move(id, 'placed')])
       expect(tagOf(answer)).toBeNull();
   });
 
   test.each([
     ['itself', (tag: string) => tag],
     ['any', () => '*'],
-    ['one of several', (tag: string) => `"x", ${tag},"a,b"`],
-    ['one of a list with empty elements', (tag: string) => `,, \t"x" ,${tag} ,`],
+    ['one of a list with empty elements', (tag: string) => `,, \t"x,y" ,${tag} ,`],
   ])('lets a change pass whose If-Match names %s', async (_what, write) => {
     const { id, tag } = await placed();
     const { status, body } = await ada.move(id, 'approved', match(write(tag)));
     expect([status, body.status]).toEqual([200, 'approved']);
   });
 
-  test.each([
-    ['another', () => '"x"'],
-    ['several others', () => '"x", "y", "\u00e9"'],
-    ['the same one as weak', (tag: string) => `W/${tag}`],
-    ['the same one in capitals', (tag: string) => tag.toUpperCase().replace(/[^"]/, '_')],
-  ])('answers 412 to a change whose If-Match names %s, which changes nothing', async (_what, write) => {
+  test('answers 412 to a change whose If-Match names another or is weak, and 400 to one that is malformed', async () => {
     const { id, tag } = await placed();
     const before = (await ada.get(id)).text;
-    expectError(await ada.move(id, 'approved', match(write(tag))), 412, 'precondition_failed');
-    // Before the states are looked at, too.
-    expectError(await ada.move(id, 'delivered', match(write(tag))), 412, 'precondition_failed');
+    for (const other of ['"x"', '"x", "y", "\u00e9"', `W/${tag}`])
+      // Before the states are looked at, too.
+      for (const status of ['approved', 'delivered'])
+        expectError(await ada.move(id, status, match(other)), 412, 'precondition_failed');
+    const malformed = ['', 'x', '"x', '"x" "y"', '"x";"y"', '*, "x"', '**', 'w/"x"', 'W/ "x"', '"x y"'];
+    for (const header of malformed)
+      expectError(await ada.move(id, 'approved', match(header)), 400, 'validation_failed');
     expect((await ada.get(id)).text).toBe(before);
   });
 
   test('comes before the states of an order, and after whether there is one', async () => {
     const { id, tag } = await placed();
-    expectError(await ada.move(id, 'delivered', match(tag)), 409, 'invalid_transition');
-    expectError(await ada.move(id, 'delivered', match('*')), 409, 'invalid_transition');
-    await ada.move(id, 'approved');
-    expectError(await ada.move(id, 'placed', match(tag)), 412, 'precondition_failed');
+    for (const header of [tag, '*'])
+      expectError(await ada.move(id, 'delivered', match(header)), 409, 'invalid_transition');
     for (const header of ['*', '"x"', tag]) {
       expectError(await ada.move(0, 'approved', match(header)), 404, 'order_not_found');
       expectError(await bob.move(id, 'approved', match(header)), 404, 'order_not_found');
     }
-    const path = `/v1/store/orders/${id}`;
     const unknown = { body: { status: 'delivered' }, headers: match('"x') };
-    expectError(await call(service, 'PATCH', path, unknown), 401, 'missing_api_key');
-  });
-
-  test.each([
-    '',
-    ' ',
-    'x',
-    '"',
-    '"x',
-    'x"',
-    '"x" "y"',
-    '"x";"y"',
-    '*, "x"',
-    '"x", *',
-    '**',
-    'w/"x"',
-    'W/',
-    'W/ "x"',
-    '"a"b"',
-    '"x y"',
-  ])('is not %j, which is refused', async (header) => {
-    const { id } = await placed();
-    expectError(await ada.move(id, 'approved', match(header)), 400, 'validation_failed');
-    expect((await ada.get(id)).body.status).toBe('placed');
+    expectError(await call(service, 'PATCH', `/v1/store/orders/${id}`, unknown), 401, 'missing_api_key');
   });
 
   test('lets one of many changes at once pass that know the same state', async () => {
     const { id, tag } = await placed();
-    const moves = ['approved', 'cancelled'].flatMap((status) =>
-      times(10, () => ada.move(id, status, match(tag))),
-    );
-    const answers = (await Promise.all(moves)).flat();
+    const answers = await times(20, (i) => ada.move(id, i % 2 ? 'approved' : 'cancelled', match(tag)));
     const passed = answers.filter(({ status }) => status === 200);
     expect(passed).toHaveLength(1);
-    for (const answer of answers) if (answer !== passed[0]) expectError(answer, 412, 'precondition_failed');
+    for (const answer of failed(answers)) expectError(answer, 412, 'precondition_failed');
     expect(tagOf(await ada.get(id))).toBe(tagOf(passed[0]!));
   });
 
   test('is repeated with the first answer to a retry, whatever has become of the order', async () => {
-    const { id, tag } = await placed();
-    const retry = { 'Idempotency-Key': `approve ${id}`.replace(' ', '-'), ...match(tag) };
-    const first = await ada.move(id, 'approved', retry);
-    await ada.move(id, 'delivered', match(tagOf(first)));
-    const again = await ada.move(id, 'approved', retry);
-    expect([again.status, again.text, tagOf(again)]).toEqual([200, first.text, tagOf(first)]);
-    expect(again.headers.get('idempotency-replayed')).toBe('true');
     const petId = await ada.addPet('available');
-    const order = () =>
-      call(service, 'POST', '/v1/store/orders', {
-        key: ada.key,
-        body: { petId },
-        headers: { 'Idempotency-Key': `order-${petId}` },
-      });
-    const [placing, placingAgain] = [await order(), await order()];
-    expect(placingAgain.headers.get('idempotency-replayed')).toBe('true');
-    expect(tagOf(placingAgain)).toBe(tagOf(placing));
-    expect(tagOf(placing)).toBe(tagOf(await ada.get(placing.body.id)));
+    const headers = { 'Idempotency-Key': `order-${petId}` };
+    const order = () => call(service, 'POST', '/v1/store/orders', { key: ada.key, body: { petId }, headers });
+    const placing = await order();
+    const { id } = placing.body;
+    const retry = { 'Idempotency-Key': `approve-${id}`, ...match(tagOf(placing)) };
+    const approving = await ada.move(id, 'approved', retry);
+    await ada.move(id, 'delivered', match(tagOf(approving)));
+    for (const [first, again] of [
+      [placing, await order()],
+      [approving, await ada.move(id, 'approved', retry)],
+    ] as const) {
+      expect([again.status, again.text, tagOf(again)]).toEqual([first.status, first.text, tagOf(first)]);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+    }
   });
 });

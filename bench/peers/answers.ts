@@ -1,14 +1,7 @@
-import { createHash } from 'node:crypto';
 import { DatabaseError } from 'pg';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import type { Kind, Outcome, Write } from './kinds.js';
-import './peers.errors.js';
-
-export interface Answer {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
-}
+import type { Answer } from './server.js';
 
 /** A write that must happen once. */
 export interface KeyedRequest {
@@ -18,13 +11,12 @@ export interface KeyedRequest {
   hash: Buffer;
 }
 
-/** What is stored under a key, and whether it is the answer to this request, and still to be given. */
+/** What is stored under a key, and whether it is the answer to this request. */
 export interface Stored {
   status: number;
   headers: Record<string, string>;
   body: string;
   isSame: boolean;
-  isFresh: boolean;
 }
 
 /** A statement that is prepared under its name. */
@@ -35,17 +27,7 @@ export interface Statement {
 }
 
 /** The columns of a `Stored`, given the hash of the request. */
-export const storedColumns = (hash: string) => `
-  (head->>'status')::int AS status, head->'headers' AS headers, body, request_hash = ${hash} AS "isSame",
-  created_at > now() - interval '24 hours' AS "isFresh"`;
-
-export function hashOf(method: string, path: string, body: Buffer): Buffer {
-  // Without the version, as the service has it.
-  return createHash('sha256')
-    .update(`${method} ${path.slice('/v1'.length)}\n`)
-    .update(body)
-    .digest();
-}
+export const storedColumns = (hash: string) => `status, headers, body, request_hash = ${hash} AS "isSame"`;
 
 const texts = new Map<Kind, string>();
 

@@ -1,7 +1,5 @@
 import { ApiError } from '../../src/platform/api/api-error.js';
-import type { OrderStatus } from './shared.js';
-import type { NewPet } from './statements.js';
-import './peers.errors.js';
+import type { NewPet, OrderStatus } from './checks.js';
 
 /** Who makes a change, as the audit log has it. */
 export interface Caller {

@@ -1,7 +1,6 @@
 import { DatabaseError } from 'pg';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import {
-  type Answer,
   answerOf,
   type KeyedRequest,
   replayOf,
@@ -11,7 +10,7 @@ import {
   storedColumns,
 } from './answers.js';
 import type { Kind, Outcome, Write } from './kinds.js';
-import { pool } from './statements.js';
+import { type Answer, pool } from './server.js';
 import { serveWrites } from './writes.js';
 
 /** What the statement has found and done, if it has come to an end. */
@@ -20,13 +19,6 @@ interface Row extends Outcome {
   /** Null where the lock was not tried. */
   isMine: boolean | null;
 }
-
-const REMOVE = {
-  name: 'remove',
-  text: `
-    DELETE FROM idempotency_keys
-    WHERE account_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'`,
-};
 
 const texts = new Map<Kind, string>();
 
@@ -40,14 +32,10 @@ async function keepInStatement(write: Write, keyed: KeyedRequest): Promise<Answe
   for (;;) {
     const row = await ask(statementOf(write, keyed));
     if (!row) continue;
-    const { stored, isMine } = row;
-    if (stored?.isFresh) return replayOf(stored);
-    if (stored) await pool.query({ ...REMOVE, values: [keyed.accountId, keyed.key] });
-    else if (!isMine) throw new ApiError('idempotency_key_in_use');
-    else {
-      const made = answerOf(write, row);
-      if (made) return made;
-    }
+    if (row.stored) return replayOf(row.stored);
+    if (!row.isMine) throw new ApiError('idempotency_key_in_use');
+    const made = answerOf(write, row);
+    if (made) return made;
   }
 }
 
@@ -56,7 +44,7 @@ async function ask(statement: Statement): Promise<Row | undefined> {
   try {
     return (await pool.query<Row>(statement)).rows[0];
   } catch (error) {
-    if (error instanceof DatabaseError && error.constraint === 'idempotency_keys_pkey') return undefined;
+    if (error instanceof DatabaseError && error.constraint === 'bench_keys_pkey') return undefined;
     throw error;
   }
 }
@@ -64,28 +52,24 @@ async function ask(statement: Statement): Promise<Row | undefined> {
 function statementOf({ kind, values, base }: Write, { accountId, key, hash }: KeyedRequest): Statement {
   let text = texts.get(kind);
   if (!text) texts.set(kind, (text = textOf(kind)));
-  const createdAt = new Date().toISOString();
-  return { name: `${kind.name} once`, text, values: [...values, accountId, key, hash, base, createdAt] };
+  return { name: `${kind.name} once`, text, values: [...values, accountId, key, hash, base] };
 }
 
 function textOf(kind: Kind): string {
   const { parameters, queries, status } = kind;
-  const [account, key, hash, base, createdAt] = [1, 2, 3, 4, 5].map((i) => `$${parameters + i}`);
+  const [account, key, hash, base] = [1, 2, 3, 4].map((i) => `$${parameters + i}`);
   return `
     WITH stored AS MATERIALIZED (
-      SELECT ${storedColumns(hash!)} FROM idempotency_keys
-      WHERE account_id = ${account}::bigint AND key = ${key}),
+      SELECT ${storedColumns(hash!)} FROM bench_keys WHERE account_id = ${account}::bigint AND key = ${key}),
     tried AS MATERIALIZED (
       SELECT pg_try_advisory_xact_lock(hashtextextended(${key}, ${account})) AS "isMine"
       WHERE NOT EXISTS (SELECT FROM stored)),
     gate AS (SELECT FROM tried WHERE "isMine"),
     ${queries('gate')},
     kept AS (
-      INSERT INTO idempotency_keys (account_id, key, request_hash, location, body, head, created_at)
-      SELECT ${account}, ${key}, ${hash}, ${base}::text || id, body,
-        jsonb_build_object('status', ${status}, 'createdAt', ${createdAt}::text,
-          'headers', jsonb_strip_nulls(jsonb_build_object('location', ${base} || id, 'etag', etag))),
-        ${createdAt}::timestamptz
+      INSERT INTO bench_keys (account_id, key, request_hash, status, headers, body)
+      SELECT ${account}, ${key}, ${hash}, ${status},
+        jsonb_strip_nulls(jsonb_build_object('location', ${base}::text || id, 'etag', etag)), body
       FROM answer)
     ${selection(kind, ', tried.*, to_json(stored) AS stored', 'LEFT JOIN tried ON true LEFT JOIN stored ON true')}`;
 }

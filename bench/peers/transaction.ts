@@ -1,7 +1,6 @@
 import type { PoolClient, QueryResult } from 'pg';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import {
-  type Answer,
   answerOf,
   type KeyedRequest,
   replayOf,
@@ -11,7 +10,7 @@ import {
   storedColumns,
 } from './answers.js';
 import type { Write } from './kinds.js';
-import { pool } from './statements.js';
+import { type Answer, pool } from './server.js';
 import { serveWrites } from './writes.js';
 
 const LOCK = {
@@ -20,14 +19,13 @@ const LOCK = {
 };
 const FIND = {
   name: 'find',
-  text: `SELECT ${storedColumns('$3')} FROM idempotency_keys WHERE key = $1 AND account_id = $2`,
+  text: `SELECT ${storedColumns('$3')} FROM bench_keys WHERE key = $1 AND account_id = $2`,
 };
-const REMOVE = { name: 'remove', text: 'DELETE FROM idempotency_keys WHERE key = $1 AND account_id = $2' };
 const STORE = {
   name: 'store',
   text: `
-    INSERT INTO idempotency_keys (key, account_id, request_hash, location, body, head, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    INSERT INTO bench_keys (key, account_id, request_hash, status, headers, body)
+    VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
 // What does not need the answer to what is before it goes out with that.
@@ -45,11 +43,11 @@ async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Ans
     await undo(client);
     throw error;
   }
-  if (!('isFresh' in result)) {
+  if (!('isSame' in result)) {
     client.release();
     return result;
   }
-  // It has written nothing, and whoever asks meanwhile finds the same.
+  // It has written nothing, and a request that comes meanwhile finds the same.
   void undo(client);
   return replayOf(result);
 }
@@ -66,26 +64,16 @@ async function carryOut(
   const find = { ...FIND, values: [...name, hash] };
   const [, locked, found] = await together(client, ['BEGIN', lock, find]);
   const stored: Stored | undefined = found!.rows[0];
-  if (stored?.isFresh) return stored;
+  if (stored) return stored;
   if (!locked!.rows[0].isMine) throw new ApiError('idempotency_key_in_use');
-  const answer = await make(client, write, stored ? [{ ...REMOVE, values: name }] : []);
-  await together(client, [storing(answer, [...name, hash]), 'COMMIT']);
-  return answer;
-}
-
-async function make(client: PoolClient, write: Write, before: Statement[]): Promise<Answer> {
-  let answers = await together(client, [...before, statementOf(write)]);
   for (;;) {
-    const made = answerOf(write, answers.at(-1)!.rows[0]);
-    if (made) return made;
-    answers = await together(client, [statementOf(write)]);
+    const { rows } = await client.query(statementOf(write));
+    const answer = answerOf(write, rows[0]);
+    if (!answer) continue;
+    const { status, headers, body } = answer;
+    await together(client, [{ ...STORE, values: [...name, hash, status, headers, body] }, 'COMMIT']);
+    return answer;
   }
-}
-
-function storing({ status, headers, body }: Answer, given: unknown[]): Statement {
-  const createdAt = new Date();
-  const head = { status, headers, createdAt };
-  return { ...STORE, values: [...given, headers.location ?? null, body, head, createdAt] };
 }
 
 /** Sends statements in one packet. */

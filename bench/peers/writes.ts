@@ -1,28 +1,40 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import { type Answer, answerOf, hashOf, type KeyedRequest, meaningOf, statementOf } from './answers.js';
-import { type Caller, create, move, type Outcome, place, submit, type Write } from './kinds.js';
-import { getOne, parseBody, readBytes, send, serve } from './plain.js';
+import { answerOf, type KeyedRequest, meaningOf, statementOf } from './answers.js';
 import {
   authenticate,
   locate,
+  readId,
   readIdempotencyKey,
   readIfMatch,
   readNewMessage,
   readNewOrder,
   readNewPet,
   readOrderChange,
-  readOrderId,
-} from './shared.js';
-import { pool } from './statements.js';
+} from './checks.js';
+import { type Caller, create, move, type Outcome, place, submit, type Write } from './kinds.js';
+import { type Answer, pool, readBody, serve } from './server.js';
 
 /** Carries out a write once for each key, and stores its answer with it. */
 export type Keep = (write: Write, keyed: KeyedRequest) => Promise<Answer>;
 
-/** Jobs in a table with what a worker needs to take the next, and no more. Both peers may create it at once. */
-const JOBS = `
-  SELECT pg_advisory_xact_lock(hashtext('bench_jobs'));
+/**
+ * Stored answers, and jobs with what a worker needs to take the next, in tables with no more than that. Both peers may
+ * create them at once.
+ */
+const TABLES = `
+  SELECT pg_advisory_xact_lock(hashtext('bench'));
+  CREATE TABLE IF NOT EXISTS bench_keys (
+    account_id bigint NOT NULL REFERENCES accounts,
+    key text NOT NULL,
+    request_hash bytea NOT NULL,
+    status integer NOT NULL,
+    headers jsonb NOT NULL,
+    body text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (account_id, key));
+  CREATE INDEX IF NOT EXISTS bench_keys_created_at_idx ON bench_keys (created_at);
   CREATE TABLE IF NOT EXISTS bench_jobs (
     id uuid PRIMARY KEY,
     queue text NOT NULL,
@@ -30,36 +42,28 @@ const JOBS = `
     start_after timestamptz NOT NULL DEFAULT now());
   CREATE INDEX IF NOT EXISTS bench_jobs_next_idx ON bench_jobs (queue, start_after)`;
 
-const GET_PET = '/v1/pets/';
-const ORDER = '/v1/store/orders/';
+const CHANGE = 'PATCH /v1/store/orders/';
 
-/** Starts a peer that keeps the service's promises about writes. All that it reads is animals by id. */
+/** Starts a peer that keeps the service's promises about writes, and serves nothing else. */
 export async function serveWrites(keep: Keep): Promise<void> {
-  await pool.query(JOBS);
-  serve(async (request, response, requestId) => {
+  await pool.query(TABLES);
+  serve(async (request, requestId) => {
     const owner = await authenticate(request.headers.authorization);
     const [path = ''] = request.url!.split('?', 1);
-    if (request.method === 'GET' && path.startsWith(GET_PET))
-      return getOne(path.slice(GET_PET.length), response);
-    const by = { ...owner, requestId, address: request.socket.remoteAddress! };
-    const { status, body, headers } = await answer(request, path, by, keep);
-    send(response, status, body, headers);
+    return answer(request, path, { ...owner, requestId, address: request.socket.remoteAddress! }, keep);
   });
 }
 
 async function answer(request: IncomingMessage, path: string, by: Caller, keep: Keep): Promise<Answer> {
   const read = readerOf(`${request.method} ${path}`);
   if (!read) throw new ApiError('route_not_found');
-  const bytes = await readBytes(request);
+  const { bytes, body } = await readBody(request);
   const key = readIdempotencyKey(request.headersDistinct['idempotency-key']);
-  const write = read(parseBody(bytes), by, request.headers);
+  const write = read(body, by, request.headers);
   try {
     if (key === undefined) return await make(write);
-    return await keep(write, {
-      accountId: by.accountId,
-      key,
-      hash: hashOf(request.method!, path, bytes),
-    });
+    const hash = createHash('sha256').update(`${request.method} ${path}\n`).update(bytes).digest();
+    return await keep(write, { accountId: by.accountId, key, hash });
   } catch (error) {
     throw meaningOf(error);
   }
@@ -67,23 +71,21 @@ async function answer(request: IncomingMessage, path: string, by: Caller, keep: 
 
 type Reader = (body: unknown, by: Caller, headers: IncomingMessage['headers']) => Write;
 
+const READERS: Record<string, Reader> = {
+  'POST /v1/pets': (body, _by, { host }) => create(readNewPet(body), locate(host, 'pets')),
+  'POST /v1/store/orders': (body, by, { host }) =>
+    place(by, readNewOrder(body), locate(host, 'store/orders')),
+  'POST /v1/messages': (body, { accountId }, { host }) =>
+    submit(randomUUIDv7(), accountId, readNewMessage(body), locate(host, 'messages')),
+};
+
 /** What reads the request of an operation. */
 function readerOf(operation: string): Reader | undefined {
-  switch (operation) {
-    case 'POST /v1/pets':
-      return (body, _by, { host }) => create(readNewPet(body), locate(host, 'pets', ''));
-    case 'POST /v1/store/orders':
-      return (body, by, { host }) => place(by, readNewOrder(body), locate(host, 'store/orders', ''));
-    case 'POST /v1/messages':
-      return (body, { accountId }, { host }) =>
-        submit(randomUUIDv7(), accountId, readNewMessage(body), locate(host, 'messages', ''));
-    default: {
-      if (!operation.startsWith(`PATCH ${ORDER}`)) return undefined;
-      const id = operation.slice(`PATCH ${ORDER}`.length);
-      return (body, by, headers) =>
-        move(by, readOrderId(id), readOrderChange(body), readIfMatch(headers['if-match']));
-    }
-  }
+  if (!operation.startsWith(CHANGE)) return READERS[operation];
+  return (body, by, headers) => {
+    const id = readId(operation.slice(CHANGE.length), 'orderId');
+    return move(by, id, readOrderChange(body), readIfMatch(headers['if-match']));
+  };
 }
 
 /** A write without a key: one statement is one transaction. */

@@ -17,7 +17,7 @@ export interface Doing {
 }
 
 /** Where a crowd counts. */
-const COUNTS = ['bytes', 'begun', 'answered', 'refused', 'ended', 'events'] as const;
+const COUNTS = ['bytes', 'answered', 'refused'] as const;
 export type Counts = Record<(typeof COUNTS)[number], number>;
 
 /** Clients in a thread of their own. */
@@ -75,18 +75,17 @@ function open({ port, from, head, body, again }: Doing, i: number, count: Count)
     if (whole) socket.write(whole);
   };
   let isHead = true;
-  socket.on('error', () => {}).on('close', () => count('ended'));
-  socket.on('data', (chunk: Buffer) => {
-    count('bytes', chunk.length);
-    if (isHead) {
-      const status = Number(chunk.toString('latin1', 9, 12));
-      count('begun');
-      count(status < 300 ? 'answered' : 'refused');
-      isHead = false;
-      if (again) ask();
-    }
-    if (chunk.includes('data: ')) count('events');
-  });
+  socket
+    .on('error', () => {})
+    .on('data', (chunk: Buffer) => {
+      count('bytes', chunk.length);
+      if (isHead) {
+        const status = Number(chunk.toString('latin1', 9, 12));
+        count(status < 300 ? 'answered' : 'refused');
+        isHead = false;
+        if (again) ask();
+      }
+    });
   ask();
   return socket;
 }

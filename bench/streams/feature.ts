@@ -11,16 +11,7 @@ import {
   StreamableFile,
 } from '@nestjs/common';
 import { map, type Observable } from 'rxjs';
-import {
-  Events,
-  Feature,
-  IntegerParam,
-  Operation,
-  RowStreams,
-  Tag,
-  TextField,
-  Transactions,
-} from 'petstore/platform';
+import { Events, Feature, IntegerParam, Operation, RowStreams, Tag, TextField } from 'petstore/platform';
 
 class Amount {
   @IntegerParam({ min: 1, max: 100_000_000, description: 'How many rows, or megabytes.', example: 3 })
@@ -41,7 +32,6 @@ class BulkController {
   constructor(
     private readonly events: Events,
     private readonly rows: RowStreams,
-    private readonly transactions: Transactions,
   ) {}
 
   @Get('rows')
@@ -58,12 +48,6 @@ class BulkController {
   @Operation({ id: 'bulkDownload', summary: 'Download', description: 'So many megabytes.' })
   download(@Query() { count }: Amount): StreamableFile {
     return new StreamableFile(Readable.from(megabytes(count)));
-  }
-
-  @Get('report')
-  @Operation({ id: 'bulkReport', summary: 'A report', description: 'Of five seconds.', seconds: 10 })
-  report(): Promise<unknown> {
-    return this.transactions.manager.query('SELECT pg_sleep(5), 1 AS done');
   }
 
   @Put('picture')

@@ -52,8 +52,6 @@ export function service({ name, petstore, manifest }: ServiceOptions): Rule {
       migrate: 'petstore migrate',
       admin: 'petstore admin',
       jobs: 'petstore jobs',
-      messages: 'petstore messages',
-      seed: 'petstore seed',
     },
     dependencies: { ...peerDependencies, petstore },
     devDependencies: Object.fromEntries(DEVELOPMENT.map((one) => [one, devDependencies[one]])),

@@ -13,7 +13,7 @@ export class Account {
   email!: string;
 
   /** Argon2id in the PHC string format; only selected when asked for by name. */
-  @Column('text', { name: 'password_hash', select: false })
+  @Column('text', { name: 'password_hash', select: false, comment: 'secret' })
   passwordHash!: string;
 
   /** What its keys may do; null stands for everything. */

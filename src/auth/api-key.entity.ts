@@ -20,7 +20,7 @@ export class ApiKey {
   name!: string;
 
   /** SHA-256 of the key. */
-  @Column({ type: 'bytea' })
+  @Column({ type: 'bytea', comment: 'secret' })
   hash!: Buffer;
 
   /** What it may do, if its account may too; null stands for all of that. */

@@ -33,7 +33,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
   /** An instance of its own: Passport's global one would only know the last application created in a process. */
   protected getPassportInstance(): passport.PassportStatic {
-    return (this.passport ??= new passport.Passport() as passport.PassportStatic);
+    return (this.passport ??= new passport.Passport());
   }
 
   /** Called by Passport with the key of a request. */

@@ -10,7 +10,7 @@ export class Invitation {
   id!: string;
 
   /** SHA-256 of its code. */
-  @Column({ type: 'bytea' })
+  @Column({ type: 'bytea', comment: 'secret' })
   hash!: Buffer;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })

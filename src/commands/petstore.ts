@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { type PetstoreOptions, startPetstore } from '../index.js';
 import { useFeatures } from '../load-features.js';
+import type { Surroundings } from './command.js';
 
 // `petstore <command>`, in the folder of a service: its package.json says under `petstore` in which file its `features` are,
 // and which of the pet store's it does `without`.
@@ -13,12 +14,10 @@ import { useFeatures } from '../load-features.js';
 /** Each command, and how it begins; a service's own features are loaded when it asks for them. */
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: () => startPetstore(CHOICE),
-  migrate: () => import('./migrate.js'),
+  migrate: async () => end((await import('./migrate.js')).migrateCommand),
   openapi: () => import('./openapi.js'),
-  admin: () => import('./admin/main.js'),
-  jobs: () => import('./jobs.js'),
-  messages: () => import('./messages.js'),
-  seed: () => import('./seed/main.js'),
+  admin: async () => end((await import('./admin/main.js')).admin),
+  jobs: async () => end((await import('./jobs.js')).jobs),
   new: () => import('../../schematics/new.js'),
   'new:feature': () => import('../../schematics/main.js'),
 };
@@ -38,6 +37,15 @@ if (run) {
 } else {
   console.error(`Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`);
   process.exitCode = 2;
+}
+
+/** Runs a command line, with whose status the process then ends. */
+async function end(commands: (args: string[], surroundings: Surroundings) => Promise<number>): Promise<void> {
+  const { Lifecycle } = await import('../platform/process/index.js');
+  const { loadConfig } = await import('../load-config.js');
+  // Whatever reads the output, such as `head`, has read enough.
+  process.stdout.on('error', () => process.exit(1));
+  process.exitCode = await commands(rest, { config: loadConfig, life: new Lifecycle(1), streams: process });
 }
 
 /** The features that the service in this folder adds: what the file named in its package.json exports as FEATURES. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { argon2Sync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exchange, holdAgainstDocument, type Placed, typeOf } from './document.js';
@@ -46,20 +46,17 @@ export async function call(
   path: string,
   options: CallOptions = {},
 ): Promise<Answer> {
-  const { key, account, body, headers = {} } = options;
-  const all: Record<string, string> = {};
-  if (key) all.Authorization = `Bearer ${key}`;
-  if (account)
-    all.Authorization = `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
+  const { body } = options;
   const isForm = body instanceof FormData;
-  if (body !== undefined && !isForm) all['Content-Type'] = 'application/json';
   const asIs = body === undefined || typeof body === 'string' || body instanceof Uint8Array || isForm;
-  const response = await fetch(service.url + path, {
-    method,
-    headers: { ...all, ...headers },
-    body: asIs ? (body as string | undefined) : JSON.stringify(body),
-    redirect: 'manual',
-  });
+  const authorization = authorizationOf(options);
+  const headers = {
+    ...(authorization && { Authorization: authorization }),
+    ...(body !== undefined && !isForm && { 'Content-Type': 'application/json' }),
+    ...options.headers,
+  };
+  const sent = asIs ? (body as string | undefined) : JSON.stringify(body);
+  const response = await fetch(service.url + path, { method, headers, body: sent, redirect: 'manual' });
   const bytes = await bytesOf(response);
   const { status, headers: given } = response;
   const answer = examine(
@@ -68,6 +65,12 @@ export async function call(
   );
   if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);
   return answer;
+}
+
+/** The `Authorization` header for some credentials, if there are any. */
+export function authorizationOf({ key, account }: CallOptions): string | undefined {
+  if (account) return `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
+  return key ? `Bearer ${key}` : undefined;
 }
 
 async function bytesOf(response: Response): Promise<Uint8Array> {
@@ -143,37 +146,46 @@ function examine(exchange: Exchange, bytes: Uint8Array): Answer {
 }
 
 const PASSWORD = 'correct horse battery';
+/** Of that password, at the least cost that there is; the service reads the cost from it. */
+const CHEAP_HASH =
+  '$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiBhbGwgdGVzdA$V+UInyyx6eauGex6HFuu9aFOK3FmuDJDc/iuqLZ3Rys';
+
+const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
+
+/** Has made what a test needs before it begins; a machine too busy for it is asked again, as its answer says. */
+async function make(service: TestedService, path: string, options: CallOptions): Promise<Answer> {
+  for (;;) {
+    const answer = await call(service, 'POST', path, options);
+    if (answer.status === 201) return answer;
+    if (answer.status !== 503) throw new Error(`POST ${path} answered ${answer.status}: ${answer.text}`);
+    await sleep(Number(answer.headers.get('retry-after')) * 1_000);
+  }
+}
 
 /** An account that no other test uses. */
 export async function createAccount(service: TestedService): Promise<Credentials & { id: number }> {
-  const credentials = { email: `${randomBytes(6).toString('hex')}@example.com`, password: PASSWORD };
-  const { status, text, body } = await call(service, 'POST', '/v1/accounts', { body: credentials });
-  if (status !== 201) throw new Error(`No account was created: ${text}`);
+  const credentials = { email: newEmail(), password: PASSWORD };
+  const { body } = await make(service, '/v1/accounts', { body: credentials });
   return { ...credentials, id: body.id };
 }
 
 /**
- * An account that no other test uses, for tests that send its password hundreds of times and are not about passwords: the hash in
- * the database costs little to check, instead of 40 ms of a processor each time. The service reads what a hash costs from it.
+ * An account that no other test uses, for tests that are not about signing up or passwords: each hash of the service itself takes
+ * 40 ms of a processor.
  */
-export async function createCheapAccount(service: TestedService): Promise<Credentials & { id: number }> {
-  const account = await createAccount(service);
-  const nonce = randomBytes(16);
-  const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
-  const tag = argon2Sync('argon2id', { ...cost, message: PASSWORD, nonce });
-  const [salt, hash] = [nonce, tag].map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
-  await query(service.databaseUrl, 'UPDATE accounts SET password_hash = $2 WHERE id = $1', [
-    account.id,
-    `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.parallelism}$${salt}$${hash}`,
-  ]);
-  return account;
+export async function createCheapAccount({
+  databaseUrl,
+}: TestedService): Promise<Credentials & { id: number }> {
+  const email = newEmail();
+  const sql = 'INSERT INTO accounts (email, password_hash) VALUES ($1, $2) RETURNING id';
+  const [made] = await query<{ id: string }>(databaseUrl, sql, [email, CHEAP_HASH]);
+  return { email, password: PASSWORD, id: Number(made!.id) };
 }
 
 /** A key of a new account. */
 export async function createKey(service: TestedService, account?: Credentials): Promise<string> {
   const owner = account ?? (await createAccount(service));
-  const { body } = await call(service, 'POST', '/v1/api-keys', { account: owner, body: { name: 'test' } });
-  return body.key;
+  return (await make(service, '/v1/api-keys', { account: owner, body: { name: 'test' } })).body.key;
 }
 
 /** Those of some credentials that an operation requires. */
@@ -196,15 +208,23 @@ export function expectError(answer: Answer, status: number, code: string): strin
   return answer.body.message;
 }
 
-/** Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key. */
+/**
+ * Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key, each
+ * of which is answered 200 until it is refused.
+ */
 export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
   const revoked = Date.now();
-  let begun = revoked;
-  for (let all = await send(); all.some(({ status }) => status !== 401); all = await send()) {
-    const others = all.filter(({ status }) => status !== 200 && status !== 401);
-    assert.deepEqual(others, []);
-    assert(begun - revoked < 1_000, `A request ${begun - revoked} ms after the answer was accepted`);
-    begun = Date.now();
+  for (let begun = revoked, isAccepted = true; isAccepted; begun = Date.now()) {
+    const statuses = (await send()).map(({ status }) => status);
+    assert.deepEqual(
+      statuses.filter((status) => ![200, 401, 403].includes(status)),
+      [],
+    );
+    isAccepted = statuses.includes(200);
+    assert(
+      !isAccepted || begun - revoked < 1_000,
+      `A request ${begun - revoked} ms after the answer was accepted`,
+    );
   }
 }
 

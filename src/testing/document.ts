@@ -212,18 +212,13 @@ export const codesOf = ({ operation }: Placed): string[] =>
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
 
-const patterns = new WeakMap<Placed, RegExp[]>();
-
 /** What the addresses of an operation look like: one with a server of its own also has a path without a version. */
-function patternsOf(one: Placed): RegExp[] {
-  let known = patterns.get(one);
-  if (!known) {
+const patterns = new Map(
+  operations.map((one) => {
     const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
-    known = paths.map((path) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`));
-    patterns.set(one, known);
-  }
-  return known;
-}
+    return [one, paths.map((path) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`))];
+  }),
+);
 
 /**
  * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins
@@ -232,7 +227,7 @@ function patternsOf(one: Placed): RegExp[] {
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
-  const taking = operations.filter((one) => patternsOf(one).some((pattern) => pattern.test(bare)));
+  const taking = operations.filter((one) => patterns.get(one)!.some((pattern) => pattern.test(bare)));
   const parameterCount = (one: Placed) => one.path.split('{').length;
   const fewest = Math.min(...taking.map(parameterCount));
   return taking.find((one) => one.method === wanted && parameterCount(one) === fewest);
@@ -279,21 +274,16 @@ const isWithin = (type: string, range: string) => range.endsWith('/*') && type.s
 const ERROR = { $ref: '#/components/schemas/Error' };
 const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
-ajv.addFormat('int64', true);
-ajv.addFormat('password', true);
-ajv.addFormat('decimal', true);
+for (const format of ['int64', 'password', 'decimal']) ajv.addFormat(format, true);
 ajv.addSchema(closed(document), 'document');
-/** By what a schema says, and by the schema: many say the same. */
+/** By what a schema says: many say the same. */
 const validators = new Map<string, ValidateFunction>();
-const known = new WeakMap<object, ValidateFunction>();
 
 function validatorOf(schema: object): ValidateFunction {
-  const found = known.get(schema);
-  if (found) return found;
-  const absolute = JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/');
-  const validate = validators.get(absolute) ?? ajv.compile(JSON.parse(absolute));
-  validators.set(absolute, validate);
-  known.set(schema, validate);
+  const text = JSON.stringify(schema);
+  const absolute = () => JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/'));
+  const validate = validators.get(text) ?? ajv.compile(absolute());
+  validators.set(text, validate);
   return validate;
 }
 

@@ -7,7 +7,7 @@ const exit = () => process.exit(1);
 /** Ends what the tests of a file have started and left, also where one has failed before it could stop what it had started. */
 export default class extends TestEnvironment {
   private before = new Set<number>();
-  private readonly end = () => end(descendants().filter((pid) => !this.before.has(pid)));
+  private readonly end = () => descendants(this.before).forEach(kill);
 
   override async setup(): Promise<void> {
     await super.setup();
@@ -24,24 +24,25 @@ export default class extends TestEnvironment {
   }
 }
 
-/** The ids of all processes that this one has started, and of those that they have started. */
-function descendants(): number[] {
+/**
+ * The ids of all processes that this one has started, and of those that they have started.
+ * @param others which do not count, nor what they have started since: PostgreSQL serves the next file too
+ */
+function descendants(others = new Set<number>()): number[] {
   const byParent = new Map<number, number[]>();
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {
     const [pid, parent] = line.trim().split(/\s+/).map(Number) as [number, number];
     byParent.set(parent, [...(byParent.get(parent) ?? []), pid]);
   }
   const within = (parent: number): number[] =>
-    (byParent.get(parent) ?? []).flatMap((pid) => [pid, ...within(pid)]);
+    (byParent.get(parent) ?? []).flatMap((pid) => (others.has(pid) ? [] : [pid, ...within(pid)]));
   return within(process.pid);
 }
 
-function end(pids: number[]): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended meanwhile, as the `ps` that told of it has.
-    }
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile, as the `ps` that told of it has.
   }
 }

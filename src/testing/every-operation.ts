@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import {
   type Answer,
+  authorizationOf,
   call,
   type CallOptions,
   createCheapAccount,
@@ -29,12 +30,11 @@ import {
 import { addExamples, Examples } from './examples.js';
 import { type Facts, loadFacts } from './facts.js';
 import { absent, parameters } from './schema.js';
-import { type Service, startService } from './service.js';
+import { sharedService, startService, type TestedService } from './service.js';
 
 /** What Jest, and others that take after it, give a file of tests. */
 interface Runner {
   beforeAll: (work: () => Promise<void>) => void;
-  afterAll: (work: () => Promise<unknown>) => void;
   test: (name: string, work: () => Promise<void>) => void;
 }
 
@@ -46,28 +46,27 @@ interface Runner {
  * in `test/<feature>.facts.ts`, which exports `facts` (type `Facts`).
  */
 export function testEveryOperation(): void {
-  const { beforeAll, afterAll, test } = globalThis as unknown as Runner;
+  const { beforeAll, test } = globalThis as unknown as Runner;
   let facts: Facts;
-  let one: Tried;
+  let tried: Tried;
   beforeAll(async () => {
     facts = await loadFacts();
-    one = await Tried.start(facts);
+    tried = await Tried.of(sharedService(), facts);
   });
-  afterAll(() => one?.service.stop());
 
   test('The examples of the document succeed as they stand, one after another, on a fresh database', () =>
     tryExamples(facts));
-  for (const placed of examined) {
-    const { operationId } = placed.operation;
-    for (const code of codesOf(placed).filter((each) => each in PROVOKED)) {
+  for (const one of examined) {
+    const { operationId } = one.operation;
+    for (const code of codesOf(one).filter((each) => each in PROVOKED)) {
       test(`${operationId} answers ${code} as documented`, async () => {
         const { status } = document.components.examples[code].value;
-        expectError(await PROVOKED[code]!(one, placed), status, code);
+        expectError(await PROVOKED[code]!(tried, one), status, code);
       });
     }
-    if (placed.path.includes('{'))
+    if (one.path.includes('{'))
       test(`${operationId} does not find what is not there, unless it makes what its client names`, () =>
-        one.doesNotFind(placed));
+        tried.doesNotFind(one));
   }
 }
 
@@ -79,13 +78,9 @@ async function tryExamples(facts: Facts): Promise<void> {
   const expected: string[] = [];
   for (const one of inWorkingOrder(operations)) {
     const { operationId } = one.operation;
-    const answer = await call(fresh, one.method, examples.fill(addressOf(one)), {
-      ...credentialsFor(one, has),
-      ...examples.contentFor(one),
-    });
+    const answer = await examples.send(fresh, one, has);
     statuses.push(`${operationId} ${answer.status}`);
     expected.push(`${operationId} ${successOf(one).status}`);
-    examples.learn(one, answer.text);
     if (operationId === 'createAccount') has.account = exampleOf(one) as Credentials;
     if (operationId === 'createAccount') has.key = await createKey(fresh, has.account);
     if (operationId === 'createApiKey') has.key = answer.body.key;
@@ -97,24 +92,22 @@ async function tryExamples(facts: Facts): Promise<void> {
 /** A service whose operations are tried, with credentials for all of them. */
 class Tried {
   private constructor(
-    readonly service: Service,
+    private readonly service: TestedService,
     readonly account: Credentials & { id: number },
     readonly key: string,
     private readonly facts: Facts,
   ) {}
 
-  static async start(facts: Facts): Promise<Tried> {
-    const service = await startService();
+  static async of(service: TestedService, facts: Facts): Promise<Tried> {
     const account = await createCheapAccount(service);
     return new Tried(service, account, await createKey(service, account), facts);
   }
 
   /** Sends the example of an operation with its credentials, unless `options` say otherwise. */
   ask(one: Placed, options: CallOptions = {}, query: Record<string, string> = {}): Promise<Answer> {
-    const { service, key, account } = this;
     const content = options.body === undefined ? contentOf(one) : {};
-    return call(service, one.method, addressOf(one, undefined, query), {
-      ...credentialsFor(one, { key, account }),
+    return call(this.service, one.method, addressOf(one, undefined, query), {
+      ...credentialsFor(one, this),
       ...content,
       ...options,
       headers: { ...content.headers, ...options.headers },
@@ -125,14 +118,10 @@ class Tried {
   begin(one: Placed, rest: string): Promise<Answer> {
     const { method } = one;
     const path = addressOf(one);
-    const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${this.authorization(one)}${rest}`;
+    const authorization = authorizationOf(credentialsFor(one, this));
+    const credentials = authorization ? `Authorization: ${authorization}\r\n` : '';
+    const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${credentials}${rest}\r\n\r\n`;
     return send(this.service, head, { method, path });
-  }
-
-  private authorization(one: Placed): string {
-    const { key: bearer, account: basic } = credentialsFor(one, this);
-    if (basic) return `Authorization: Basic ${btoa(`${basic.email}:${basic.password}`)}\r\n`;
-    return bearer ? `Authorization: Bearer ${bearer}\r\n` : '';
   }
 
   /** A body with a byte more than the operation takes. */
@@ -154,15 +143,16 @@ class Tried {
     return call(this.service, one.method, path, credentialsFor(one, this));
   }
 
-  /** A key under which another request was sent: one that adds something. */
+  /** A key under which another request was sent, which has added something. */
   async reused(one: Placed): Promise<Answer> {
     const headers = { 'Idempotency-Key': `used-${one.operation.operationId}` };
-    const other = inWorkingOrder(operations).find(
-      (each) => each !== one && each.method === 'POST' && takesKeys(each) && !each.path.includes('{'),
-    );
-    assert.ok(other, 'No other operation takes an Idempotency-Key');
-    await this.ask(other, { headers });
-    return this.ask(one, { headers });
+    const examples = await Examples.of(this.service, this.facts);
+    const isAdding = (each: Placed) => each.method === 'POST' && takesKeys(each) && !each.path.includes('{');
+    for (const other of inWorkingOrder(operations).filter((each) => each !== one && isAdding(each))) {
+      const { status } = await examples.send(this.service, other, this, headers);
+      if (status < 300) return this.ask(one, { headers });
+    }
+    throw new Error('No other operation takes an Idempotency-Key');
   }
 
   /** A key whose first request is still running, elsewhere. */
@@ -195,9 +185,9 @@ const takesKeys = (one: Placed) => parameters(one, 'header').some(({ name }) => 
 
 /** What makes an operation answer with a code that follows from its shape. */
 export const PROVOKED: Record<string, (tried: Tried, one: Placed) => Promise<Answer>> = {
-  bad_request: (tried, one) => tried.begin(one, 'no header\r\n\r\n'),
-  expectation_failed: (tried, one) => tried.begin(one, 'Expect: miracles\r\n\r\n'),
-  headers_too_large: (tried, one) => tried.begin(one, `X: ${'x'.repeat(17_000)}\r\n\r\n`),
+  bad_request: (tried, one) => tried.begin(one, 'no header'),
+  expectation_failed: (tried, one) => tried.begin(one, 'Expect: miracles'),
+  headers_too_large: (tried, one) => tried.begin(one, `X: ${'x'.repeat(17_000)}`),
   missing_api_key: (tried, one) => tried.ask(one, { key: undefined }),
   invalid_api_key: (tried, one) => tried.ask(one, { key: 'nonsense' }),
   invalid_credentials: (tried, one) => tried.ask(one, { account: { ...tried.account, password: 'wrong' } }),

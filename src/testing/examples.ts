@@ -1,4 +1,4 @@
-import { call, type CallOptions } from './client.js';
+import { type Answer, call, type CallOptions, credentialsFor } from './client.js';
 import {
   addressOf,
   type Content,
@@ -55,6 +55,23 @@ export class Examples {
   contentFor(one: Placed): Content {
     const body = this.bodyFor(one);
     return body ? { body } : contentOf(one);
+  }
+
+  /** Sends the example of an operation, with those of the credentials that it requires, and learns from the answer. */
+  async send(
+    service: TestedService,
+    one: Placed,
+    has: CallOptions,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const content = this.contentFor(one);
+    const answer = await call(service, one.method, this.fill(addressOf(one)), {
+      ...credentialsFor(one, has),
+      ...content,
+      headers: { ...content.headers, ...headers },
+    });
+    this.learn(one, answer.text);
+    return answer;
   }
 
   /** The source of a sample that sends the example of an operation, with the values of the body to send in its place. */
@@ -143,10 +160,8 @@ export async function addExamples(
   const examples = await Examples.of(service, facts);
   for (const one of inWorkingOrder(operations)) {
     const isAdding = one.method === 'POST' || makes(one);
-    if (!isAdding || !one.operation.security.some((scheme) => 'bearerAuth' in scheme)) continue;
-    const content = examples.contentFor(one);
-    const answer = await call(service, one.method, examples.fill(addressOf(one)), { key, ...content });
-    examples.learn(one, JSON.stringify(answer.body));
+    if (isAdding && one.operation.security.some((scheme) => 'bearerAuth' in scheme))
+      await examples.send(service, one, { key });
   }
   return examples;
 }

@@ -11,22 +11,20 @@ import { query, startSharedService } from './service.js';
 const COMMANDS = new URL('../commands/', import.meta.url);
 const run = promisify(execFile);
 
-/**
- * Starts the PostgreSQL of the tests, as the built service starts its own; `TEST_SERVER_URL` names another server instead, as
- * a superuser, whose databases are left behind.
- */
+/** Starts the PostgreSQL of the tests, as the built service starts its own, and the service that all files share. */
 export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
-  const { TEST_SERVER_URL } = process.env;
-  const { postgres, url } = TEST_SERVER_URL ? { url: TEST_SERVER_URL } : await EmbeddedPostgres.start(folder);
+  const { url } = await EmbeddedPostgres.start(folder);
   Object.assign(globalThis, { testsRemain: outlive(folder) });
-  if (postgres) await leaveAlone(url);
+  await leaveAlone(url);
   process.env.TEST_DATABASE_URL = url;
   // Services start hundreds of times. One fills the cache: of those that find it empty, each would write all of it when
   // it ends, which takes seconds when they are many.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import('${new URL('serve/boot.js', COMMANDS).href}')`]);
-  await makeTemplate(url);
+  // The template of the databases of services: a copy takes less time than all migrations.
+  await query(url, 'CREATE DATABASE migrated');
+  await migrate(url, 'migrated');
   Object.assign(globalThis, { sharedService: await startSharedService(folder) });
 }
 
@@ -62,16 +60,9 @@ function outlive(folder: string): Socket {
  * seconds, who answer 503 then, and ought to.
  */
 async function leaveAlone(url: string): Promise<void> {
-  await query(url, `ALTER SYSTEM SET autovacuum_naptime = '1h'`);
-  await query(url, `ALTER SYSTEM SET checkpoint_timeout = '1h'`);
-  await query(url, `ALTER SYSTEM SET max_wal_size = '32GB'`);
+  for (const setting of [`autovacuum_naptime = '1h'`, `checkpoint_timeout = '1h'`, `max_wal_size = '32GB'`])
+    await query(url, `ALTER SYSTEM SET ${setting}`);
   await query(url, 'SELECT pg_reload_conf()');
-}
-
-/** Of the databases of services: a copy takes less time than all migrations. */
-async function makeTemplate(url: string): Promise<void> {
-  await query(url, 'CREATE DATABASE migrated');
-  await migrate(url, 'migrated');
 }
 
 /** Brings a database of a server to the schema of this build. */

@@ -15,21 +15,19 @@ import {
   pathFrom,
   type Placed,
 } from '../../src/testing/document.js';
-import { type Service, startService } from '../../src/testing/service.js';
+import { sharedService } from '../../src/testing/service.js';
 
 const run = promisify(execFile);
 
 describe('Every route', () => {
-  let service: Service;
+  const service = sharedService();
   let routes: string[];
 
   beforeAll(async () => {
-    service = await startService();
     const lister = fileURLToPath(new URL('../support/list-routes.js', import.meta.url));
     const env = { PATH: process.env.PATH, DATABASE_URL: service.databaseUrl };
     routes = JSON.parse((await run(process.execPath, [lister], { env })).stdout);
   });
-  afterAll(() => service.stop());
 
   test('with a version is an operation of the document, or the other address of one', () => {
     const told = operations.flatMap(({ method, path, operation }) => {

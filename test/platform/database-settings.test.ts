@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { Client } from 'pg';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
+import { admin } from '../support/commands.js';
 import { times } from '../support/customer.js';
 import { urlOf } from '../support/hosts.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { findVersion, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
 
-const ADMIN = 'dist/src/commands/admin/main.js';
+const PETSTORE = 'dist/src/commands/petstore.js';
 const AWAY = 'postgresql://127.0.0.1:1/petstore';
 
 const [major, minor] = findVersion() ?? [0, 0];
@@ -54,24 +55,15 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
 
   test.each<[string, string[], () => Promise<Record<string, string>>]>([
     ['the service', ['dist/src/main.js'], async () => ({ DATABASE_URL: url, PORT: '0' })],
-    ['migrations', ['dist/src/commands/migrate.js'], async () => ({ DATABASE_URL: url })],
+    ['migrations', [PETSTORE, 'migrate'], async () => ({ DATABASE_URL: url })],
     [
       'migrations past a pooler',
-      ['dist/src/commands/migrate.js'],
+      [PETSTORE, 'migrate'],
       async () => ({ DATABASE_URL: await createDatabase(), DATABASE_DIRECT_URL: url }),
     ],
-    ['a command', [ADMIN, 'accounts', 'list'], async () => ({ DATABASE_URL: url })],
+    ['a command', [PETSTORE, 'admin', 'accounts', 'list'], async () => ({ DATABASE_URL: url })],
   ])('is refused by %s', async (_who, args, env) => {
     expect(await runNode(args, { env: await env() })).toEqual({ code: 1, stdout: '', stderr: line() });
-  });
-
-  test.each(['--to', '--from'])('is refused by a copy as %s', async (side) => {
-    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
-    expect(await runNode([ADMIN, 'data', 'copy', side, url], { env })).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: line(),
-    });
   });
 
   test('is not used as one of several hosts', async () => {
@@ -147,17 +139,13 @@ test('A database with foreign settings is served as any other', async () => {
     expect(new Set(orders).size).toBe(15);
     const sent = await call(service, 'POST', '/v1/messages', { key, body: { message: 'a\\b🐶' } });
     expect(sent).toMatchObject({ status: 202, body: { message: 'a\\b🐶' } });
-    const { code, stdout } = await runNode([ADMIN, 'audit'], { env: { DATABASE_URL: url } });
+    const { code, stdout } = await admin(['audit'], { DATABASE_URL: url });
     expect(code).toBe(0);
     const dates = stdout
       .trim()
       .split('\n')
       .map((row) => JSON.parse(row).createdAt ?? JSON.parse(row).at);
     for (const date of dates) expect(date).toBe(new Date(date).toISOString());
-    const to = await createDatabase();
-    await setAll(to, { datestyle: 'SQL, DMY', timezone: 'America/St_Johns', bytea_output: 'escape' });
-    const copied = await runNode([ADMIN, 'data', 'copy', '--to', to], { env: { DATABASE_URL: url } });
-    expect(copied).toMatchObject({ code: 0, stdout: expect.stringContaining('are the same in both') });
   } finally {
     await service.stop();
   }
@@ -170,9 +158,7 @@ test('Tables in a schema of their own are served, and exported', async () => {
   const service = await startService({ DATABASE_URL: url });
   const { email } = await createAccount(service);
   await service.stop();
-  const { code, stdout } = await runNode([ADMIN, 'accounts', 'export', email], {
-    env: { DATABASE_URL: url },
-  });
+  const { code, stdout } = await admin(['accounts', 'export', email], { DATABASE_URL: url });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
 });
 

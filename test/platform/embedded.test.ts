@@ -208,7 +208,7 @@ describe('A data folder', () => {
   test.each<[string, RegExp, (path: string) => string | void]>([
     [
       'of another PostgreSQL',
-      / is of PostgreSQL 15, and this release brings \d+\. .*npm run admin -- data copy --from/,
+      / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/,
       (path) => {
         fs.mkdirSync(join(path, 'postgres'), { recursive: true });
         fs.writeFileSync(join(path, 'postgres/PG_VERSION'), '15\n');

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
 import { createKey, call } from '../../src/testing/client.js';
+import { admin, jobs as operateJobs } from '../support/commands.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
-import { eventually, runNode } from '../support/npm.js';
+import { eventually } from '../support/npm.js';
 import { Receiver } from '../support/receiver.js';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
 
@@ -69,8 +70,7 @@ const jobsOf = (name: string) =>
     [name],
   );
 const stateOf = async (name: string) => (await jobsOf(name))[0]?.state;
-const operate = (...args: string[]) =>
-  runNode(['dist/src/commands/jobs.js', ...args], { env: { DATABASE_URL: databaseUrl } });
+const operate = (...args: string[]) => operateJobs(args, { DATABASE_URL: databaseUrl });
 
 describe('A job', () => {
   test('is handled once, by a worker, with what was given to it', async () => {
@@ -131,37 +131,66 @@ describe('A job', () => {
     expect(second!.at.getTime() - first!.at.getTime()).toBeGreaterThanOrEqual(2_500);
   });
 
-  test('that has failed for good stays, is shown to the operator, and can be queued again', async () => {
+  test('that has failed for good stays, is shown to the operator, and can be queued again or dropped', async () => {
     await add({ payloads: [{ name: 'absent', fails: 'for good' }] });
     await eventually(async () => (await stateOf('absent')) === 'failed');
     const [job] = await jobsOf('absent');
-    const listed = await operate('list', '--queue', 'send-reminder');
+    const failed = ['list', '--failed', '--queue', 'send-reminder'];
+    const listed = await operate(...failed);
     expect([listed.code, listed.stderr]).toEqual([0, '']);
     expect(listed.stdout).toMatch(
       new RegExp(`^${job!.id}  send-reminder  \\S+Z  1 tries  Nobody is there$`, 'm'),
     );
-    expect(await operate('retry', job!.id)).toMatchObject({
-      code: 0,
-      stdout: `${job!.id} is queued again.\n`,
-    });
+    const done = (stdout: string) => ({ code: 0, stdout, stderr: '' });
+    expect(await operate('retry', job!.id)).toEqual(done(`${job!.id} is queued again.\n`));
     await eventually(async () => (await calls('absent')).length === 2);
     await eventually(async () => (await stateOf('absent')) === 'failed');
-    const unknown = '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70';
-    expect(await operate('retry', unknown)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `${unknown} is not a failed job.\n`,
-    });
-    expect((await operate('retry')).code).toBe(2);
+    expect(await operate('retry', '--all', '--queue', 'messages')).toEqual(
+      done('0 jobs are queued again.\n'),
+    );
+    expect(await operate('drop', '--all', '--queue', 'send-reminder')).toEqual(done('1 jobs are dropped.\n'));
+    expect(await jobsOf('absent')).toEqual([]);
+    expect(await operate(...failed)).toEqual(done('No job is failed.\n'));
+  });
+
+  test('that has not failed is neither retried nor dropped, and the command ends with 1', async () => {
+    await add({ payloads: [{ name: 'tomorrow' }], startAfter: Date.now() + 86_400_000 });
+    const [job] = await jobsOf('tomorrow');
+    const waiting = ['list', '--waiting', '--queue', 'send-reminder'];
+    expect((await operate(...waiting, '--limit', '1')).stdout).toMatch(/^[^\n]+\n$/);
+    expect((await operate(...waiting)).stdout).toMatch(
+      new RegExp(`^${job!.id}  send-reminder  \\S+Z  0 tries$`, 'm'),
+    );
+    for (const change of ['retry', 'drop'])
+      expect(await operate(change, job!.id)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `petstore: No failed job: ${job!.id}.\n`,
+      });
+    expect(await stateOf('tomorrow')).toBe('created');
+  });
+
+  test.each([
+    '',
+    'deliver',
+    'retry',
+    'drop',
+    'retry 1',
+    'retry --queue messages',
+    'drop --all 019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70',
+    'list --failed --waiting',
+    'list --limit 0',
+  ])('is not operated on with wrong usage, which ends with 2: %s', async (line) => {
+    const { code, stdout, stderr } = await operate(...line.split(' ').filter(Boolean));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^(?:error: |Usage: )/);
   });
 
   test('is who has made its changes, in the audit log, by its name; and so is a schedule', async () => {
     await add({ payloads: [{ name: 'audited', audits: '7' }] });
     await query(databaseUrl, `INSERT INTO pgboss.job (name, data) VALUES ('every-minute', '{"payload":{}}')`);
     const audit = async (...args: string[]) => {
-      const { stdout } = await runNode(['dist/src/commands/admin/main.js', 'audit', ...args], {
-        env: { DATABASE_URL: databaseUrl },
-      });
+      const { stdout } = await admin(['audit', ...args], { DATABASE_URL: databaseUrl });
       const lines = stdout.split('\n').filter((line) => line !== '');
       return lines.map((line) => JSON.parse(line) as object);
     };
@@ -238,7 +267,8 @@ test('A queue whose tries all fail is paused, and goes on with the first success
   await sleep(4_000);
   expect(receiver.calls.length - before).toBeLessThan(50);
   isAway = false;
-  await eventually(() => ids.every((id) => receiver.callsFor(id).length > 0));
+  // A pause lasts for up to a minute.
+  await eventually(() => ids.every((id) => receiver.callsFor(id).length > 0), 70_000);
   await eventually(async () => (await paused()) === 0);
   expect(other.output()).toContain('Paused, as all tries have failed for a while');
   const counts = `SELECT count(*)::int FROM messages WHERE status <> 'delivered'`;

@@ -1,67 +1,79 @@
+import 'reflect-metadata';
+import { jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { Config } from '../../src/config.js';
+import { sessionOptions } from '../../src/platform/database/connection-options.js';
+import { awaitTurn, loadMigrations, migrate } from '../../src/platform/database/migrate.js';
+import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
-import { query, type Service, startService } from '../../src/testing/service.js';
+import { createDatabase, query } from '../../src/testing/service.js';
 
-let service: Service;
+/** The lock under which one process migrates. */
+const LOCK = 7_387_001;
 
+let url: string;
+let database: DataSource;
+let other: Client;
 beforeAll(async () => {
-  service = await startService();
+  url = await createDatabase('TEMPLATE migrated');
+  ({ database } = await connect(url, { migrations: await loadMigrations() }));
+  other = new Client({ connectionString: url });
+  await other.connect();
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await other.end();
+  await database.destroy();
+});
 
-const node = (args: string[], env: Record<string, string> = { DATABASE_URL: service.databaseUrl }) =>
-  runNode(args, { env });
+const config = () => Object.assign(new Config(), { DATABASE_URL: url });
+const migrateNow = () => migrate(config(), () => Promise.resolve());
+const pid = async () => (await other.query('SELECT pg_backend_pid() AS pid')).rows[0].pid as number;
 
-const typeorm = (args: string[], env?: Record<string, string>) =>
-  node([join(ROOT, 'node_modules/typeorm/cli.js'), '-d', join(ROOT, 'dist/ormconfig.js'), ...args], env);
-const migrate = () => node(['dist/src/commands/migrate.js']);
-
-/** Reverts a migration, after those that were run since, also of features that were added. */
-async function revertTo(name: string): Promise<void> {
-  expect(await node(['test/support/revert-after.js', name])).toMatchObject({ code: 0 });
-  const reverted = await typeorm(['migration:revert']);
-  expect(reverted).toMatchObject({ code: 0, stdout: expect.stringContaining(name) });
+/** Reverts a migration, after those that were run since. */
+async function revert(name: string): Promise<void> {
+  const last = 'SELECT name FROM migrations ORDER BY id DESC LIMIT 1';
+  for (let reverted; reverted !== name; await database.undoLastMigration())
+    reverted = (await database.query<{ name: string }[]>(last))[0]!.name;
 }
 
 /** Runs `work` while another connection uses a table in a transaction that does not end. */
 async function whileTableIsUsed<T>(table: string, lock: string, work: () => Promise<T>): Promise<T> {
-  const user = new Client({ connectionString: service.databaseUrl });
-  await user.connect();
-  await user.query(`BEGIN; LOCK TABLE ${table} IN ${lock} MODE`);
-  return work().finally(() => user.end());
+  await other.query(`BEGIN; LOCK TABLE ${table} IN ${lock} MODE`);
+  return work().finally(() => other.query('ROLLBACK'));
 }
 
 test('The migrations make the schema that the entities describe', async () => {
-  const { stdout } = await typeorm(['migration:generate', '--check', '--dryrun', 'drift']);
-  expect(stdout).toContain('No changes in database schema were found');
+  const { upQueries } = await database.driver.createSchemaBuilder().log();
+  expect(upQueries.map(({ query: sql }) => sql)).toEqual([]);
 });
 
 test('A migration that waits two seconds for a lock is undone, says so, and can be run again', async () => {
-  await revertTo('MessageFailures1795237200000');
-  expect(await whileTableIsUsed('messages', 'ACCESS SHARE', migrate)).toMatchObject({
-    code: 1,
-    stderr:
-      'petstore: A migration waited 2 s for a lock that another connection holds, and was undone. Start again.\n',
-  });
-  expect((await migrate()).code).toBe(0);
-  await query(service.databaseUrl, 'SELECT failure FROM messages');
+  await revert('MessageFailures1795237200000');
+  await expect(whileTableIsUsed('messages', 'ACCESS SHARE', migrateNow)).rejects.toThrow(
+    'A migration waited 2 s for a lock that another connection holds, and was undone. Start again.',
+  );
+  expect(await migrateNow()).toContain('MessageFailures1795237200000');
+  await query(url, 'SELECT failure FROM messages');
 });
 
 test('Indexes that are built beside writes do not wait for processes that wait for their turn', async () => {
-  await revertTo('PetsOfACategory1795273200000');
+  await revert('PetsOfACategory1795273200000');
   const isAsked = (sql: string) => async () =>
-    (await query(service.databaseUrl, 'SELECT FROM pg_stat_activity WHERE query LIKE $1', [sql])).length > 0;
+    (await query(url, 'SELECT FROM pg_stat_activity WHERE query LIKE $1', [sql])).length > 0;
   const runs: ReturnType<typeof migrate>[] = [];
   await whileTableIsUsed('pets', 'ROW EXCLUSIVE', async () => {
-    runs.push(migrate());
+    runs.push(migrateNow());
     await eventually(isAsked('CREATE INDEX CONCURRENTLY%'));
-    runs.push(migrate());
+    runs.push(migrateNow());
     await eventually(isAsked('SELECT pg_%advisory_lock(%'));
   });
-  for (const run of runs) expect(await run).toMatchObject({ code: 0 });
+  const [first, second] = await Promise.all(runs);
+  expect([first![0], second]).toEqual(['PetsOfACategory1795273200000', []]);
   const sql = `SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'pets'::regclass AND indisvalid`;
-  const names = (await query<{ name: string }>(service.databaseUrl, sql)).map(({ name }) => name);
+  const names = (await query<{ name: string }>(url, sql)).map(({ name }) => name);
   expect(names.toSorted()).toEqual([
     'pets_category_id_id_idx',
     'pets_pkey',
@@ -70,8 +82,50 @@ test('Indexes that are built beside writes do not wait for processes that wait f
   ]);
 });
 
-test('The command line of migrations asks in one line for the server that it works on', async () => {
-  expect(await typeorm(['migration:revert'], {})).toMatchObject({
+describe('A process that waits for its turn to migrate', () => {
+  beforeEach(() => other.query('SELECT pg_advisory_lock($1)', [LOCK]));
+  afterEach(() => other.query('SELECT pg_advisory_unlock_all()'));
+
+  test('says so in the log, with the session that holds it up, and goes on once that is over', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const waiting = migrateNow();
+    await eventually(() => warn.mock.calls.length > 0);
+    expect(warn.mock.calls[0]![0]).toMatch(
+      new RegExp(`session ${await pid()}, from 127.0.0.1\\) to migrate the database, for \\d s so far`),
+    );
+    await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+    expect(await waiting).toEqual([]);
+    warn.mockRestore();
+  });
+
+  test('gives up in the end, with a line', async () => {
+    const session = database.createQueryRunner();
+    await expect(awaitTurn(session, LOCK, { first: 50, next: 50, total: 200 })).rejects.toThrow(
+      new RegExp(`session ${await pid()}, .* has been migrating this database for more than 0 s`),
+    );
+    await session.release();
+  });
+
+  test('has asked the server to look after half a minute whether its machine is still there', async () => {
+    const waiting = await new DataSource(sessionOptions(config())).initialize();
+    const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval'];
+    const found = await Promise.all(
+      names.map((name) => waiting.query(`SELECT current_setting('${name}') AS value`)),
+    );
+    expect(found).toEqual([[{ value: '30' }], [{ value: '10' }]]);
+    await waiting.destroy();
+  });
+});
+
+test('The command line of migrations reverts the last one, and asks in one line for the server to work on', async () => {
+  const revertBy = (env: Record<string, string>) => {
+    const cli = join(ROOT, 'node_modules/typeorm/cli.js');
+    return runNode([cli, '-d', join(ROOT, 'dist/ormconfig.js'), 'migration:revert'], { env });
+  };
+  const last = (await loadMigrations()).at(-1)!.name;
+  const [reverted, refused] = await Promise.all([revertBy({ DATABASE_URL: url }), revertBy({})]);
+  expect(reverted).toMatchObject({ code: 0, stdout: expect.stringContaining(last) });
+  expect(refused).toMatchObject({
     code: 1,
     stderr: 'petstore: Set DATABASE_URL to the server whose schema you want to change.\n',
   });

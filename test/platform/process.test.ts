@@ -139,14 +139,6 @@ describe('a start on the data of an earlier one', () => {
     expect(await isServed(told.api)).toBe(false);
   });
 
-  test.each(['SIGHUP', 'SIGKILL'] as const)('stops when npm has died of %s', async (signal) => {
-    const run = npmStart({ DATA_DIR });
-    const told = await run.ready();
-    run.signal(signal);
-    expect(await run.end).toBe(signal);
-    await eventually(async () => postgresOn(DATA_DIR).length === 0 && !(await isServed(told.api)));
-  });
-
   test('is refused while that one runs, and has its data after kill -9 of it, and of its database too', async () => {
     const alone = nodeStart({ DATA_DIR });
     await (await alone.ready()).createPet('Milo');
@@ -538,18 +530,4 @@ describe('the configuration', () => {
       expect(read).not.toThrow('s3cret');
     }
   });
-});
-
-test('a checkout warns if its sources are newer than its build, and only then', async () => {
-  const checkout = join(newFolder(), 'my checkout');
-  const copy = (name: string) => fs.cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
-  ['src', 'dist', 'package.json'].forEach(copy);
-  fs.symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
-  const touch = (path: string, time: number) => fs.utimesSync(join(checkout, path), time, time);
-  const start = () => nodeStart({ PORT: 'none' }, checkout);
-  // A build leaves unchanged files alone.
-  touch('dist/src/pets/pets.service.js', Date.now() / 1000 + 10);
-  expect(await start().failure()).toMatch(/^petstore: Invalid/);
-  touch('src/pets/pets.service.ts', Date.now() / 1000 + 20);
-  expect(await start().failure()).toMatch(/^petstore: the sources are newer than the build\. Run .*\n/);
 });

@@ -15,7 +15,7 @@ import {
 } from '../../src/testing/document.js';
 import type { Choice } from '../../src/testing/facts.js';
 import { absent, parameters } from '../../src/testing/schema.js';
-import type { Service } from '../../src/testing/service.js';
+import type { TestedService } from '../../src/testing/service.js';
 
 /** Whose a request asks for, or whether it can be understood at all. */
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;
@@ -92,7 +92,7 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
 const putsNew = (one: Placed) => one.method === 'PUT' && makes(one);
 
 /** Sends a request, and says what is wrong with its answer. */
-export async function ask(service: Service, request: Request): Promise<string[]> {
+export async function ask(service: TestedService, request: Request): Promise<string[]> {
   const { one, caller, target, choice, has, next } = request;
   const rule = ruleFor(request);
   const isTaken = one.method !== 'GET' && [200, 201, 202, 204, 409].includes(rule.status);

@@ -23,7 +23,7 @@ import {
 import { anew } from '../../src/testing/examples.js';
 import type { Facts } from '../../src/testing/facts.js';
 import { bodySchema, resolve, type Schema, word } from '../../src/testing/schema.js';
-import { query, type Service } from '../../src/testing/service.js';
+import { query, type TestedService } from '../../src/testing/service.js';
 import { fieldOf, type Table, Tables } from '../../src/testing/tables.js';
 
 /** Whatever paths of the document name by an id, each as the path before the id. */
@@ -57,14 +57,14 @@ export class Belongings {
   private readonly made = new Set<string>();
 
   private constructor(
-    private readonly service: Service,
+    private readonly service: TestedService,
     readonly account: Credentials & { id: number },
     private readonly key: string,
     private readonly tables: Tables,
     private readonly facts: Facts,
   ) {}
 
-  static async of(service: Service, facts: Facts = {}): Promise<Belongings> {
+  static async of(service: TestedService, facts: Facts = {}): Promise<Belongings> {
     const account = await createCheapAccount(service);
     const tables = await Tables.of(service.databaseUrl, facts.tables);
     const all = new Belongings(service, account, await createKey(service, account), tables, facts);

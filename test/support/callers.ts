@@ -1,6 +1,6 @@
 import { call, type CallOptions, type Credentials } from '../../src/testing/client.js';
 import { document } from '../../src/testing/document.js';
-import { query, type Service } from '../../src/testing/service.js';
+import { query, type TestedService } from '../../src/testing/service.js';
 
 /** Every permission: modules add theirs. */
 export const ALL = document.components.schemas.Permission.enum as string[];
@@ -23,88 +23,92 @@ interface Key {
   key: string;
 }
 
-/** What the keys of an account are made with; undefined for a key that is made without a list. */
-const LISTS: Record<string, string[] | undefined> = {
-  'a key that has everything': undefined,
-  'a key with every permission': ALL,
-  'a key that only reads': READING,
-  ...Object.fromEntries(ALL.map((one) => [`a key with ${one} alone`, [one]])),
-  ...Object.fromEntries(ALL.map((one) => [`a key without ${one}`, ALL.filter((name) => name !== one)])),
-};
+/** Whoever asks for what an account has, by keys of every kind and otherwise. */
+export class Callers {
+  private readonly byList = new Map<string, Caller>();
+  private others: Caller[] = [];
 
-/**
- * Whoever asks for what an account has, by keys of every kind and otherwise. `limits` are what the account may in the end;
- * until its keys are made, it may everything.
- */
-export async function callersOf(
-  service: Service,
-  account: Credentials,
-  limits: readonly string[],
-): Promise<Caller[]> {
-  const maker = new KeyMaker(service, account);
-  const both = new Set(limits);
-  const callers: Caller[] = [];
-  for (const [name, list] of Object.entries(LISTS)) {
-    const { key } = await maker.create(list);
-    callers.push({ name, options: { key }, may: new Set(list ?? ALL).intersection(both) });
-  }
-  return [...callers, ...(await replaced(maker, both)), ...(await refused(maker)), ...strangers(account)];
-}
-
-/** Keys that took the place of others, and one whose overlap goes on. */
-async function replaced(maker: KeyMaker, limits: ReadonlySet<string>): Promise<Caller[]> {
-  const list = [...READING, 'orders:write'];
-  const may = new Set(list).intersection(limits);
-  const here = await maker.create(list, ['127.0.0.0/8', '::1']);
-  const [old, older] = [await maker.create(list), await maker.create(list)];
-  const next = await maker.send('POST', `/${old.id}/roll`, { overlapSeconds: 600 });
-  const second = await maker.send('POST', `/${older.id}/roll`);
-  return [
-    { name: 'a key for here', options: { key: here.key }, may },
-    { name: 'a key that was rolled, within the overlap', options: { key: old.key }, may },
-    { name: 'the key in its place', options: { key: next.key }, may },
-    { name: 'a key in the place of another', options: { key: second.key }, may },
-    { name: 'a key that was rolled', options: { key: older.key }, refusal: 'invalid_api_key' },
-  ];
-}
-
-async function refused(maker: KeyMaker): Promise<Caller[]> {
-  const [expired, revoked] = [await maker.create(), await maker.create()];
-  await query(maker.service.databaseUrl, 'UPDATE api_keys SET expires_at = now() WHERE id = $1', [
-    expired.id,
-  ]);
-  await maker.send('DELETE', `/${revoked.id}`);
-  const elsewhere = await maker.create(undefined, ['192.0.2.0/24', '2001:db8::/32']);
-  return [
-    { name: 'a key for elsewhere', options: { key: elsewhere.key }, refusal: 'permission_denied' },
-    { name: 'a key that has expired', options: { key: expired.key }, refusal: 'invalid_api_key' },
-    { name: 'a key that was revoked', options: { key: revoked.key }, refusal: 'invalid_api_key' },
-    { name: 'a key that is none', options: { key: 'petstore_none' }, refusal: 'invalid_api_key' },
-  ];
-}
-
-/** Callers without any key. */
-function strangers(account: Credentials): Caller[] {
-  const wrong = { ...account, password: 'wrong horse battery' };
-  return [
-    { name: 'nobody', options: {}, refusal: 'missing_api_key' },
-    { name: 'the password', options: { account }, refusal: 'missing_api_key', isOwner: true },
-    { name: 'a wrong password', options: { account: wrong }, refusal: 'missing_api_key' },
-  ];
-}
-
-class KeyMaker {
-  constructor(
-    readonly service: Service,
+  private constructor(
+    private readonly service: TestedService,
     private readonly account: Credentials,
+    private readonly limits: ReadonlySet<string>,
   ) {}
 
-  create(permissions?: string[], networks?: string[]): Promise<Key> {
+  /** @param limits what the account may in the end; until its keys are made, it may everything */
+  static async of(service: TestedService, account: Credentials, limits = ALL): Promise<Callers> {
+    const callers = new Callers(service, account, new Set(limits));
+    const lists = [ALL, READING, ...ALL.flatMap((one) => [[one], ALL.filter((name) => name !== one)])];
+    for (const list of [undefined, ...lists]) await callers.add(list);
+    callers.others = [...(await callers.replaced()), ...(await callers.refused()), ...callers.strangers()];
+    return callers;
+  }
+
+  /**
+   * Those that ask for what needs one of some permissions: with all of them, with each of those alone, with all but one, and
+   * whoever has no key of its own choice. More would tell no more: what one alone opens, and all others do not, needs that one.
+   */
+  for(needed: readonly string[]): Caller[] {
+    const lists = needed.flatMap((one) => [[one], ALL.filter((name) => name !== one)]);
+    const names = [undefined, ALL, READING, ...lists].map((list) => nameOf(list));
+    const found = [...new Set(names)].flatMap((name) => this.byList.get(name) ?? []);
+    return [...found, ...this.others];
+  }
+
+  private async add(list?: string[]): Promise<void> {
+    const { key } = await this.create(list);
+    const may = this.limits.intersection(new Set(list ?? ALL));
+    this.byList.set(nameOf(list), { name: nameOf(list), options: { key }, may });
+  }
+
+  /** Keys that took the place of others, and one whose overlap goes on. */
+  private async replaced(): Promise<Caller[]> {
+    const list = [...READING, 'orders:write'];
+    const may = this.limits.intersection(new Set(list));
+    const here = await this.create(list, ['127.0.0.0/8', '::1']);
+    const [old, older] = [await this.create(list), await this.create(list)];
+    const next = await this.send('POST', `/${old.id}/roll`, { overlapSeconds: 600 });
+    await this.send('POST', `/${older.id}/roll`);
+    return [
+      { name: 'a key for here', options: { key: here.key }, may },
+      { name: 'a key that was rolled, within the overlap', options: { key: old.key }, may },
+      { name: 'the key in its place', options: { key: next.key }, may },
+      { name: 'a key that was rolled', options: { key: older.key }, refusal: 'invalid_api_key' },
+    ];
+  }
+
+  private async refused(): Promise<Caller[]> {
+    const [expired, revoked] = [await this.create(), await this.create()];
+    const expire = 'UPDATE api_keys SET expires_at = now() WHERE id = $1';
+    await query(this.service.databaseUrl, expire, [expired.id]);
+    await this.send('DELETE', `/${revoked.id}`);
+    const elsewhere = await this.create(undefined, ['192.0.2.0/24', '2001:db8::/32']);
+    return [
+      { name: 'a key for elsewhere', options: { key: elsewhere.key }, refusal: 'permission_denied' },
+      { name: 'a key that has expired', options: { key: expired.key }, refusal: 'invalid_api_key' },
+      { name: 'a key that was revoked', options: { key: revoked.key }, refusal: 'invalid_api_key' },
+      { name: 'a key that is none', options: { key: 'petstore_none' }, refusal: 'invalid_api_key' },
+    ];
+  }
+
+  /** Callers without any key. */
+  private strangers(): Caller[] {
+    const { account } = this;
+    const wrong = { ...account, password: 'wrong horse battery' };
+    return [
+      { name: 'nobody', options: {}, refusal: 'missing_api_key' },
+      { name: 'the password', options: { account }, refusal: 'missing_api_key', isOwner: true },
+      { name: 'a wrong password', options: { account: wrong }, refusal: 'missing_api_key' },
+    ];
+  }
+
+  private create(permissions?: string[], networks?: string[]): Promise<Key> {
     return this.send('POST', '', { name: 'Limited', permissions, networks });
   }
 
-  async send(method: string, path: string, body?: unknown): Promise<Key> {
+  private async send(method: string, path: string, body?: unknown): Promise<Key> {
     const { account } = this;
     return (await call(this.service, method, `/v1/api-keys${path}`, { account, body })).body;
   }
 }
+
+const nameOf = (list?: readonly string[]) => (list ? `a key with ${list.join()}` : 'a key without a list');

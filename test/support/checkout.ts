@@ -71,12 +71,6 @@ export class Checkout {
     return { code, output: stdout + stderr };
   }
 
-  /** Whether every import in `src` goes in the right direction. */
-  depcruise(): Promise<{ code: number; output: string }> {
-    const program = 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs';
-    return this.node(program, 'src', '--output-type', 'err', '--config', '.dependency-cruiser.js');
-  }
-
   /** Where the copy is no longer as this checkout is, as `diff` tells it; empty if nowhere. */
   differences(): string {
     const origin = Checkout.copy();

@@ -66,14 +66,15 @@ export function findBreaks(before: Api, after: Api, today = new Date()): Break[]
   );
 }
 
-/** The breaks that a later document may not have under its version: experimental ones are always allowed. */
+/**
+ * The breaks that a later document may not have: of a stable operation within a version of the interface, whatever its
+ * release, and of a beta operation within a minor release.
+ */
 export function findForbidden(before: Api, after: Api, today = new Date()): string[] {
-  const [was, is] = [before, after].map((api) => releaseOf(api).split('.').map(Number.parseFloat)) as [
-    number[],
-    number[],
-  ];
-  const isMajor = is[0]! > was[0]!;
-  const isMinor = isMajor || (is[0] === was[0] && is[1]! > was[1]!);
+  const partsOf = (version: string) => version.split('.').map(Number.parseFloat) as [number, number];
+  const [was, is] = [partsOf(releaseOf(before)), partsOf(releaseOf(after))];
+  const isMinor = is[0] > was[0] || (is[0] === was[0] && is[1] > was[1]);
+  const isMajor = partsOf(after.info.version)[0] > partsOf(before.info.version)[0];
   const allowed = { stable: isMajor, beta: isMinor, experimental: true };
   return findBreaks(before, after, today).flatMap(({ stability, what }) =>
     allowed[stability] ? [] : [what],

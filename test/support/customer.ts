@@ -1,5 +1,5 @@
 import { type Answer, call, createKey, type Credentials } from '../../src/testing/client.js';
-import type { Service } from '../../src/testing/service.js';
+import type { TestedService } from '../../src/testing/service.js';
 
 export interface Order {
   id: number;
@@ -24,12 +24,12 @@ export const STATUSES = Object.keys(WAYS) as OrderStatus[];
 /** The store as one account uses it. */
 export class Customer {
   private constructor(
-    private readonly service: Service,
+    private readonly service: TestedService,
     readonly key: string,
   ) {}
 
   /** A customer with an account of its own, unless one is given. */
-  static async of(service: Service, account?: Credentials): Promise<Customer> {
+  static async of(service: TestedService, account?: Credentials): Promise<Customer> {
     return new Customer(service, await createKey(service, account));
   }
 

@@ -10,25 +10,26 @@ import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js
 import { HttpAdapter } from '../../src/platform/server/http-adapter.js';
 import { ROUTING } from '../../src/platform/server/routes.js';
 import { NestLogger } from '../../src/platform/telemetry/index.js';
+import { createDatabase, type TestedService } from '../../src/testing/service.js';
 
 /** The service with more controllers, in the process of the test. */
-export interface Extended {
-  url: string;
+export interface Extended extends TestedService {
   /** What it has logged, parsed. */
   lines: Record<string, unknown>[];
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service with controllers, and with providers, that a team could have added, on the database of a service that runs.
- * @param given the URL of that database, or an environment
+ * Starts the service with controllers, and with providers, that a team could have added.
+ * @param given the URL of a database, or an environment; without a database there, it has a new one
  * @throws what ends its start
  */
 export async function startExtended(
   given: string | Record<string, string>,
   ...classes: Type[]
 ): Promise<Extended> {
-  const env = typeof given === 'string' ? { DATABASE_URL: given } : given;
+  const env: Record<string, string> = typeof given === 'string' ? { DATABASE_URL: given } : given;
+  const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
   const isController = (one: Type) => Reflect.hasMetadata(PATH_METADATA, one);
   const controllers = classes.filter(isController);
   const providers = classes.filter((one) => !isController(one));
@@ -37,7 +38,7 @@ export async function startExtended(
     lines.push(JSON.parse(line.toString()));
     done();
   };
-  const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env });
+  const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
   @Module({ imports: [AppModule.with(config, log)], controllers, providers })
@@ -60,5 +61,7 @@ export async function startExtended(
   }
   await adapter.open(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };
-  return { url: `http://127.0.0.1:${port}`, lines, stop: () => app.close() };
+  const url = `http://127.0.0.1:${port}`;
+  const output = () => lines.map((line) => JSON.stringify(line)).join('\n');
+  return { url, databaseUrl, lines, output, stop: () => app.close() };
 }

@@ -1,22 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import {
-  AfterLoad,
   Column,
   CreateDateColumn,
   DeleteDateColumn,
   Entity,
-  type EntitySubscriberInterface,
-  EventSubscriber,
-  type InsertEvent,
   JoinColumn,
   ManyToOne,
+  type ObjectLiteral,
   PrimaryColumn,
   PrimaryGeneratedColumn,
-  TableInheritance,
   UpdateDateColumn,
-  VersionColumn,
 } from 'typeorm';
 
-/** Entities of every kind that a team may write. Each row is told from the others by its `label`. */
+/** Entities of every kind that is the columns of one table. Each row is told from the others by its `label`. */
 
 @Entity()
 export class Identity {
@@ -238,59 +234,6 @@ export class Clashing {
   list!: string;
 }
 
-@Entity()
-export class Versioned {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @VersionColumn()
-  version!: number;
-}
-
-class Address {
-  @Column('text')
-  city!: string;
-}
-
-@Entity()
-export class Embedded {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column(() => Address)
-  address!: Address;
-}
-
-@Entity()
-export class Eager {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @ManyToOne(() => Identity, { eager: true })
-  parent!: Identity;
-}
-
-@Entity()
-export class Lazy {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @ManyToOne(() => Identity, { lazy: true })
-  parent!: Promise<Identity>;
-}
-
 /** One with a relation beside its column, which TypeORM does not load unless it is asked to. */
 @Entity()
 export class Related {
@@ -306,67 +249,6 @@ export class Related {
   @ManyToOne(() => Identity)
   @JoinColumn({ name: 'parentId' })
   parent?: Identity;
-}
-
-@Entity()
-export class Listening {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  loaded?: string;
-
-  @AfterLoad()
-  note(): void {
-    this.loaded = `loaded ${this.label}`;
-  }
-}
-
-@Entity()
-@TableInheritance({ column: { type: 'text', name: 'kind' } })
-export class Inherited {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-}
-
-@Entity()
-export class Enumerated {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('enum', { enum: ['small', 'large'] })
-  size!: string;
-}
-
-@Entity()
-export class Audited {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-}
-
-/** The usual way to audit. */
-@EventSubscriber()
-export class Audit implements EntitySubscriberInterface<Audited> {
-  static readonly told: string[] = [];
-
-  listenTo() {
-    return Audited;
-  }
-
-  afterInsert({ entity }: InsertEvent<Audited>): void {
-    Audit.told.push(entity.label);
-  }
 }
 
 /** One whose class gives a property a value. */
@@ -401,3 +283,57 @@ export class Named {
   @Column('text')
   label!: string;
 }
+
+/** A kind of entity, and what else rows of it are made of. */
+export interface Kind {
+  entity: new () => ObjectLiteral & { label: string };
+  /** Values besides the label, of row `i`. */
+  values: (i: number) => ObjectLiteral;
+}
+
+let nextSigned = -400;
+
+/** All that have a table of their own. `Named` has one only to be refused. */
+export const KINDS: Kind[] = [
+  {
+    entity: Types,
+    values: (i) => ({
+      price: `${i}.5`,
+      day: '2026-02-28',
+      hour: '09:30:00',
+      json: { i, nested: ["O'Brien", null, { a: 'ä"\\' }] },
+      loose: i % 2 ? [1, 'two'] : null,
+      ratio: i / 3,
+      code: 'abc',
+      local: new Date(Date.UTC(2026, 1, 28, 12, 0, i)),
+      bytes: Buffer.from([0, 255, i]),
+    }),
+  },
+  { entity: Identity, values: (i) => ({ state: i % 2 ? 'open' : null }) },
+  { entity: Serial, values: () => ({}) },
+  { entity: Uuid, values: () => ({}) },
+  { entity: Given, values: () => ({ id: randomUUID() }) },
+  { entity: Composite, values: () => ({ left: '9007199254740993', right: randomUUID() }) },
+  { entity: OtherSchema, values: () => ({}) },
+  {
+    entity: Lists,
+    values: (i) => ({ tags: ['a,b', `{"${i}"}`, ''], numbers: i % 2 ? ['1', '2'] : null }),
+  },
+  { entity: Dated, values: (i) => ({ secret: `s${i}` }) },
+  { entity: SoftDeleted, values: () => ({}) },
+  { entity: Transformed, values: () => ({}) },
+  {
+    entity: Instances,
+    values: (i) => ({ price: new Money(i), labels: i % 2 ? new Map([['a', `${i}`]]) : null }),
+  },
+  {
+    entity: Clashing,
+    values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
+  },
+  { entity: Related, values: () => ({ parentId: '1' }) },
+  { entity: Initialized, values: () => ({}) },
+  { entity: Signed, values: () => ({ id: String(nextSigned++) }) },
+];
+
+/** The values of rows of one kind. */
+export const valuesOf = (entity: unknown) => KINDS.find((kind) => kind.entity === entity)!.values;

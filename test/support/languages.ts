@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, type ExecFileOptions, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
 
 /** The languages of code samples, each with the command that runs one. */
 export const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
@@ -10,3 +11,14 @@ export const LANGUAGES: Record<string, (source: string) => [command: string, arg
 export const hasPython = spawnSync('python3', ['--version']).status === 0;
 /** Whether samples in Python can be run: they use `requests`. */
 export const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+
+/** Runs samples of a language one after the other, in one process; returns what they print. */
+export async function runSamples(
+  label: string,
+  sources: string[],
+  options: ExecFileOptions,
+): Promise<string> {
+  const all = sources.map((source) => (label === 'TypeScript' ? `{\n${source}\n}` : source)).join('\n');
+  const { stdout } = await promisify(execFile)(...LANGUAGES[label]!(all), options);
+  return String(stdout);
+}

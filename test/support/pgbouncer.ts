@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { claimPort } from '../../src/platform/process/claim-port.js';
-import { ROOT } from './npm.js';
+import { eventually, ROOT } from './npm.js';
 import { query } from '../../src/testing/service.js';
 
 /** PgBouncer refuses to run as root. */
@@ -18,6 +17,19 @@ export function findVersion(): [number, number] | undefined {
   const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
   return major ? [Number(major), Number(minor)] : undefined;
 }
+
+const [major, minor] = findVersion() ?? [0, 0];
+export const hasPgBouncer = major > 0;
+if (!hasPgBouncer) console.warn('The tests with PgBouncer are skipped: no pgbouncer is installed.');
+
+/** Whether it keeps prepared statements, and has a setting for how many. */
+export const keepsStatements = major > 1 || minor >= 21;
+
+/** Fewer than the service's connections to the pooler, so that these switch sessions all the time. */
+export const FEW_SESSIONS = {
+  default_pool_size: '3',
+  ...(!keepsStatements && { max_prepared_statements: undefined }),
+};
 
 /** PgBouncer in front of a database, configured as in `deploy/pgbouncer`. */
 export class PgBouncer {
@@ -66,11 +78,10 @@ export class PgBouncer {
     });
     let said = '';
     this.process.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    for (let tries = 0; !(await query(this.url, 'SELECT').catch(() => undefined)); tries++) {
-      if (tries === 100 || this.process.exitCode !== null)
-        throw new Error(`PgBouncer does not serve: ${said}`);
-      await sleep(20);
-    }
+    await eventually(async () => {
+      if (this.process!.exitCode !== null) throw new Error(`PgBouncer does not serve: ${said}`);
+      return Boolean(await query(this.url, 'SELECT').catch(() => undefined));
+    });
   }
 
   async kill(): Promise<void> {

@@ -92,7 +92,7 @@ export class RecordingsController {
   @Get('patient')
   @Operation({ id: 'waitLonger', summary: 'Wait', description: 'A little longer than others.', seconds: 3.5 })
   async patient(): Promise<void> {
-    await sleep(10_000);
+    await pause(10_000);
   }
 
   @Get('lines')
@@ -186,7 +186,7 @@ export class RecordingsController {
     summary: 'Hear what is said',
     description: 'From the event after `Last-Event-ID` on.',
   })
-  heard(@Headers('last-event-id') last = String(this.said.length)): Observable<MessageEvent> {
+  heard(@Headers('last-event-id') last: string = String(this.said.length)): Observable<MessageEvent> {
     const missed = async () => this.said.filter(({ id }) => Number(id) > Number(last));
     return this.events
       .of<{ id: string; text: string }>('said', missed)
@@ -222,13 +222,16 @@ async function* csvOf(rows: AsyncIterable<{ id: string; text: string }>): AsyncG
   yield part;
 }
 
+/** Does not keep the process of the tests, once they are over. */
+const pause = (ms: number) => sleep(ms, undefined, { ref: false });
+
 const LINE = `${'x'.repeat(1_023)}\n`;
 
 async function* linesOf({ lines, failsAfter, pauseMs, firstMs }: Lines): AsyncGenerator<string> {
-  if (firstMs > 0) await sleep(firstMs);
+  if (firstMs > 0) await pause(firstMs);
   for (let i = 0; i < lines; i++) {
     if (failsAfter > 0 && i === failsAfter) throw new Error('The source has failed');
-    if (pauseMs > 0 && i > 0) await sleep(pauseMs);
+    if (pauseMs > 0 && i > 0) await pause(pauseMs);
     yield LINE;
   }
 }

@@ -18,7 +18,6 @@ const SLOWEST = [
   'workers',
   'clients',
   'observability',
-  'partitions',
 ].map((name) => `${name}.test.ts`);
 
 /**

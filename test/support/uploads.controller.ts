@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
 import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
 import { ApiSchema } from '@nestjs/swagger';
@@ -51,8 +50,6 @@ interface File {
 export class UploadsController {
   /** How many bodies have come to a method. */
   static calls = 0;
-  /** What all pictures to be looked at wait for. */
-  static gate: Promise<void> | undefined;
 
   @Put('picture')
   @Operation({
@@ -63,24 +60,8 @@ export class UploadsController {
     returns: Received,
   })
   @Idempotent()
-  async picture(@Body() picture: Buffer): Promise<Received> {
+  picture(@Body() picture: Buffer): Received {
     UploadsController.calls++;
-    await sleep(50);
-    return { kind: picture.constructor.name, size: String(picture.length) };
-  }
-
-  @Put('looked-at')
-  @Operation({
-    id: 'lookAt',
-    summary: 'Look at a picture',
-    description: 'For as long as it takes.',
-    takes: { types: ['image/png'], maxBytes: 5_000_000, example: PIXEL },
-    returns: Received,
-    seconds: 20,
-  })
-  async lookAt(@Body() picture: Buffer): Promise<Received> {
-    UploadsController.calls++;
-    await UploadsController.gate;
     return { kind: picture.constructor.name, size: String(picture.length) };
   }
 
@@ -106,18 +87,6 @@ export class UploadsController {
     returns: Received,
   })
   names(@Body() { names }: NewNames): Received {
-    return { kind: 'names', size: String(names.length) };
-  }
-
-  @Post('all-names')
-  @Operation({
-    id: 'addAllNames',
-    summary: 'Add all names',
-    description: 'As many as there may be in any body.',
-    takes: { types: ['application/json'], maxBytes: 32 * 1_024 * 1_024 },
-    returns: Received,
-  })
-  allNames(@Body() { names }: NewNames): Received {
     return { kind: 'names', size: String(names.length) };
   }
 

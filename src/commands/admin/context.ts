@@ -1,7 +1,28 @@
-import type { INestApplicationContext, LoggerService } from '@nestjs/common';
+// Before auth, which reads the list of permissions that features declare.
+import '../../features.js';
+import { type INestApplicationContext, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { Config } from '../../config.js';
-import { AdminModule } from './admin.module.js';
+import { AuthModule } from '../../auth/auth.module.js';
+import { Config } from '../../config.js';
+import { EnvironmentModule } from '../../environment.module.js';
+import { DataModule } from '../../platform/data/index.js';
+import { commandOptions, DatabaseModule } from '../../platform/database/index.js';
+import { JobsModule } from '../../platform/jobs/index.js';
+import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safeguards/index.js';
+
+/** The part of the service that is needed to manage accounts and keys. */
+@Module({
+  imports: [
+    DataModule,
+    DatabaseModule.with(commandOptions),
+    AuditModule,
+    ClosingModule,
+    LimitsModule,
+    JobsModule,
+    AuthModule,
+  ],
+})
+class AdminModule {}
 
 /**
  * Runs work on the accounts and keys of a migrated database, without serving HTTP.
@@ -12,8 +33,10 @@ export async function withContext<Result>(
   work: (app: INestApplicationContext) => Promise<Result>,
   logger: LoggerService | false = false,
 ): Promise<Result> {
-  const options = { abortOnError: false, logger };
-  const app = await NestFactory.createApplicationContext(AdminModule.with(config), options);
+  // Operators are not limited, so Redis is not used.
+  const own = Object.assign(new Config(), config, { REDIS_URL: undefined });
+  const module = { module: AdminModule, imports: [EnvironmentModule.with(own)] };
+  const app = await NestFactory.createApplicationContext(module, { abortOnError: false, logger });
   try {
     return await work(app);
   } finally {

@@ -1,9 +1,15 @@
 import type { Type } from '@nestjs/common';
-import { InvalidArgumentError } from 'commander';
-import { fieldsIn, isInt64Text, type Page, type PageQuery } from '../../platform/api/index.js';
+import { fieldsIn, isInt64Text } from '../../platform/api/index.js';
+import type { AuditRecord } from '../../platform/safeguards/index.js';
 
 /** The fields of a row, each value as JSON. */
 export type Fields = Record<string, string>;
+
+type Pages = Iterable<Fields[]> | AsyncIterable<Fields[]>;
+
+export function namesOf(type: Type): string[] {
+  return fieldsIn(type).map(({ name }) => name);
+}
 
 /** An item as its DTO class defines it, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
@@ -12,57 +18,42 @@ export function fieldsOf(type: Type, item: object): Fields {
   return Object.fromEntries(given.map(({ name, declared }) => [name, declared.write(values[name])]));
 }
 
-/** Writes every row of a list, as `write` does, its items as a DTO class defines them. */
-export async function writeAll<Row extends { id: string }>(
-  type: Type,
-  list: (page: PageQuery) => Promise<Page<Row>>,
-  asJson: boolean | undefined,
-): Promise<void> {
-  const rows = await everyPage(list);
-  write(
-    rows.map((row) => fieldsOf(type, row)),
-    asJson,
-  );
-}
-
-async function everyPage<Row extends { id: string }>(
-  list: (page: PageQuery) => Promise<Page<Row>>,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await list({ limit: 100, cursor });
-    rows.push(...page.items);
-    cursor = page.next;
-  } while (cursor !== undefined);
-  return rows;
-}
-
-/** Writes one row or a list to standard output: a table for people, or JSON for programs. */
-export function write(rows: Fields | Fields[], asJson: boolean | undefined): void {
-  if (!asJson) console.log(table([rows].flat()));
-  else console.log(Array.isArray(rows) ? `[${rows.map(toObject).join(',\n ')}]` : toObject(rows));
-}
-
-function toObject(row: Fields): string {
+export function toObject(row: Fields): string {
   const fields = Object.entries(row).map(([name, value]) => `${JSON.stringify(name)}: ${value}`);
   return `{ ${fields.join(', ')} }`;
 }
 
-function table(rows: Fields[]): string {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  if (names.length === 0) return 'None.';
-  const lines = rows.map((row) => names.map((name) => cell(row[name])));
-  const all = [names, ...lines];
-  const widths = names.map((_name, column) => Math.max(...all.map((line) => line[column]!.length)));
-  const written = all.map((line) => line.map((text, column) => text.padEnd(widths[column]!)).join('  '));
-  return written.map((line) => line.trimEnd()).join('\n');
+/** The lines of a list of JSON, for programs. */
+export async function* asJson(pages: Pages): AsyncGenerator<string> {
+  let before = '[';
+  for await (const page of pages)
+    for (const row of page) {
+      yield before + toObject(row);
+      before = ',';
+    }
+  yield before === '[' ? '[]' : ']';
 }
 
-/** An id as an argument. */
-export function idOf(text: string): string {
-  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
-  return text;
+/** The lines of a table, for people. A column is as wide as what it has held so far. */
+export async function* asTable(names: string[], pages: Pages): AsyncGenerator<string> {
+  const widths = names.map(() => 0);
+  let head = [names];
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    const lines = [...head, ...page.map((row) => names.map((name) => cell(row[name])))];
+    for (const line of lines)
+      for (const [i, text] of line.entries()) widths[i] = Math.max(widths[i]!, text.length);
+    yield lines
+      .map((line) =>
+        line
+          .map((text, i) => text.padEnd(widths[i]!))
+          .join('  ')
+          .trimEnd(),
+      )
+      .join('\n');
+    head = [];
+  }
+  if (head.length > 0) yield 'None.';
 }
 
 /** A name can hold anything, even terminal escape sequences, so it stays escaped as in JSON. */
@@ -70,4 +61,19 @@ function cell(json = ''): string {
   return json
     .replace(/^"(.*)"$/, '$1')
     .replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+/** What is a number where it is an id. A request's id is a text, also one of digits alone. */
+const IDS = new Set(['accountId', 'keyId', 'subjectId']);
+
+/** Records as lines of JSON, in which ids keep all their digits. What a record does not have is left out. */
+export async function* auditLines(records: AsyncIterable<AuditRecord>): AsyncGenerator<string> {
+  for await (const { id: _id, createdAt: at, ...rest } of records) {
+    const given = Object.entries({ at, ...rest }).filter(([, value]) => value !== null);
+    const fields = given.map(([name, value]) => {
+      const isId = IDS.has(name) && typeof value === 'string' && isInt64Text(value);
+      return `"${name}":${isId ? value : JSON.stringify(value)}`;
+    });
+    yield `{${fields.join(',')}}`;
+  }
 }

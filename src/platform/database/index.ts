@@ -13,7 +13,7 @@ export { DeadlineClient } from './deadline-client.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isLostStatement, isUnavailable } from './unavailable.js';
 export { HostClient } from './host-client.js';
-export { bringMigrations, loadMigrations, migrate, UNFINISHED_COPY } from './migrate.js';
+export { bringMigrations, migrate } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';
 export { TIMEOUTS } from './session-settings.js';

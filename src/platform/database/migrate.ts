@@ -41,20 +41,14 @@ export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
  * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
  * migration twice: an advisory lock lets one do it while the others wait.
  * @returns the names of the migrations that were run
- * @param intoUnfinishedCopy whether it is for a copy, which no service may start on before it is complete
  * @throws OperatorError if the database cannot be reached, its turn does not come, or a migration does not get a lock in
  * time
  */
-export async function migrate(
-  config: Config,
-  install: Install,
-  { intoUnfinishedCopy = false } = {},
-): Promise<string[]> {
+export async function migrate(config: Config, install: Install): Promise<string[]> {
   const database = await connect(config);
   const session = database.createQueryRunner();
   try {
     await awaitTurn(session, LOCK);
-    if (!intoUnfinishedCopy) await refuseUnfinishedCopy(session);
     await refuseOtherSchema(session);
     const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
     await install((await session.connect()) as ClientBase);
@@ -174,18 +168,6 @@ async function findHolder(session: QueryRunner, lock: number): Promise<string> {
 
 function seconds(milliseconds: number): string {
   return `${Math.round(milliseconds / 1_000)} s`;
-}
-
-/** A schema that a database has while it is being filled by `npm run admin -- data copy`, and until that is complete. */
-export const UNFINISHED_COPY = 'petstore_unfinished_copy';
-
-/** @throws OperatorError if a copy into the database has begun and is not complete: it would undo what a service writes */
-async function refuseUnfinishedCopy(session: QueryRunner): Promise<void> {
-  const sql = 'SELECT FROM pg_namespace WHERE nspname = $1';
-  if (((await session.query(sql, [UNFINISHED_COPY])) as unknown[]).length === 0) return;
-  throw new OperatorError(
-    'The copy into this database is not complete. Run `npm run admin -- data copy` again.',
-  );
 }
 
 const FOLDER = new URL('../../migrations/', import.meta.url);

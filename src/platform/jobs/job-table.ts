@@ -1,11 +1,9 @@
 import type { Job, PgBoss } from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { asker } from '../database/index.js';
-import { type JobsDatabase, QUEUE_OPTIONS } from './boss.js';
 
-// What pg-boss's calls cannot tell, or do: its statistics are up to a minute old, read the whole table and know no age;
-// `findJobs` has no limit; `retry` keeps the tries and their reason; `fail` does not say which jobs it has failed. Its table
-// is documented: https://timgit.github.io/pg-boss/sql/job-table
+// What pg-boss's calls cannot tell: its statistics are up to a minute old, read the whole table and know no age; `fail` does
+// not say which jobs it has failed. Its table is documented: https://timgit.github.io/pg-boss/sql/job-table
 
 /** The jobs of a queue that wait, for their first try or a further one. */
 export interface Backlog {
@@ -78,52 +76,6 @@ export class Backlogs {
       backlog.waiting = Math.max(COUNTED, estimate);
     }
     return backlogs;
-  }
-}
-
-/** A job that is not done, without its payload, which is not for operators to read. */
-export interface KeptJob {
-  id: string;
-  queue: string;
-  createdAt: Date;
-  /** Tries so far. */
-  tries: number;
-  /** Why the last one failed. */
-  reason: string | null;
-}
-
-/** Which jobs are meant. */
-export type JobStatus = 'failed' | 'waiting';
-
-const IN = { failed: `state = 'failed'`, waiting: `state <= 'active'` };
-
-/** Lists and retries the jobs that are not done, for the operator. */
-export class KeptJobs {
-  constructor(private readonly database: JobsDatabase) {}
-
-  /** Oldest first. @param queue all when left out */
-  async list(status: JobStatus, limit: number, queue: string | null = null): Promise<KeptJob[]> {
-    const { rows } = await this.database.executeSql(
-      `SELECT id, name AS queue, created_on AS "createdAt", output->>'reason' AS reason,
-         CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS tries
-       FROM pgboss.job WHERE ${IN[status]} AND name = coalesce($2, name) AND name NOT LIKE '\\_\\_pgboss%'
-       ORDER BY created_on LIMIT $1`,
-      [limit, queue],
-    );
-    return rows as KeptJob[];
-  }
-
-  /** Queues failed jobs again, as if they were new. Returns the ids of those that had failed. */
-  async retry(ids: readonly string[]): Promise<string[]> {
-    const { retryLimit, deleteAfterSeconds } = QUEUE_OPTIONS;
-    const { rows } = await this.database.executeSql(
-      `UPDATE pgboss.job SET state = 'created', start_after = now(), started_on = NULL, completed_on = NULL,
-         retry_count = 0, retry_limit = $2, output = NULL, data = nullif(data, 'null') - 'failingSince',
-         deletion_seconds = $3
-       WHERE id = ANY($1) AND state = 'failed' RETURNING id`,
-      [ids, retryLimit, deleteAfterSeconds],
-    );
-    return (rows as { id: string }[]).map(({ id }) => id);
   }
 }
 

@@ -9,7 +9,6 @@ export {
   DatabaseUrls,
   EndsIn,
   hostUrlsOf,
-  isDatabaseUrl,
   isForWrites,
   IsAudience,
   IsIssuer,

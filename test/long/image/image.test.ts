@@ -107,7 +107,7 @@ if (WHY_NOT) console.warn(`The tests of the image are skipped: ${WHY_NOT}.`);
     const env = { DATABASE_URL: databaseUrl, HOST: '127.0.0.1', PORT: String(port) };
     const [, ...check] = config.Healthcheck.Test;
     expect(await container.run(env, check)).toMatchObject({ code: 1 });
-    const migrate = [...config.Entrypoint, 'dist/src/commands/migrate.js'];
+    const migrate = [...config.Entrypoint, 'dist/src/commands/petstore.js', 'migrate'];
     expect(await container.run(env, migrate)).toMatchObject({ code: 0 });
     child = container.start(env, [...config.Entrypoint, ...config.Cmd]);
     const exit = once(child, 'exit');

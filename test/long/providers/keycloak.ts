@@ -10,7 +10,8 @@ const ARTIFACT = `org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`;
 /** Unpacks Keycloak into a folder, out of Maven Central if Maven has not kept it; false without Java, Maven or a network. */
 export function unpackKeycloak(folder: string): boolean {
   const unpack = ['-q', '-B', 'dependency:unpack', `-Dartifact=${ARTIFACT}`, `-DoutputDirectory=${folder}`];
-  const options = { stdio: 'pipe', timeout: 8 * 60_000 } as const;
+  // Maven leaves markers in the folder that it runs in.
+  const options = { cwd: folder, stdio: 'pipe', timeout: 8 * 60_000 } as const;
   try {
     execFileSync('java', ['-version'], options);
     execFileSync('mvn', unpack, options);

@@ -141,7 +141,6 @@ async function requireOwnVersion(folder: DataFolder, { postgres }: Binaries): Pr
   if (theirs === ours) return;
   throw new OperatorError(
     `The data in ${folder.path} is of PostgreSQL ${theirs}, and this release brings ${ours}. ` +
-      'With the release that wrote it, run `npm run admin -- data serve`; then here, with another DATA_DIR, ' +
-      '`npm run admin -- data copy --from` and the address that it prints.',
+      'Start the release that wrote it, and move the data by pg_dump and pg_restore (docs/operating.md, "Another database").',
   );
 }

@@ -1,0 +1,23 @@
+import { hash } from 'node:crypto';
+
+// What the service writes, and every server of the benchmark writes and reads alike.
+
+/** When the orders were placed that a run prepares: their tags follow from their ids. */
+export const PLACED_AT = '2026-11-21T12:00:00.000Z';
+
+/** The position after an animal. */
+export function encodeCursor(id: string): string {
+  return Buffer.from(`after:${id}`).toString('base64url');
+}
+
+/** The `ETag` of a body. */
+export function entityTag(body: string): string {
+  return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+}
+
+/** The `ETag` of an order that a run has prepared. */
+export function tagOfPlaced(id: number, petId: number): string {
+  return entityTag(
+    `{"id":${id},"petId":${petId},"status":"placed","createdAt":"${PLACED_AT}","updatedAt":"${PLACED_AT}"}`,
+  );
+}

@@ -1,0 +1,21 @@
+// What is used of two packages without types of their own.
+
+declare module 'passport' {
+  interface PassportStatic {
+    authenticate(
+      strategy: string,
+      options: { session: boolean },
+      done: (error: unknown, user?: false | null) => void,
+    ): (request: object, response: object, next: (error: unknown) => void) => void;
+  }
+  const passport: { Passport: new () => PassportStatic };
+  namespace passport {
+    export type { PassportStatic };
+  }
+  export default passport;
+}
+
+declare module 'passport-http-bearer' {
+  /** `PassportStrategy` of Nest takes the class, and gives it its options and what verifies a key. */
+  export const Strategy: new (options: object, verify: (...given: never[]) => void) => object;
+}

@@ -1,0 +1,219 @@
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { DataSource } from 'typeorm';
+import { AccountChanges } from '../../auth/account-changes.js';
+import { AccountDto, NewAccountDto } from '../../auth/account.dto.js';
+import { AccountsService } from '../../auth/accounts.service.js';
+import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../auth/api-key.dto.js';
+import { ApiKeysService } from '../../auth/api-keys.service.js';
+import type { Stored } from '../../auth/granted.js';
+import { InvitationDto } from '../../auth/invitation.dto.js';
+import { Invitations } from '../../auth/invitations.js';
+import { arePermissions, isInt64Text, parseTime, permissionNames } from '../../platform/api/index.js';
+import { OperatorError } from '../../platform/process/index.js';
+import { type AuditFilter, AuditLog } from '../../platform/safeguards/index.js';
+import { CommandLine, type Surroundings } from '../command.js';
+import { withContext } from './context.js';
+import { exportAccount } from './export-account.js';
+import { bodyOf, Operator, OPERATOR } from './operator.js';
+import { auditLines, fieldsOf } from './output.js';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- as commander's actions
+type Work = (operator: Operator, ...given: any[]) => Promise<void>;
+/** Adds a command: how it is called, what it does, its further arguments and options, and its work on the services. */
+type Add = (usage: string, description: string, ...parts: [...(Argument | Option)[], Work]) => void;
+
+/** `petstore admin`, once the features are loaded. */
+export function adminLine(surroundings: Surroundings): CommandLine {
+  const title = 'Manages the accounts and API keys in the database of the configuration.';
+  const line = new CommandLine('admin', title, surroundings);
+  const { program } = line;
+  addAccounts(adder(line, program.command('accounts').description('manage accounts')));
+  addKeys(adder(line, program.command('keys').description('manage the API keys of an account')));
+  const invitations = 'let people sign up where SIGN_UP is "invite"';
+  addInvitations(adder(line, program.command('invitations').description(invitations)));
+  addAudit(adder(line, program));
+  return line;
+}
+
+function adder(line: CommandLine, group: Command): Add {
+  return (usage, description, ...parts) => {
+    const work = parts.pop() as Work;
+    const command = group.command(usage).description(description);
+    for (const part of parts)
+      if (part instanceof Option) command.addOption(part);
+      else if (part instanceof Argument) command.addArgument(part);
+    command.action((...given) =>
+      line.onDatabase(({ config }) => withContext(config, (app) => work(new Operator(app, line), ...given))),
+    );
+  };
+}
+
+const AS_JSON = new Option('--json', 'print JSON');
+const GENERATE = new Option(
+  '--generate-password',
+  'generate a password and print it, instead of reading one',
+);
+
+interface Options {
+  json?: boolean;
+  generatePassword?: boolean;
+}
+
+function addAccounts(add: Add): void {
+  add('list', 'list every account', AS_JSON, (operator, { json }: Options) =>
+    operator.list(AccountDto, (page) => operator.get(AccountsService).list(page), json),
+  );
+  const create = 'create an account; its password is read from the terminal or standard input';
+  add('create <email>', create, GENERATE, AS_JSON, async (operator, email: string, options: Options) => {
+    const { password, shown } = await operator.newPassword(options.generatePassword);
+    const account = bodyOf(NewAccountDto, { email, password });
+    const created = await operator.get(AccountsService).create(account, OPERATOR);
+    await operator.show({ ...fieldsOf(AccountDto, created), ...shown }, options.json);
+  });
+  const set = 'replace the password of an account; its keys stay valid';
+  add('set-password <email>', set, GENERATE, AS_JSON, async (operator, email: string, options: Options) => {
+    const by = await operator.changing(email);
+    const { password, shown } = await operator.newPassword(options.generatePassword);
+    bodyOf(NewAccountDto, { email, password });
+    await operator.get(AccountChanges).change(by, { password, revokeKeys: false });
+    await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
+  });
+  const permit = 'replace what the keys of an account may do; every instance knows within a second';
+  const names = new Argument('<permissions>', 'names separated by commas, or "all"').argParser(permissionsOf);
+  add('set-permissions <email>', permit, names, async (operator, email: string, permissions: Stored) => {
+    await operator.get(AccountChanges).setPermissions(await operator.changing(email), permissions);
+    const all = permissions?.join(', ') ?? 'everything';
+    await operator.print([`Keys of ${JSON.stringify(email)} may do: ${all}.`]);
+  });
+  const close = 'close an account for good; a subject of the identity provider gets no other';
+  add('close <email>', close, async (operator, email: string) => {
+    await operator.get(AccountChanges).close(await operator.changing(email));
+    await operator.print([`The account ${JSON.stringify(email)} is closed.`]);
+  });
+  const dump = 'print all that the database has of an account, as JSON lines';
+  add('export <email>', dump, async (operator, email: string) => {
+    const id = await operator.accountId(email);
+    await exportAccount(operator.get(DataSource), id, (lines) => operator.print(lines));
+  });
+}
+
+interface NewKey extends Options {
+  name: string;
+  expiresAt?: string;
+  permissions?: string;
+  networks?: string;
+}
+
+const NEW_KEY = [
+  new Option('--name <name>', 'what the key is for').makeOptionMandatory(),
+  new Option('--permissions <list>', 'what it may do, separated by commas; all by default'),
+  new Option(
+    '--networks <list>',
+    'where it may be used, such as 192.0.2.0/24, separated by commas; everywhere by default',
+  ),
+  new Option('--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z'),
+];
+
+function addKeys(add: Add): void {
+  add(
+    'list <email>',
+    'list the keys of an account',
+    AS_JSON,
+    async (operator, email: string, { json }: Options) => {
+      const account = await operator.accountId(email);
+      await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(account, page), json);
+    },
+  );
+  const create = 'create a key and print it, only this once';
+  add('create <email>', create, ...NEW_KEY, AS_JSON, async (operator, email: string, options: NewKey) => {
+    const { json, permissions, networks, ...fields } = options;
+    const by = await operator.changing(email);
+    const lists = { permissions: permissions?.split(','), networks: networks?.split(',') };
+    const key = await operator.get(ApiKeysService).create(by, bodyOf(NewApiKeyDto, { ...fields, ...lists }));
+    await operator.show(fieldsOf(CreatedApiKeyDto, key), json);
+  });
+  const revoke = 'revoke a key; every instance refuses it within a second';
+  add('revoke <email>', revoke, idOf('key'), async (operator, email: string, id: string) => {
+    await operator.get(ApiKeysService).revoke(await operator.changing(email), id);
+    await operator.print([`Key ${id} is revoked.`]);
+  });
+}
+
+function addInvitations(add: Add): void {
+  add('list', 'list the invitations that have not been used', AS_JSON, (operator, { json }: Options) =>
+    operator.list(InvitationDto, (page) => operator.get(Invitations).list(page), json),
+  );
+  const create = 'create an invitation, good for one account, and print its code, only this once';
+  const end = new Option('--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z').argParser(
+    futureOf,
+  );
+  add(
+    'create',
+    create,
+    end,
+    AS_JSON,
+    async (operator, { expiresAt, json }: Options & { expiresAt?: Date }) => {
+      const { code, ...made } = await operator.get(Invitations).create(OPERATOR, expiresAt ?? null);
+      await operator.show({ ...fieldsOf(InvitationDto, made), invitation: JSON.stringify(code) }, json);
+    },
+  );
+  const revoke = 'revoke an invitation that has not been used';
+  add('revoke', revoke, idOf('invitation'), async (operator, id: string) => {
+    const isRevoked = await operator.get(Invitations).revoke(OPERATOR, id);
+    if (!isRevoked) throw new OperatorError(`There is no invitation ${id} that has not been used.`);
+    await operator.print([`Invitation ${id} is revoked.`]);
+  });
+}
+
+const FILTERS = [
+  new Option('--account <account>', 'of the account with this email, or with this id'),
+  new Option('--key <id>', 'with this API key').argParser(parseId),
+  new Option('--action <action>', 'what was done, such as order.approved'),
+  new Option('--job <name>', 'by the job or the schedule of this name'),
+  new Option('--request <id>', 'by the request with this X-Request-Id'),
+  new Option('--since <time>', 'from this time on, such as 2030-01-31T12:00:00Z').argParser(timeOf),
+  new Option('--until <time>', 'before this time').argParser(timeOf),
+];
+
+function addAudit(add: Add): void {
+  const audit = 'print who changed what, oldest first, as JSON lines';
+  add(
+    'audit',
+    audit,
+    ...FILTERS,
+    async (operator, { account, ...filter }: AuditFilter & { account?: string }) => {
+      const isId = account === undefined || isInt64Text(account);
+      const accountId = isId ? account : await operator.accountId(account);
+      await operator.print(auditLines(operator.get(AuditLog).read({ ...filter, accountId })));
+    },
+  );
+}
+
+function idOf(what: string): Argument {
+  return new Argument('<id>', `id of the ${what}`).argParser(parseId);
+}
+
+/** Permissions as they are stored. */
+function permissionsOf(text: string): Stored {
+  if (text === 'all') return null;
+  const names = text.split(',');
+  if (arePermissions(names)) return names;
+  throw new InvalidArgumentError(`Must be "all", or some of ${permissionNames().join(', ')}.`);
+}
+
+function parseId(text: string): string {
+  if (!isInt64Text(text)) throw new InvalidArgumentError('Must be a 64-bit integer.');
+  return text;
+}
+
+function timeOf(text: string): Date {
+  const time = parseTime(text);
+  if (!time) throw new InvalidArgumentError('Must be a time such as 2030-01-31T12:00:00Z.');
+  return time;
+}
+
+function futureOf(text: string): Date {
+  const time = timeOf(text);
+  if (time.getTime() <= Date.now()) throw new InvalidArgumentError('Must be a time in the future.');
+  return time;
+}

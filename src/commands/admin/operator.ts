@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import { read } from 'read';
+import { AccountsService } from '../../auth/accounts.service.js';
+import { type Caller, type Page, type PageQuery, ValidationPipe } from '../../platform/api/index.js';
+import { OperatorError } from '../../platform/process/index.js';
+import type { CommandLine } from '../command.js';
+import { asJson, asTable, type Fields, fieldsOf, namesOf, toObject } from './output.js';
+
+/** Who makes the changes of a command, as the audit log has it. */
+export const OPERATOR = { isOperator: true };
+
+/** Rows that are read, and printed, at a time. */
+const PAGE = 1_000;
+
+/** What a command works with: the services, and the terminal. */
+export class Operator {
+  constructor(
+    private readonly app: INestApplicationContext,
+    private readonly line: CommandLine,
+  ) {}
+
+  get<Service>(type: Type<Service>): Service {
+    return this.app.get(type);
+  }
+
+  /** The id of the account with an email. @throws OperatorError if there is none */
+  async accountId(email: string): Promise<string> {
+    const id = await this.get(AccountsService).findIdByEmail(email);
+    if (id === null) throw new OperatorError(`There is no account ${JSON.stringify(email)}.`);
+    return id;
+  }
+
+  /** The operator, who changes the account with an email. @throws OperatorError if there is none */
+  async changing(email: string): Promise<Caller> {
+    return { ...OPERATOR, accountId: await this.accountId(email) };
+  }
+
+  /**
+   * A new password of 192 random bits, to be shown; or the first line of standard input, or one that is typed without echo.
+   * It is never an argument: arguments end up in the shell's history and the process list.
+   */
+  async newPassword(isGenerated = false): Promise<{ password: string; shown?: Fields }> {
+    if (isGenerated) {
+      const password = randomBytes(24).toString('base64url');
+      return { password, shown: { password: JSON.stringify(password) } };
+    }
+    const { stdin: input, stderr: output } = this.line.surroundings.streams;
+    if (input.isTTY) return { password: await read({ prompt: 'Password:', silent: true, input, output }) };
+    const [password] = (await text(input)).split(/\r?\n/, 1);
+    if (!password) throw new OperatorError('There is no password on standard input.');
+    return { password };
+  }
+
+  print(lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
+    return this.line.print(lines);
+  }
+
+  /** Prints one row: a table for people, or JSON for programs. */
+  show(row: Fields, isJson: boolean | undefined): Promise<void> {
+    return this.print(isJson ? [toObject(row)] : asTable(Object.keys(row), [[row]]));
+  }
+
+  /** Prints every row of a list page by page, each as a DTO class defines it. */
+  list<Row extends { id: string }>(
+    type: Type,
+    list: (page: PageQuery) => Promise<Page<Row>>,
+    isJson: boolean | undefined,
+  ): Promise<void> {
+    const pages = pagesOf(type, list);
+    return this.print(isJson ? asJson(pages) : asTable(namesOf(type), pages));
+  }
+}
+
+async function* pagesOf<Row extends { id: string }>(
+  type: Type,
+  list: (page: PageQuery) => Promise<Page<Row>>,
+): AsyncGenerator<Fields[]> {
+  let cursor: string | undefined;
+  do {
+    const page = await list({ limit: PAGE, cursor });
+    yield page.items.map((item) => fieldsOf(type, item));
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
+
+/** Values that a service accepts as the body of a request. @throws ApiError `validation_failed` */
+export function bodyOf<Body>(type: Type<Body>, values: object): Body {
+  return new ValidationPipe().transform(values, { type: 'body', metatype: type }) as Body;
+}

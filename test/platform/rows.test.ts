@@ -1,0 +1,681 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { jest } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  And,
+  type DataSource,
+  type FindOptionsOrder,
+  In,
+  IsNull,
+  Like,
+  MoreThan,
+  type ObjectLiteral,
+  type Repository,
+} from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import '../../src/features.js';
+import type { Page } from '../../src/platform/api/paging.js';
+import type { Put } from '../../src/platform/api/reply.js';
+import { FastRepository } from '../../src/platform/data/fast-repository.js';
+import { Transactions } from '../../src/platform/data/transactions.js';
+import { connect, type Sent } from '../support/database.js';
+import * as kinds from '../support/kinds.js';
+import { runNode } from '../support/npm.js';
+import { isThorough } from '../support/thorough.js';
+import { createDatabase } from '../../src/testing/service.js';
+
+// What a team writes in TypeORM's terms means what TypeORM documents, also many times at once.
+const MANY = isThorough ? 50 : 12;
+const FEW = 8;
+/** At night every kind of entity; else the one that has columns of most types. */
+const KINDS = kinds.KINDS.slice(0, isThorough ? undefined : 1);
+/** How often a property is tried. */
+const RUNS = isThorough ? 300 : 30;
+
+type Item = ObjectLiteral & { label: string };
+
+let database: DataSource;
+let transactions: Transactions;
+let sent: Sent[];
+
+beforeAll(async () => {
+  const databaseUrl = await createDatabase('TEMPLATE template0');
+  ({ database, sent } = await connect(databaseUrl, {
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named],
+  }));
+  // A table of that name on the search path must not be written instead.
+  await database.query('CREATE SCHEMA other');
+  await database.synchronize();
+  transactions = Transactions.of(database);
+  await database.getRepository(kinds.Identity).insert({ label: 'parent', state: null });
+});
+afterAll(() => database.destroy());
+
+/** The fast repository of an entity, and TypeORM's own. */
+const fast = <Entity extends ObjectLiteral>(type: new () => Entity) =>
+  new FastRepository(type, database.manager);
+const plain = <Entity extends ObjectLiteral>(type: new () => Entity) => database.getRepository(type);
+
+/** How calls come: one after the other, or all at once; on connections of their own, or in one transaction. */
+const WAYS = [
+  ['alone', false, false],
+  ['at once', true, false],
+  ['alone in a transaction', false, true],
+  ['at once in a transaction', true, true],
+] as const;
+
+type Each<T> = (i: number) => Promise<T>;
+
+async function all<T>(isAtOnce: boolean, each: Each<T>): Promise<T[]> {
+  const numbers = Array.from({ length: isAtOnce ? MANY : FEW }, (_, i) => i);
+  if (isAtOnce) return Promise.all(numbers.map(each));
+  const results: T[] = [];
+  for (const i of numbers) results.push(await each(i));
+  return results;
+}
+
+async function run<T>(isTransaction: boolean, work: () => Promise<T>): Promise<T> {
+  return isTransaction ? transactions.run(work) : work();
+}
+
+let nextKey = 1_000_000;
+/** A key that no row has. */
+function newKey({ metadata }: Repository<Item>): ObjectLiteral {
+  const keys = metadata.primaryColumns.map(({ propertyName, type }) => {
+    if (type === 'uuid' || type === 'text') return [propertyName, randomUUID()];
+    return [propertyName, type === 'bigint' ? String(nextKey++) : nextKey++];
+  });
+  return Object.fromEntries(keys);
+}
+
+/** What a row is for a test: its class and its properties. */
+const seen = (item: ObjectLiteral | null) => item && { is: item.constructor.name, ...item };
+const sight = (items: readonly (ObjectLiteral | null)[]) => items.map(seen);
+
+describe.each(KINDS.map((kind) => [kind.entity.name, kind] as const))('%s', (name, { entity, values }) => {
+  const rows = () => fast(entity);
+  const keyOf = (item: Item) => plain(entity).metadata.getEntityIdMap(item)!;
+  const make = (label: string) => (i: number) => ({ label: `${label} ${i}`, ...values(i) });
+  const byTypeOrm = (item: Item) => plain(entity).findOneBy(keyOf(item));
+
+  test.each(WAYS)(
+    'is added as it was given, under a key of its own: %s',
+    async (way, isAtOnce, isTransaction) => {
+      const made = make(`${name} ${way}`);
+      const added = await run(isTransaction, () => all(isAtOnce, (i) => rows().addRow(made(i))));
+      expect(added.map(({ label }) => label)).toEqual(added.map((_item, i) => made(i).label));
+      expect(new Set(added.map((item) => JSON.stringify(keyOf(item)))).size).toBe(added.length);
+      expect(sight(added)).toEqual(sight(await Promise.all(added.map(byTypeOrm))));
+      const several = await run(isTransaction, () => rows().addRows([0, 1, 2].map(made)));
+      expect(several.map(({ label }) => label)).toEqual([0, 1, 2].map((i) => made(i).label));
+    },
+  );
+
+  test.each(WAYS)('is found as TypeORM finds it: %s', async (way, isAtOnce, isTransaction) => {
+    const made = make(`${name} found ${way}`);
+    const there = await all(isAtOnce, (i) => rows().addRow(made(i)));
+    const find: Each<Item | null> = (i) => rows().findRow(keyOf(there[i]!));
+    const found = await run(isTransaction, () => all(isAtOnce, find));
+    expect(sight(found)).toEqual(sight(await Promise.all(there.map(byTypeOrm))));
+    // An item belongs to its caller.
+    found[0]!.label = 'changed';
+    expect((await find(0))!.label).toBe(made(0).label);
+    await plain(entity).delete(keyOf(there[0]!));
+    expect(await find(0)).toBeNull();
+    await expect(rows().getRow(keyOf(there[0]!) as never, 'pet_not_found')).rejects.toMatchObject({
+      code: 'pet_not_found',
+    });
+  });
+
+  test.each(WAYS)('is changed once by each of many: %s', async (way, isAtOnce, isTransaction) => {
+    const row = await rows().addRow(make(`${name} changed ${way}`)(0));
+    const change = () => rows().changeRow(keyOf(row), 'pet_not_found', (found) => void (found.label += '+'));
+    await run(isTransaction, async () => {
+      if (isAtOnce && !isTransaction) await Promise.all(Array.from({ length: FEW }, change));
+      else for (let i = 0; i < FEW; i++) await change();
+    });
+    expect((await byTypeOrm(row))!.label).toBe(row.label + '+'.repeat(FEW));
+    const [updated] = await rows().updateRows({ ...keyOf(row) }, { label: 'updated' });
+    expect(updated!.label).toBe('updated');
+    expect((await byTypeOrm(row))!.label).toBe('updated');
+  });
+
+  // PostgreSQL always assigns the key of that kind.
+  (entity === kinds.Identity ? [] : WAYS).forEach(([way, isAtOnce, isTransaction]) =>
+    test(`is put under a key that the caller gives, and added once: ${way}`, async () => {
+      const key = newKey(plain(entity));
+      const put: Each<Put<Item>> = (i) =>
+        rows().putRow(key, { ...values(i), ...key, label: `put ${way} ${i}` }, 'pet_not_found');
+      const every = await run(isTransaction, () => all(isAtOnce, put));
+      expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(1);
+      expect(new Set(every.map(({ row }) => row.label)).size).toBe(every.length);
+      for (const { row } of every) expect(keyOf(row)).toEqual(keyOf(every[0]!.row));
+      const last = await run(isTransaction, () => put(0));
+      expect([last.isCreated, seen(last.row)]).toEqual([false, seen(await byTypeOrm(last.row))]);
+      // What is there has another label.
+      const other = run(isTransaction, () =>
+        rows().putRow({ ...key, label: 'other' }, { ...values(0), ...key }, 'pet_not_found'),
+      );
+      await expect(other).rejects.toMatchObject({ code: 'pet_not_found' });
+      expect((await byTypeOrm(last.row))!.label).toBe(last.row.label);
+    }),
+  );
+
+  test('has what is stored where a change sets undefined, or nothing', async () => {
+    const row = await rows().addRow(make(`${name} undefined`)(1));
+    const unset = Object.fromEntries(Object.keys(row).map((property) => [property, undefined]));
+    const { label, ...others } = unset;
+    const [updated] = await rows().updateRows({ ...keyOf(row) }, { ...others, label: 'set' });
+    expect(seen(updated!)).toEqual(seen(await byTypeOrm(row)));
+    expect(updated!.label).toBe('set');
+    const [same] = await rows().updateRows({ ...keyOf(row) }, { ...others, label });
+    expect(seen(same!)).toEqual(seen(await byTypeOrm(row)));
+    const { id: _id, left: _left, right: _right, ...loose } = unset;
+    for (const changes of [{ ...loose, label: 'changed' }, loose]) {
+      const changed = await rows().changeRow(keyOf(row), 'pet_not_found', (found) => {
+        for (const property of Object.keys(loose)) delete (found as ObjectLiteral)[property];
+        Object.assign(found, changes);
+      });
+      expect(seen(changed)).toEqual(seen(await byTypeOrm(row)));
+      expect(changed.label).toBe('changed');
+    }
+  });
+
+  // Only rows of a single key can be put in order.
+  (entity === kinds.Composite ? [] : WAYS).forEach(([way, isAtOnce, isTransaction]) =>
+    test(`comes in pages that hold what TypeORM finds: ${way}`, async () => {
+      for (let i = 0; i < MANY; i++) await rows().addRow(make(`${name} listed ${way}`)(i));
+      const listed = fast(entity) as unknown as FastRepository<Item & { id: string }>;
+      const walk: Each<Item[]> = async (i) => {
+        const items: Item[] = [];
+        let page: Page<Item & { id: string }> | undefined;
+        // A transaction has two seconds for all of its statements, which go over one connection.
+        const limit = isTransaction && isAtOnce ? 47 + (i % 2) * 40 : 7 + (i % 3) * 40;
+        do {
+          page = await listed.page({}, { limit, cursor: page?.next });
+          items.push(...page.items);
+        } while (page.next);
+        return items;
+      };
+      const walks = await run(isTransaction, () =>
+        isAtOnce ? all(true, walk) : walk(0).then((one) => [one]),
+      );
+      const expected = sight(await plain(entity).find({ order: { id: 'ASC' } }));
+      expect(expected.length).toBeGreaterThan(MANY);
+      for (const items of walks) {
+        const found = sight(items);
+        // Jest takes ten times as long to compare them, and is good at saying how they differ.
+        if (!isDeepStrictEqual(found, expected)) expect(found).toEqual(expected);
+      }
+      // A service may set what it likes on its items.
+      walks[0]![0]!.label = 'mine alone';
+      for (const items of walks.slice(1)) expect(items[0]!.label).not.toBe('mine alone');
+    }),
+  );
+
+  test("is the same to TypeORM's own methods as to a repository of TypeORM's", async () => {
+    const made = make(`${name} own`);
+    const saved = await all(true, async (i) => {
+      const item = rows().create(made(i) as Item);
+      await rows().insert(item);
+      return item;
+    });
+    expect(saved.map(({ label }) => label)).toEqual(saved.map((_item, i) => made(i).label));
+    const found = await all(true, (i) => rows().findOneBy(keyOf(saved[i]!)));
+    expect(sight(found)).toEqual(sight(await Promise.all(saved.map(byTypeOrm))));
+  });
+});
+
+/** Texts that an array literal or SQL could misread. */
+const ODD = [
+  ...['NULL', 'null', '', '{}', '{a,b}', 'a,b', '"', '\\', '\\"', "'", "'; DROP TABLE types --", '$1'],
+  ...[':name', '\n', 'e\u0301', '\u2028'],
+];
+const text = fc
+  .oneof(
+    fc.constantFrom(...ODD),
+    fc.string({ unit: fc.constantFrom(...'"\\,{}\'NUL$: \t'.split('')), maxLength: 12 }),
+    fc.string({ unit: 'grapheme', maxLength: 20 }),
+  )
+  .map((one) => one.replaceAll('\0', ''));
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
+
+test('Rows that are added, alone or with others, are each as they were given: every digit, time and character', async () => {
+  // What has more digits than a double is below.
+  const exact = (_key: string, value: unknown) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) ? String(value) : value;
+  const json = fc
+    .jsonValue()
+    .map((one): unknown => JSON.parse(JSON.stringify(one).replaceAll('\\u0000', ''), exact));
+  const types = fc.record({
+    label: text,
+    price: fc.integer({ min: -1e9, max: 1e9 }).map((cents) => (cents / 100).toFixed(2)),
+    day: fc.constantFrom('0001-01-01', '2024-02-29', '9999-12-31'),
+    hour: fc.constantFrom('00:00:00', '23:59:59', '09:30:00.123456'),
+    json: json.filter((one) => one !== null),
+    loose: json,
+    // Without a negative zero, which `pg` sends as zero.
+    ratio: fc.double({ noNaN: true }).map((number) => number + 0),
+    code: fc.constantFrom('abc', '   ', '\'"\\'),
+    isOpen: fc.boolean(),
+    local: fc.constantFrom(
+      ...['2026-02-28T12:00:00.123Z', '1969-12-31T12:59:59.999Z'].map((one) => new Date(one)),
+    ),
+    bytes: fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+  });
+  const given = fc.array(fc.tuple(types, int64), { minLength: 1, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(given, async (all) => {
+      const added = await Promise.all(all.map(([values]) => fast(kinds.Types).addRow(values)));
+      for (const [i, row] of added.entries()) {
+        expect(row).toMatchObject(all[i]![0]);
+        expect(await plain(kinds.Types).findOneBy({ id: row.id })).toStrictEqual(row);
+        expect(await fast(kinds.Types).findRow({ id: row.id })).toStrictEqual(row);
+      }
+      const ids = new Map(all.map(([{ label }, id]) => [id, label]));
+      const puts = [...ids].map(([id, label]) =>
+        fast(kinds.Signed).putRow({ id }, { label }, 'pet_not_found'),
+      );
+      for (const { row } of await Promise.all(puts)) expect(row.label).toBe(ids.get(row.id));
+      for (const id of ids.keys())
+        expect(await plain(kinds.Signed).findOneBy({ id })).toEqual({ id, label: ids.get(id) });
+      await plain(kinds.Signed).delete([...ids.keys()]);
+    }),
+    { numRuns: RUNS / 2 },
+  );
+});
+
+describe('Rows that are asked for at the same time', () => {
+  const STATES = ['open', 'shut', null];
+  let ids: string[];
+  beforeAll(async () => {
+    const identities = Array.from({ length: 120 }, (_, i) => ({
+      label: `asked ${i}`,
+      state: STATES[i % 3]!,
+    }));
+    ids = (await fast(kinds.Identity).addRows(identities)).map(({ id }) => id);
+    const related = ids.map((_id, i) => ({ label: `asked ${i}`, parentId: i % 4 ? ids[i % 3]! : null }));
+    await fast(kinds.Related).addRows(related);
+  });
+
+  type Type = new () => ObjectLiteral & { id: string };
+  interface Asked {
+    type: Type;
+    filter: Record<string, unknown>;
+    limit: number;
+    after: string | undefined;
+  }
+
+  async function pageByTypeOrm({ type, filter, limit, after }: Asked) {
+    const { id: among, ...equal } = filter;
+    const bounds = [
+      ...(among ? [In([among].flat())] : []),
+      ...(after === undefined ? [] : [MoreThan(after)]),
+    ];
+    const where = Object.entries(equal)
+      .filter(([, value]) => value !== undefined)
+      .map(([property, value]) => [property, value ?? IsNull()]);
+    if (bounds.length > 0) where.push(['id', And(...bounds)]);
+    const order = { id: 'ASC' } as FindOptionsOrder<InstanceType<Type>>;
+    const rows = await plain(type).find({ where: Object.fromEntries(where), order, take: limit + 1 });
+    return { items: rows.slice(0, limit), hasMore: rows.length > limit };
+  }
+
+  const page = async ({ type, filter, limit, after }: Asked) => {
+    const cursor = after && Buffer.from(`after:${after}`).toString('base64url');
+    const { items, next } = await fast(type).page(filter, { limit, cursor });
+    return { items, hasMore: next !== undefined };
+  };
+
+  test('are those that TypeORM finds for each, of look-ups and of pages', async () => {
+    const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const id = fc.oneof(
+      { weight: 6, arbitrary: fc.nat(ids.length - 1).map((i) => ids[i]!) },
+      fc.constantFrom('0', '-1', '999999', '9223372036854775807', '-9223372036854775808'),
+    );
+    const place = { limit: fc.constantFrom(1, 9, 10, 20, 99, 100), after: optional(id) };
+    const states = {
+      state: optional(fc.constantFrom(...STATES)),
+      id: optional(fc.array(id, { minLength: 1, maxLength: 100 })),
+    };
+    const shape = fc.oneof(
+      fc.record({ type: fc.constant(kinds.Identity), filter: fc.record(states), ...place }),
+      fc.record({ type: fc.constant(kinds.Related), filter: fc.record({ parentId: id }), ...place }),
+    ) as fc.Arbitrary<Asked>;
+    // Pages of few shapes, so that many of one shape come together, with equal and with different values.
+    const pages = fc
+      .tuple(
+        fc.array(shape, { minLength: 1, maxLength: 4 }),
+        fc.array(fc.tuple(fc.nat(3), id), { minLength: 1, maxLength: 40 }),
+      )
+      .map(([shapes, picks]) =>
+        picks.map(([n, after]) => {
+          const asked = shapes[n % shapes.length]!;
+          return { ...asked, after: asked.after && after };
+        }),
+      );
+    const wheres = fc.array(
+      fc.oneof(
+        id.map((one) => [kinds.Identity, { id: one }] as const),
+        fc
+          .tuple(id, fc.constantFrom('open', 'shut'))
+          .map(([one, state]) => [kinds.Identity, { id: one, state }] as const),
+        id.map((one) => [kinds.Related, { id: one }] as const),
+      ),
+      { maxLength: 20 },
+    );
+    const surely = [
+      {},
+      { state: 'shut' },
+      { state: null },
+      { id: [ids[3], ids[1]] },
+      { id: [ids[3]], state: 'open' },
+    ]
+      .map((filter): Asked => ({ type: kinds.Identity, filter, limit: 10, after: undefined }))
+      .map((asked): [Asked[], []] => [[asked, { ...asked, after: ids[2] }, { ...asked, after: ids[1] }], []]);
+    await fc.assert(
+      fc.asyncProperty(pages, wheres, async (asked, sought) => {
+        const found = await Promise.all([
+          Promise.all(asked.map(page)),
+          Promise.all(sought.map(([type, where]) => fast<ObjectLiteral>(type).findRow(where))),
+        ]);
+        expect(found).toStrictEqual([
+          await Promise.all(asked.map(pageByTypeOrm)),
+          await Promise.all(sought.map(([type, where]) => plain<ObjectLiteral>(type).findOneBy(where))),
+        ]);
+      }),
+      { numRuns: RUNS, examples: surely },
+    );
+  });
+
+  test('are looked for by one statement, also where there are none', async () => {
+    sent.length = 0;
+    const missing = Array.from({ length: FEW }, (_, i) => String(10 ** 12 + i));
+    expect(await Promise.all(missing.map((id) => fast(kinds.Identity).findRow({ id })))).toEqual(
+      missing.map(() => null),
+    );
+    expect(sent).toHaveLength(1);
+  });
+
+  test('are the own ones of each caller: what one sets is seen by no other', async () => {
+    const types = fast(kinds.Types);
+    const { id } = await types.addRow({ label: 'shared', ...kinds.valuesOf(kinds.Types)(1) });
+    const [one, other] = await Promise.all([types.findRow({ id }), types.findRow({ id })]);
+    const pages = await Promise.all([1, 2].map(() => types.page({ id: [id] }, { limit: 1 })));
+    const [first, second] = pages.map(({ items }) => items[0]!);
+    for (const row of [one!, first!]) {
+      (row.json as { i: number }).i = 99;
+      row.local.setFullYear(1999);
+      row.bytes[0] = 7;
+    }
+    const stored = await plain(kinds.Types).findOneByOrFail({ id });
+    expect([other, second]).toStrictEqual([stored, stored]);
+    const instances = fast(kinds.Instances);
+    const labels = new Map([['a', '1']]);
+    const { id: key } = await instances.addRow({ label: 'instances', price: new kinds.Money(5), labels });
+    const [mine, yours] = await Promise.all([1, 2].map(() => instances.findRow({ id: key })));
+    mine!.labels!.set('a', 'mine');
+    expect([yours!.price.cents, yours!.labels!.get('a')]).toEqual([5, '1']);
+  });
+
+  test('fail alone, each with the reason of its own', async () => {
+    const ask = (n: number) => fast(kinds.Clashing).page({ n }, { limit: 5 });
+    const outcomes = await Promise.allSettled([ask(1), ask(3e9), ask(0)]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+});
+
+describe('Rows that are added at the same time', () => {
+  test('are all added except those that are refused, which cost no connection', async () => {
+    const { master: pool } = database.driver as PostgresDriver;
+    const removed = jest.fn();
+    pool.on('remove', removed);
+    const add = (i: number) =>
+      fast(kinds.Related).addRow({ label: `added ${i}`, parentId: i % 4 ? '1' : '999999999' });
+    const settled = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => add(i)));
+    for (const [i, outcome] of settled.entries())
+      expect(outcome).toMatchObject(
+        i % 4
+          ? { status: 'fulfilled', value: { label: `added ${i}` } }
+          : { status: 'rejected', reason: { driverError: { code: '23503' } } },
+      );
+    expect(await plain(kinds.Related).countBy({ label: Like('added %') })).toBe(22);
+    expect(removed).not.toHaveBeenCalled();
+  });
+
+  test('are refused where a trigger leaves them out, and nobody gets the row of another', async () => {
+    await database.query(`CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF NEW.label = 'skipped' THEN RETURN NULL; END IF; RETURN NEW; END $$`);
+    await database.query('CREATE TRIGGER skip BEFORE INSERT ON serial FOR EACH ROW EXECUTE FUNCTION skip()');
+    const labels = ['skipped', 'kept 1', 'kept 2'];
+    const settled = await Promise.allSettled(labels.map((label) => fast(kinds.Serial).addRow({ label })));
+    await database.query('DROP FUNCTION skip CASCADE');
+    expect(settled.map((one) => (one.status === 'fulfilled' ? one.value.label : 'failed'))).toEqual([
+      'failed',
+      'kept 1',
+      'kept 2',
+    ]);
+  });
+});
+
+test('JSON in a column is read with every digit of its integers, as it was written, alone or at once', async () => {
+  const types = fast(kinds.Types);
+  const json = { a: JSON.rawJSON('9223372036854775807'), b: [JSON.rawJSON('-9007199254740993'), 1e300, 0.1] };
+  const digits = '{"a":9223372036854775807,"b":[-9007199254740993,1e+300,0.1]}';
+  const row = { label: 'exact', ...kinds.valuesOf(kinds.Types)(0), json, loose: json };
+  const added = await Promise.all([0, 1, 2].map(() => types.addRow(row)));
+  const found = await Promise.all(added.map(({ id }) => types.getRow({ id }, 'pet_not_found')));
+  await types.changeRow({ id: added[0]!.id }, 'pet_not_found', (one) => (one.ratio = 7));
+  const { items } = await types.page({ label: 'exact' }, { limit: 3 });
+  for (const one of [...added, ...found, ...items])
+    expect([JSON.stringify(one.json), JSON.stringify(one.loose)]).toEqual([digits, digits]);
+  // TypeORM's own reading, which the others are compared with, rounds.
+  await types.delete({ label: 'exact' });
+});
+
+describe('Filters', () => {
+  test('by properties whose names statements use themselves hold the same rows alone and at once', async () => {
+    const made = kinds.valuesOf(kinds.Clashing);
+    await fast(kinds.Clashing).addRows(
+      Array.from({ length: 20 }, (_, i) => ({ label: `filtered ${i}`, ...made(i) })),
+    );
+    const filters = [{ page: 'p1' }, { n: 1 }, { ids: 'i', list: `'"$1` }, { limit: 'l', page: 'p2', n: 0 }];
+    const ask = (filter: object) => fast(kinds.Clashing).page(filter, { limit: 100 });
+    const alone: kinds.Clashing[][] = [];
+    for (const filter of filters) alone.push((await ask(filter)).items);
+    const together = await Promise.all(
+      filters.flatMap((filter) => Array.from({ length: 20 }, () => ask(filter))),
+    );
+    together.forEach(({ items }, i) => expect(items).toEqual(alone[Math.floor(i / 20)]));
+    const order = { id: 'ASC' } as const;
+    expect(alone).toEqual(
+      await Promise.all(filters.map((where) => plain(kinds.Clashing).find({ where, order, take: 100 }))),
+    );
+    expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true, true]);
+  });
+
+  test('and look-ups refuse a value that is missing, where TypeORM would find any row', async () => {
+    const rows = fast(kinds.Identity);
+    for (const where of [{}, { id: undefined }, { id: null }]) {
+      await expect(rows.findRow(where as object)).rejects.toThrow('No value to look for');
+      await expect(rows.updateRows(where as object, { label: 'all' })).rejects.toThrow(
+        'No value to look for',
+      );
+    }
+    await expect(rows.findRow({ colour: 'red' } as object)).rejects.toThrow('Identity has no column colour');
+  });
+
+  test.each([
+    ['numbers', kinds.Identity, ['x', 'after:007', 'after:9223372036854775808', 'after:']],
+    ['smaller numbers', kinds.Serial, ['after:2147483648', 'after:1.0']],
+    ['UUIDs', kinds.Uuid, ['after:1', 'after:0198F2A4-0000-7000-8000-000000000001']],
+  ])('in the order of %s refuse a cursor that no list wrote', async (_what, entity, texts) => {
+    const rows = fast<{ id: unknown }>(entity) as FastRepository<{ id: string }>;
+    for (const text of texts) {
+      const cursor = Buffer.from(text).toString('base64url');
+      await expect(rows.page({}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+    }
+  });
+
+  test.each([kinds.Composite, kinds.Named])(
+    'are refused of %p, which no `id` puts in order',
+    async (entity) => {
+      const rows = fast<ObjectLiteral>(entity) as FastRepository<{ id: string }>;
+      await expect(rows.page({}, { limit: 1 })).rejects.toThrow('its key is not one column `id`');
+    },
+  );
+});
+
+test('Rows that were soft-deleted are neither found nor listed nor changed, alone or at once', async () => {
+  const rows = fast(kinds.SoftDeleted);
+  const [kept, gone] = [await rows.addRow({ label: 'kept' }), await rows.addRow({ label: 'gone' })];
+  await rows.softDelete({ id: gone.id });
+  expect(await rows.findRow({ label: 'gone' })).toBeNull();
+  const found = await Promise.all([gone, kept].map(({ id }) => rows.findRow({ id })));
+  expect(found.map((row) => row?.label)).toEqual([undefined, 'kept']);
+  const lists = [{ id: [gone.id, kept.id] }, { label: 'gone' }, { label: 'kept' }];
+  const pages = await Promise.all(lists.map((filter) => rows.page(filter, { limit: 5 })));
+  expect(pages.map(({ items }) => items.map(({ label }) => label))).toEqual([['kept'], [], ['kept']]);
+  const changed = rows.changeRow({ id: gone.id }, 'pet_not_found', (row) => (row.label = 'back'));
+  await expect(changed).rejects.toMatchObject({ code: 'pet_not_found' });
+  expect(await rows.updateRows({ id: gone.id }, { label: 'back' })).toEqual([]);
+  const put = rows.putRow({ id: gone.id }, { label: 'back' }, 'pet_not_found');
+  await expect(put).rejects.toMatchObject({ code: 'pet_not_found' });
+});
+
+describe('A row that is changed or put', () => {
+  test('has every value that its caller set in place, or on an instance of a class', async () => {
+    const { id } = await fast(kinds.Types).addRow({ label: 'place', ...kinds.valuesOf(kinds.Types)(1) });
+    await fast(kinds.Types).changeRow({ id }, 'pet_not_found', (row) => {
+      (row.json as { i: number }).i = 99;
+      row.local.setUTCFullYear(1999);
+      row.bytes[0] = 7;
+    });
+    const { json, local, bytes } = await plain(kinds.Types).findOneByOrFail({ id });
+    expect([(json as { i: number }).i, local.getUTCFullYear(), bytes[0]]).toEqual([99, 1999, 7]);
+    const instances = fast(kinds.Instances);
+    const labels = new Map([['a', '1']]);
+    const { id: key } = await instances.addRow({ label: 'place', price: new kinds.Money(5), labels });
+    await instances.changeRow({ id: key }, 'pet_not_found', (row) => {
+      row.price = new kinds.Money(7);
+      row.labels!.set('b', '2');
+    });
+    const stored = await plain(kinds.Instances).findOneByOrFail({ id: key });
+    expect([stored.price.cents, Object.fromEntries(stored.labels!)]).toEqual([7, { a: '1', b: '2' }]);
+  });
+
+  test('keeps what it is not given, and its times say when', async () => {
+    const [rows, id] = [fast(kinds.Dated), '77000'];
+    const { row: before } = await rows.putRow({ id }, { label: 'dated', secret: 'kept' }, 'pet_not_found');
+    // Times are of milliseconds.
+    await database.query('SELECT pg_sleep(0.002)');
+    const { row: after, isCreated } = await rows.putRow({ id }, { label: 'changed' }, 'pet_not_found');
+    expect([isCreated, after.label, after.createdAt]).toEqual([false, 'changed', before.createdAt]);
+    expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
+    const [{ secret }] = await database.query('SELECT secret FROM dated WHERE id = $1', [id]);
+    expect(secret).toBe('kept');
+  });
+
+  test('is added once by transactions of one moment', async () => {
+    const ids = [randomUUID(), randomUUID()];
+    const put = (i: number) =>
+      transactions.run(() =>
+        fast(kinds.Given).putRow({ id: ids[i % 2]! }, { label: `shared ${i}` }, 'pet_not_found'),
+      );
+    const every = await Promise.all(Array.from({ length: 20 }, (_, i) => put(i)));
+    expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(2);
+    expect(await plain(kinds.Given).countBy({ label: Like('shared %') })).toBe(2);
+  });
+
+  test('is put under all of its key, or not at all', async () => {
+    const put = fast(kinds.Composite).putRow({ left: '1' }, { label: 'half' }, 'pet_not_found');
+    await expect(put).rejects.toThrow('No key of the row: right');
+  });
+
+  test('is found by a list of values as by one', async () => {
+    const rows = fast(kinds.Transformed);
+    await rows.addRows([{ label: 'list a' }, { label: 'list b' }]);
+    const updated = await rows.updateRows({ label: ['list a', 'list b'] }, { label: 'list c' });
+    expect(updated.map(({ label }) => label)).toEqual(['list c', 'list c']);
+  });
+
+  test('takes a property with a relation as TypeORM writes it', async () => {
+    const rows = fast(kinds.Related);
+    const { id } = await rows.addRow({ label: 'by relation', parent: { id: '1' } as kinds.Identity });
+    expect(await rows.findRow({ id })).toMatchObject({ parentId: '1' });
+  });
+});
+
+describe("TypeORM's stream of rows", () => {
+  const all = async (manager = database.manager) => {
+    const stream = await manager.createQueryBuilder(kinds.Signed, 's').orderBy('s.id').stream();
+    const ids: string[] = [];
+    for await (const row of stream) {
+      ids.push((row as { s_id: string }).s_id);
+      if (ids.length % 100 === 0) await sleep(5);
+    }
+    return ids;
+  };
+  let expected: string[];
+  beforeAll(async () => {
+    const many = Array.from({ length: 700 }, (_, i) => ({ id: String(4e6 + i), label: 'streamed' }));
+    await plain(kinds.Signed).insert(many);
+    expected = (await plain(kinds.Signed).find({ order: { id: 'ASC' } })).map(({ id }) => id);
+  });
+
+  test('holds all of them, for several at once and beside other statements', async () => {
+    const streams = Array.from({ length: 12 }, () => all());
+    const found = await Promise.all(expected.slice(0, 50).map((id) => fast(kinds.Signed).findRow({ id })));
+    expect(found.map((row) => row!.id)).toEqual(expected.slice(0, 50));
+    for (const ids of await Promise.all(streams)) expect(ids).toEqual(expected);
+  });
+
+  test('is one statement of its transaction, before and after others', async () => {
+    const rows = fast(kinds.Signed);
+    const [before, during, after] = await transactions.run(async (manager) => {
+      // Neither waits for the other.
+      const added = [rows.addRow({ id: '5000000', label: 'before' }), all(manager)] as const;
+      const [row, ids] = await Promise.all(added);
+      const counts = await Promise.all([1, 2, 3].map(() => rows.findRow({ id: row.id })));
+      return [row, ids, counts] as const;
+    });
+    expect(during).toEqual([...expected, before.id]);
+    expect(after.map((row) => row!.label)).toEqual(['before', 'before', 'before']);
+  });
+
+  test('fails for what PostgreSQL refuses it for, and leaves the connection to others', async () => {
+    const runner = database.createQueryRunner();
+    const stream = await runner.stream('SELECT 1 / (3 - n) FROM generate_series(1, 5) n');
+    await expect(stream.toArray()).rejects.toThrow('division by zero');
+    expect(await runner.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await runner.release();
+  });
+});
+
+test.each(isThorough ? ['UTC', 'Asia/Kolkata', 'America/St_Johns'] : ['America/St_Johns'])(
+  'Times are stored and read as TypeORM does where the time zone is %s',
+  async (TZ) => {
+    const script = fileURLToPath(new URL('../support/times-in-zone.js', import.meta.url));
+    const { stdout, stderr } = await runNode([script], { env: { TZ, DATABASE_URL: await createDatabase() } });
+    expect(stderr).toBe('');
+    const times = JSON.parse(stdout) as {
+      time: string;
+      stored: string[];
+      read: string[];
+      isExact: boolean;
+    }[];
+    expect(times.length).toBeGreaterThan(5);
+    for (const { time, stored, read, isExact } of times) {
+      const [byPg, ...ours] = stored;
+      expect([time, isExact, new Set(ours).size, new Set(read).size]).toEqual([time, true, 1, 1]);
+      // `pg` by itself cuts off the seconds that offsets had before 1900.
+      const isOdd = TZ !== 'UTC' && /^(?:18|00|-0)/.test(time);
+      const localOf = (one: string) => (isOdd ? JSON.parse(one)[0].local : one);
+      expect(localOf(ours[0]!)).toBe(localOf(byPg!));
+    }
+  },
+);

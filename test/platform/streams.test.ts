@@ -1,0 +1,663 @@
+import 'reflect-metadata';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import '../../src/features.js';
+import { call, createKey } from '../../src/testing/client.js';
+import { query, type Service, sharedService, startService } from '../../src/testing/service.js';
+import { type Extended, startExtended } from '../support/extended.js';
+import { hasRequests, LANGUAGES, runSamples } from '../support/languages.js';
+import { readMetrics, valueOf } from '../support/metrics.js';
+import { eventually } from '../support/npm.js';
+import { setAhead } from '../support/passing-time.js';
+import { RecordingsController, RowCounter } from '../support/recordings.controller.js';
+import { PIXEL, UploadsController } from '../support/uploads.controller.js';
+
+let extended: Extended;
+let key: string;
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads what it expects, and fails where that is not there
+let document: any;
+
+/** A process that takes pictures: it can be stopped, and time passes there as it does. */
+let pictures: Service;
+let picturesKey: string;
+/** What is answered there to a body that takes its time, and to one that has stopped coming. */
+let slow: Promise<[steady: string, stuck: string, next: string]>;
+
+beforeAll(async () => {
+  const main = fileURLToPath(new URL('../support/with-uploads.js', import.meta.url));
+  const { databaseUrl: DATABASE_URL } = sharedService();
+  pictures = await startService({ DATABASE_URL, SHUTDOWN_GRACE_MS: '1000' }, main);
+  picturesKey = await createKey(sharedService());
+  slow = sendSlowly();
+  extended = await startExtended({}, RecordingsController, RowCounter, UploadsController);
+  key = await createKey(extended);
+  document = await (await fetch(`${extended.url}/openapi.json`)).json();
+}, 60_000);
+afterAll(() => extended.stop());
+afterEach(() => setAhead(0));
+
+const bytes = (size: number) => Buffer.alloc(size, 'x');
+const auth = () => ({ Authorization: `Bearer ${key}` });
+
+interface Begun {
+  at?: string;
+  credentials?: string;
+  /** An address of this machine. */
+  from?: string;
+  path?: string;
+}
+
+/** Begins to send a picture. */
+function beginPicture(length: number | 'chunked', options: Begun = {}): Socket {
+  const { at = extended.url, credentials = `Authorization: Bearer ${key}`, from } = options;
+  const { path = '/v1/uploads/picture' } = options;
+  const socket = connect({ port: Number(new URL(at).port), host: '127.0.0.1', localAddress: from });
+  const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
+  const lines = [`PUT ${path} HTTP/1.1`, 'Host: x', credentials, 'Content-Type: image/png', size];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  return socket.on('error', () => {});
+}
+
+/** The status of what comes over a socket next. */
+async function statusOn(socket: Socket): Promise<string> {
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  return first.toString('latin1', 9, 12);
+}
+
+/** What was sent before has come: other requests have, and their answers. */
+async function arrive(): Promise<void> {
+  for (let i = 0; i < 3; i++)
+    expect((await fetch(`${extended.url}/v1/pets`, { headers: auth() })).status).toBe(200);
+}
+
+async function sendSlowly(): Promise<[string, string, string]> {
+  const length = 300_000;
+  const options = {
+    at: pictures.url,
+    path: '/v1/pictures',
+    credentials: `Authorization: Bearer ${picturesKey}`,
+  };
+  const [steady, stuck] = [beginPicture(length, options), beginPicture(length, options)];
+  const answers = [statusOn(steady), statusOn(stuck)];
+  stuck.write(bytes(1_000));
+  for (let i = 0; i < 20; i++) {
+    steady.write(bytes(length / 20));
+    await sleep(900);
+  }
+  const statuses = (await Promise.all(answers)) as [string, string];
+  stuck.destroy();
+  // The connection goes on.
+  const head = `PUT /v1/pictures HTTP/1.1\r\nHost: x\r\n${options.credentials}\r\nContent-Type: image/png\r\n`;
+  steady.write(`${head}Content-Length: 5\r\n\r\nhello`);
+  const next = await statusOn(steady);
+  steady.destroy();
+  return [...statuses, next];
+}
+
+describe('A large body', () => {
+  type Sent = Partial<Record<'type' | 'encoding' | 'idempotency', string>>;
+
+  /** Sends a body to an operation, and gives the status and the JSON of its answer. */
+  async function upload(
+    method: string,
+    path: string,
+    body: string | Buffer | FormData,
+    { type, encoding, idempotency }: Sent = {},
+  ): Promise<[status: number, body: Record<string, unknown>]> {
+    const headers = {
+      ...auth(),
+      ...(type && { 'Content-Type': type }),
+      ...(encoding && { 'Content-Encoding': encoding }),
+      ...(idempotency && { 'Idempotency-Key': idempotency }),
+    };
+    const response = await fetch(`${extended.url}/v1/uploads/${path}`, { method, headers, body });
+    return [response.status, (await response.json()) as Record<string, unknown>];
+  }
+  const picture = (body: Buffer, sent: Sent = {}) =>
+    upload('PUT', 'picture', body, { type: 'image/png', ...sent });
+  const error = (status: number, code: string, message: unknown = expect.any(String)) => [
+    status,
+    { code, message, status },
+  ];
+
+  /** A form with texts, and with files by their names. */
+  function form(fields: Record<string, string | Buffer | Buffer[]>): FormData {
+    const data = new FormData();
+    for (const [name, value] of Object.entries(fields))
+      for (const one of [value].flat())
+        if (typeof one === 'string') data.append(name, one);
+        else data.append(name, new Blob([Uint8Array.from(one)], { type: 'image/png' }), 'a.png');
+    return data;
+  }
+
+  test('comes as bytes, of the types that its operation takes and no other', async () => {
+    for (const type of ['image/png', 'IMAGE/JPEG', 'image/png; charset=binary'])
+      expect(await picture(PIXEL, { type })).toEqual([200, { kind: 'Buffer', size: String(PIXEL.length) }]);
+    const message = 'The request needs the header Content-Type: image/png or image/jpeg.';
+    for (const type of ['image/gif', 'application/json', 'image', 'image/pngs'])
+      expect(await picture(PIXEL, { type })).toEqual(error(400, 'invalid_content_type', message));
+  });
+
+  test('may have as many bytes as its operation says, also compressed or in chunks, and not one more', async () => {
+    const encoding = 'gzip';
+    const whole = [200, { kind: 'Buffer', size: '5000000' }];
+    expect(await picture(bytes(5_000_000))).toEqual(whole);
+    expect(await picture(gzipSync(bytes(5_000_000)), { encoding })).toEqual(whole);
+    const tooLarge = error(413, 'payload_too_large', 'The request body is larger than 5 MB.');
+    expect(await picture(bytes(5_000_001))).toEqual(tooLarge);
+    expect(await picture(gzipSync(bytes(5_000_001)), { encoding })).toEqual(tooLarge);
+    expect(await picture(gzipSync(bytes(100_000_000)), { encoding })).toEqual(tooLarge);
+    const socket = beginPicture('chunked');
+    socket.write(`${(5_000_001).toString(16)}\r\n`);
+    socket.write(bytes(5_000_001));
+    expect(await statusOn(socket)).toBe('413');
+    socket.destroy();
+  });
+
+  test('is asked for only when the key is valid', async () => {
+    const { calls } = UploadsController;
+    for (const [credentials, status] of [
+      ['Authorization: Bearer x\r\nExpect: 100-continue', '401'],
+      [`Authorization: Bearer ${key}\r\nExpect: 100-continue`, '100'],
+    ] as const) {
+      const socket = beginPicture(1_000_000, { credentials });
+      expect(await statusOn(socket)).toBe(status);
+      socket.destroy();
+    }
+    expect(UploadsController.calls).toBe(calls);
+  });
+
+  test('stands beside others in one operation, JSON among them, which is checked as any other', async () => {
+    const json = { type: 'application/json' };
+    const lines = (body: string, type: string) => upload('POST', 'lines', body, { type });
+    expect(await lines('a,b', 'text/csv; charset=utf-8')).toEqual([200, { kind: 'text', size: 'a,b' }]);
+    expect(await lines('{"a": 1}', json.type)).toEqual([200, { kind: 'json', size: '{"a":1}' }]);
+    expect(await lines('{', json.type)).toEqual(error(400, 'invalid_json'));
+    const names = (count: number, length: number) =>
+      upload('POST', 'names', JSON.stringify({ names: Array(count).fill('x'.repeat(length)) }), json);
+    expect(await names(100, 10_000)).toEqual([200, { kind: 'names', size: '100' }]);
+    expect(await names(1, 10_001)).toEqual(error(400, 'validation_failed'));
+    const message = 'The request body is larger than 1 MB.';
+    expect(await names(110, 10_000)).toEqual(error(413, 'payload_too_large', message));
+  });
+
+  test('counts for its Idempotency-Key: bytes one by one, forms by their parts', async () => {
+    const { calls } = UploadsController;
+    const idempotency = 'a-picture';
+    const first = await picture(PIXEL, { idempotency });
+    expect(await picture(PIXEL, { idempotency })).toEqual(first);
+    const other = Buffer.from(PIXEL).fill(0, PIXEL.length - 1);
+    expect(await picture(other, { idempotency })).toEqual(error(422, 'idempotency_key_reused'));
+    // Each form has another boundary.
+    const photo = (caption: string) =>
+      upload('POST', 'photos', form({ caption, photo: PIXEL }), { idempotency: 'a-form' });
+    const sent = await photo('Luna');
+    expect([sent[0], await photo('Luna')]).toEqual([200, sent]);
+    expect(await photo('Lun')).toEqual(error(422, 'idempotency_key_reused'));
+    expect(UploadsController.calls).toBe(calls + 2);
+  });
+
+  test('is a form by the interceptors of Nest, its fields by their class', async () => {
+    const fields = { caption: 'Luna', age: '7', photo: bytes(3_000_000) };
+    const kept = { kind: 'Luna 7', size: 'a.png image/png 3000000' };
+    expect(await upload('POST', 'photos', form(fields))).toEqual([200, kept]);
+    const album = (all: Parameters<typeof form>[0]) => upload('POST', 'albums', form(all));
+    const three = [200, { kind: 'album', size: '70 5 70' }];
+    expect(await album({ photos: [PIXEL, bytes(5), PIXEL] })).toEqual(three);
+    const noCaption = error(400, 'validation_failed', expect.stringMatching(/^caption/));
+    expect(await upload('POST', 'photos', form({ age: '7', photo: PIXEL }))).toEqual(noCaption);
+    const unexpected = error(400, 'bad_request', expect.stringMatching(/Unexpected/));
+    expect(await album({ other: PIXEL })).toEqual(unexpected);
+    expect(await album({ photos: [PIXEL, PIXEL, PIXEL, PIXEL] })).toEqual(error(400, 'bad_request'));
+    expect(await album({ a: '1', b: '2', c: '3', d: '4', e: '5', f: '6' })).toEqual(
+      error(400, 'bad_request'),
+    );
+    expect(await album({ photos: bytes(100_001) })).toEqual(error(413, 'payload_too_large'));
+    const type = 'multipart/form-data; boundary=x';
+    for (const [body, of = type] of [
+      ['--x\r\nContent-Disposition: form-data; name="photos"; filename="a.png"\r\n\r\nhalf a file'],
+      ['nothing of a form'],
+      [''],
+      ['--x--', 'multipart/form-data'],
+    ])
+      expect(await upload('POST', 'albums', body!, { type: of })).toEqual(error(400, 'bad_request'));
+    const mixed = await upload('POST', 'albums', '--x--', { type: 'multipart/mixed; boundary=x' });
+    expect(mixed).toEqual(error(400, 'invalid_content_type', expect.stringMatching(/multipart\/form-data/)));
+  });
+
+  test('is in the document with its types, its size and the errors of that', () => {
+    const { requestBody, responses } = document.paths['/uploads/picture'].put;
+    const schema = { type: 'string', format: 'binary', maxLength: 5_000_000 };
+    const example = `data:image/png;base64,${PIXEL.toString('base64')}`;
+    expect(requestBody).toEqual({
+      description: 'At most 5 MB.',
+      required: true,
+      content: { 'image/png': { schema, example }, 'image/jpeg': { schema } },
+      'x-max-bytes': 5_000_000,
+    });
+    expect(responses[413].description).toBe('`payload_too_large`: The request body is larger than 5 MB.');
+    expect(responses[400].description).toContain('Content-Type: image/png or image/jpeg.');
+    expect(responses[400].description).not.toContain('invalid_json');
+    const photo = document.paths['/uploads/photos'].post.requestBody.content['multipart/form-data'];
+    expect(photo.schema).toMatchObject({
+      type: 'object',
+      required: ['caption', 'photo'],
+      properties: { caption: { maxLength: 100 }, photo: { type: 'string', format: 'binary' } },
+    });
+    expect(photo.encoding).toEqual({ photo: { contentType: 'image/png' } });
+    expect(photo.example).toMatchObject({
+      caption: 'Luna',
+      photo: expect.stringMatching(/^data:image\/png/),
+    });
+    expect(document.paths['/uploads/names'].post.requestBody.content['application/json']).toEqual({
+      schema: { $ref: '#/components/schemas/NewNames' },
+      example: { names: ['Luna'] },
+    });
+  });
+
+  test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
+    'is sent as it stands by the samples in %s: bytes, texts and files',
+    async (label) => {
+      const sources = ['picture put', 'lines post', 'photos post', 'albums post'].map((operation) => {
+        const [name, method] = operation.split(' ') as [string, string];
+        const samples = document.paths[`/uploads/${name}`][method]['x-codeSamples'];
+        const { source } = samples.find((one: { label: string }) => one.label === label);
+        return source.replaceAll('http://localhost:3000', () => extended.url) as string;
+      });
+      const stdout = await runSamples(label, sources, { env: { PATH: process.env.PATH, API_KEY: key } });
+      expect(stdout).toMatch(/Buffer.*70.*text.*1,Luna.*Luna 3.*photo\.png image\/png 70.*album.*70/s);
+    },
+  );
+
+  test('that comes more slowly than 16 kB a second is given up, and one goes on that does not', async () => {
+    const [crawling, steady] = [beginPicture(1_000_000), beginPicture(1_000_000)];
+    crawling.write(bytes(16_000));
+    steady.write(bytes(200_000));
+    const answers = [statusOn(crawling), statusOn(steady)];
+    await arrive();
+    setAhead(10_000);
+    for (const socket of [crawling, steady]) socket.write(bytes(100));
+    await arrive();
+    // So both have sent something within the last 15 seconds.
+    setAhead(20_000);
+    expect(await answers[0]).toBe('408');
+    steady.write(bytes(799_900));
+    expect(await answers[1]).toBe('200');
+    for (const socket of [crawling, steady]) socket.destroy();
+  });
+
+  test('of one client, and hundreds more that come slowly, leave another its room', async () => {
+    const crawling = Array.from({ length: 300 }, () => beginPicture(5_000_000));
+    for (const socket of crawling) socket.write(bytes(100));
+    await arrive();
+    for (let i = 0; i < 10; i++) {
+      const socket = beginPicture(1_000_000, { from: '127.0.0.2' });
+      socket.write(bytes(1_000_000));
+      expect(await statusOn(socket)).toBe('200');
+      socket.destroy();
+    }
+    for (const socket of crawling) socket.destroy();
+    await eventually(async () => (await picture(PIXEL))[0] === 200);
+  });
+});
+
+const ask = (path: string, headers: Record<string, string> = {}, at = extended.url) =>
+  fetch(`${at}/v1/recordings/${path}`, { headers: { ...auth(), ...headers } });
+/** Asks under a request id. */
+const askAs = (id: string, path: string) => ask(path, { 'X-Request-Id': id });
+const post = (path: string, body: object, at = extended.url) =>
+  fetch(`${at}/v1/recordings/${path}`, {
+    method: 'POST',
+    headers: { ...auth(), 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const listPets = (at = extended) => call(at, 'GET', '/v1/pets', { key });
+
+/** The log's line of the request with an id, once it has ended. */
+async function lineOf(requestId: string): Promise<Record<string, unknown>> {
+  const find = () => extended.lines.find((line) => line.requestId === requestId && 'status' in line);
+  await eventually(() => find() !== undefined);
+  return find()!;
+}
+/** What the log tells of a request beside its line. */
+const toldOf = (id: string) =>
+  extended.lines.filter(({ requestId, msg }) => requestId === id && msg !== undefined).map(({ msg }) => msg);
+const metric = async (name: string, labels = {}) => valueOf(await readMetrics(extended), name, labels);
+
+/**
+ * What an operation answers that has no first byte in its time, which is over before that of one which was asked later, and has
+ * 3.5 seconds.
+ */
+async function answerInTime(path: string, requestId: string): Promise<number> {
+  let isAnswered = false;
+  const answer = askAs(requestId, path).finally(() => (isAnswered = true));
+  await eventually(async () => isAnswered || (await metric('http_server_active_requests')) === 1);
+  const later = `later-than-${requestId}`;
+  await askAs(later, 'patient');
+  await Promise.all([lineOf(requestId), lineOf(later)]);
+  const ended = extended.lines.filter((line) => 'status' in line).map((line) => line.requestId);
+  expect(ended.indexOf(requestId)).toBeLessThan(ended.indexOf(later));
+  return (await answer).status;
+}
+
+/** An answer that is read as slowly as the test reads it. */
+function open(path: string, requestId: string, localAddress?: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { ...auth(), 'X-Request-Id': requestId };
+    const url = `${extended.url}/v1/recordings/${path}`;
+    httpGet(url, { headers, agent: false, localAddress }, resolve).on('error', reject);
+  });
+}
+
+let leaving = new AbortController();
+afterEach(() => {
+  leaving.abort();
+  leaving = new AbortController();
+});
+
+/** Hears events, until there is an end to them, or to the test. */
+async function hear(more: Record<string, string> = {}, at = extended.url) {
+  const headers = { ...auth(), ...more };
+  const response = await fetch(`${at}/v1/recordings/heard`, { headers, signal: leaving.signal });
+  expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+  let text = '';
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body!) text += decoder.decode(chunk as Uint8Array, { stream: true });
+  };
+  const ended = read().catch((error: Error) => {
+    if (error.name !== 'AbortError') throw error;
+  });
+  return { text: () => text, has: (part: string) => eventually(() => text.includes(part)), ended };
+}
+
+/** The connections of row streams that the server has. */
+async function streaming(): Promise<number> {
+  const active = await query(
+    extended.databaseUrl,
+    `SELECT FROM pg_stat_activity
+     WHERE application_name = 'petstore-streams' AND datname = current_database() AND state = 'active'`,
+  );
+  return active.length;
+}
+const allFree = () => eventually(async () => (await streaming()) === 0);
+const cutOff = (application: string) =>
+  query(
+    extended.databaseUrl,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()`,
+    [application],
+  );
+
+const WAYS = ['lines', 'piped', 'pipeline', 'generated'];
+
+describe('A stream', () => {
+  test('goes on after the deadline as long as it is read, and is logged with its bytes', async () => {
+    const [heard, rows] = [await hear(), await open('rows?rows=100000000', 'left-rows')];
+    await once(rows, 'readable');
+    const whole = WAYS.map(async (way) => {
+      const response = await askAs(`slow-${way}`, `${way}?lines=4&pauseMs=1100`);
+      expect([response.status, (await response.text()).length]).toEqual([200, 4 * 1_024]);
+      const line = await lineOf(`slow-${way}`);
+      expect(line).toMatchObject({ status: 200, bytes: 4 * 1_024 });
+      expect(line).not.toHaveProperty('aborted');
+      expect(line.durationMs).toBeGreaterThan(3_000);
+    });
+    await Promise.all(whole);
+    await post('said', { text: 'after all' });
+    await heard.has('data: after all');
+    // Rows are fetched as they are read, and no more when the client has left.
+    expect(await streaming()).toBe(1);
+    let read = 0;
+    for await (const chunk of rows) if ((read += (chunk as Buffer).length) > 10_000_000) break;
+    expect(read).toBeGreaterThan(10_000_000);
+    await allFree();
+    expect(await lineOf('left-rows')).toMatchObject({ status: 200, aborted: true });
+  });
+
+  test.each(WAYS)(
+    'whose source fails midway is cut off, never complete, and logged once: %s',
+    async (way) => {
+      const id = `failing-${way}`;
+      const response = await askAs(id, `${way}?lines=1000&failsAfter=500`);
+      expect(response.status).toBe(200);
+      await expect(response.text()).rejects.toThrow();
+      expect(await lineOf(id)).toMatchObject({ status: 200, aborted: true, code: 'internal_error' });
+      expect(toldOf(id)).toEqual(['internal_error: Error: The source has failed']);
+    },
+  );
+
+  test.each(WAYS)(
+    'whose client leaves is logged as aborted, and its source is not read on: %s',
+    async (way) => {
+      const id = `left-${way}`;
+      const response = await open(`${way}?lines=1000000`, id);
+      await once(response, 'readable');
+      response.destroy();
+      const line = await lineOf(id);
+      expect(line).toMatchObject({ status: 200, aborted: true });
+      expect(line.bytes).toBeLessThan(100_000_000);
+      expect(toldOf(id)).toEqual([]);
+    },
+  );
+
+  test('whose source gives nothing for 30 seconds is cut off, and the log says why', async () => {
+    const response = await askAs('stalled', 'lines?lines=2&pauseMs=60000');
+    const text = response.text();
+    setAhead(31_000);
+    await expect(text).rejects.toThrow();
+    expect(await lineOf('stalled')).toMatchObject({ status: 200, aborted: true, bytes: 1_024 });
+    expect(toldOf('stalled')).toEqual(['A stream was cut off: its source gave nothing']);
+  });
+
+  test('that cannot begin is an error like any other, and so is one whose first byte comes late: 503 in time', async () => {
+    const response = await ask('missing');
+    const message = 'Something went wrong on our side.';
+    const expected = { code: 'internal_error', message, status: 500 };
+    expect([response.status, await response.json()]).toEqual([500, expected]);
+    // The first line of a generator that Nest asks for before it sends anything.
+    expect(await answerInTime('generated?lines=2&pauseMs=0&firstMs=10000', 'late')).toBe(503);
+  });
+
+  test('is counted as what it is, and not as work', async () => {
+    const response = await open('lines?lines=1000000', 'counted');
+    await once(response, 'readable');
+    await eventually(async () => (await metric('http_server_active_streams')) === 1);
+    expect(await metric('http_server_active_requests')).toBe(0);
+    response.destroy();
+    await eventually(async () => (await metric('http_server_active_streams')) === 0);
+    expect(await metric('http_server_streams_total', { end: 'aborted' })).toBeGreaterThan(0);
+  });
+
+  test('that is read as fast as it comes, and many of them, leave others their answers', async () => {
+    const reading = await readAll('lines?lines=100000000', 12);
+    for (let i = 0; i < 10; i++) expect((await listPets()).status).toBe(200);
+    reading.kill('SIGKILL');
+  });
+});
+
+/** Reads streams in a process of its own, as fast as it can, from two addresses. Resolves once all have begun. */
+async function readAll(path: string, count: number): Promise<ChildProcess> {
+  const { port } = new URL(extended.url);
+  const request = `GET /v1/recordings/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  const openOne = `(i) => require('net')
+    .connect({ port: ${port}, host: '127.0.0.1', localAddress: '127.0.0.' + (1 + (i % 2)) })
+    .once('data', () => console.log('begun'))
+    .on('data', () => {})
+    .write(${JSON.stringify(request)})`;
+  const program = `for (let i = 0; i < ${count}; i++) (${openOne})(i);`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await eventually(() => said.split('begun').length > count);
+  return child;
+}
+
+describe('Rows from the database', () => {
+  test('are sent however many they are, to the last, of a query in SQL or of the builder', async () => {
+    const lines = (await (await ask('rows?rows=100000&bytes=20')).text()).split('\n');
+    expect([lines.length, lines.at(-2)]).toEqual([100_002, `100000,${'x'.repeat(20)}`]);
+    expect(await (await ask('rows?rows=0')).text()).toBe('id,text\n');
+    const [names] = await query<{ names: string }>(
+      extended.databaseUrl,
+      `SELECT string_agg(id || ',' || name, E'\\n' ORDER BY id) AS names FROM categories WHERE id <= 2`,
+    );
+    expect(await (await ask('built-rows?rows=2')).text()).toBe(`id,text\n${names!.names}\n`);
+    await allFree();
+  });
+
+  test('whose first comes late are answered 503 in time, and the database does not work on', async () => {
+    expect(await answerInTime('rows?firstMs=60000', 'late-rows')).toBe(503);
+    await allFree();
+  });
+
+  test('are refused 503 where all connections for them are taken, and no one client has them all', async () => {
+    const taken = await Promise.all([1, 2, 3].map((i) => open('rows?rows=100000000', `taken-${i}`)));
+    expect((await ask('rows')).status).toBe(503);
+    const other = await open('rows?rows=100000000', 'other', '127.0.0.2');
+    expect(other.statusCode).toBe(200);
+    expect((await listPets()).status).toBe(200);
+    for (const response of [...taken, other]) response.destroy();
+    await allFree();
+  });
+
+  test('are an error like any other where the query is wrong, and the connection is free again', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 5 }, async () => (await ask('wrong-rows')).status),
+    );
+    expect(statuses.filter((status) => status !== 500 && status !== 503)).toEqual([]);
+    expect((await ask('wrong-rows')).status).toBe(500);
+    expect((await ask('rows')).status).toBe(200);
+  });
+
+  test('end with the connection where that is lost, never complete', async () => {
+    const response = await askAs('lost-rows', 'rows?rows=100000000');
+    await cutOff('petstore-streams');
+    await expect(response.text()).rejects.toThrow();
+    expect(await lineOf('lost-rows')).toMatchObject({ aborted: true, code: 'service_unavailable' });
+  });
+
+  test('are read in a job, to the last, and the connection is free again', async () => {
+    expect((await post('counted', {})).status).toBe(204);
+    await eventually(() => RowCounter.counts.length > 0);
+    expect(RowCounter.counts).toEqual([100_000]);
+    await allFree();
+  });
+});
+
+describe('Server-sent events', () => {
+  test('reach all instances, and end whole as soon as one begins to stop, while it waits for a download', async () => {
+    const other = await startExtended(extended.databaseUrl, RecordingsController, RowCounter);
+    const [here, there] = [await hear(), await hear({}, other.url)];
+    expect((await post('said', { text: 'from afar' }, other.url)).status).toBe(204);
+    for (const one of [here, there]) await one.has('data: from afar');
+    const download = await ask('lines?lines=1000&pauseMs=100', {}, other.url);
+    let isStopped = false;
+    const stop = other.stop().then(() => (isStopped = true));
+    await there.ended;
+    const reading = download.body!.getReader();
+    for (let i = 0; i < 3; i++) expect(await reading.read()).toMatchObject({ done: false });
+    expect(isStopped).toBe(false);
+    await reading.cancel();
+    await stop;
+  });
+
+  test('go on after the one that a client names', async () => {
+    for (const text of ['one', 'two', 'three']) await post('said', { text });
+    const first = await hear();
+    await post('said', { text: 'four' });
+    await first.has('data: four');
+    const [, last] = /id: (\d+)\ndata: four/.exec(first.text())!;
+    const again = await hear({ 'Last-Event-ID': String(Number(last) - 2) });
+    await again.has('four');
+    expect([...again.text().matchAll(/data: (\w+)/g)].map(([, text]) => text)).toEqual(['three', 'four']);
+  });
+
+  test('end where the connection to the database is lost, and their client finds what it has missed', async () => {
+    const before = await hear();
+    await post('said', { text: 'heard' });
+    await before.has('data: heard');
+    const [, last] = /id: (\d+)\ndata: heard/.exec(before.text())!;
+    await cutOff('petstore-events');
+    await before.ended;
+    await post('said', { text: 'missed' });
+    const after = await hear({ 'Last-Event-ID': last! });
+    await after.has('data: missed');
+    await post('said', { text: 'heard again' });
+    await after.has('data: heard again');
+  });
+
+  test('have a comment after 15 seconds without one, and not before', async () => {
+    const heard = await hear();
+    await post('said', { text: 'hello' });
+    await heard.has('hello');
+    const before = heard.text();
+    setAhead(8_000);
+    // Streams are looked at every second.
+    await sleep(1_200);
+    expect(heard.text()).toBe(before);
+    setAhead(0);
+    setAhead(15_000);
+    await eventually(() => heard.text() === `${before}:\n\n`);
+  });
+
+  test('are not sent for what is undone, nor without a key, and are an error where PostgreSQL takes none so large', async () => {
+    const heard = await hear();
+    expect((await post('unsaid', { text: 'undone' })).status).toBe(204);
+    await post('said', { text: 'done' });
+    await heard.has('data: done');
+    expect(heard.text()).not.toContain('undone');
+    expect((await post('said', { text: 'x'.repeat(9_000) })).status).toBe(500);
+    const response = await fetch(`${extended.url}/v1/recordings/heard`);
+    expect([response.status, await response.json()]).toMatchObject([401, { code: 'missing_api_key' }]);
+  });
+});
+
+describe('An operation with a time of its own', () => {
+  test('that is longer than the operator allows ends the start, by its name', async () => {
+    const env = { DATABASE_URL: extended.databaseUrl, OPERATION_MAX_SECONDS: '9' };
+    await expect(startExtended(env, RecordingsController)).rejects.toThrow(
+      'OPERATION_MAX_SECONDS is 9, and getReport may take 10 seconds.',
+    );
+  });
+
+  test('has it from the database too, and leaves those without one their connections', async () => {
+    // More than there are connections, all of one client.
+    const over = new AbortController();
+    const url = `${extended.url}/v1/recordings/report`;
+    const reports = Array.from({ length: 12 }, () => fetch(url, { headers: auth(), signal: over.signal }));
+    const done = new AbortController();
+    const first = Promise.race(reports).finally(() => done.abort());
+    const lists: number[] = [];
+    while (!done.signal.aborted) lists.push((await listPets()).status);
+    expect((await first).status).toBe(200);
+    expect(new Set(lists)).toEqual(new Set([200]));
+    // Each of them before the first report, so that none has waited for one.
+    expect(lists.length).toBeGreaterThan(3);
+    over.abort();
+    await Promise.allSettled(reports);
+  });
+});
+
+describe('As time goes by,', () => {
+  test('a body may take longer than 15 seconds where it goes on, and is answered 408 where it does not', async () => {
+    expect(await slow).toEqual(['200', '408', '200']);
+  }, 60_000);
+
+  test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {
+    const credentials = `Authorization: Bearer ${picturesKey}\r\nExpect: 100-continue`;
+    const socket = beginPicture(1_000_000, { at: pictures.url, path: '/v1/pictures', credentials });
+    expect(await statusOn(socket)).toBe('100');
+    socket.write(bytes(1_000));
+    const taken = () => pictures.output().split('a picture was taken').length;
+    const before = taken();
+    const closed = once(socket, 'close');
+    expect(await pictures.stop()).toBe(0);
+    await closed;
+    expect(taken()).toBe(before);
+  });
+});

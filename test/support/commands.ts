@@ -1,0 +1,40 @@
+import { Readable, Writable } from 'node:stream';
+import { admin as runAdmin } from '../../src/commands/admin/main.js';
+import type { Surroundings } from '../../src/commands/command.js';
+import { jobs as runJobs } from '../../src/commands/jobs.js';
+import { migrateCommand } from '../../src/commands/migrate.js';
+import { readConfig } from '../../src/config.js';
+import type { Ended } from './npm.js';
+
+type Environment = Record<string, string>;
+type CommandLine = (args: string[], surroundings: Surroundings) => Promise<number>;
+
+/** Runs a command line in this process to its end: one of its own would take a second of a processor to start. */
+const run =
+  (commandLine: CommandLine) =>
+  async (args: string[], env: Environment, input = ''): Promise<Ended> => {
+    const [stdout, stderr] = [new Collector(), new Collector()];
+    const code = await commandLine(args, {
+      config: async () => readConfig(env),
+      life: { isStopping: false, start: (begin) => begin(new AbortController().signal) },
+      streams: { stdin: Readable.from([input]), stdout, stderr },
+    });
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  };
+
+/** `npm run admin -- …` */
+export const admin = run(runAdmin);
+/** `npm run jobs -- …` */
+export const jobs = run(runJobs);
+
+/** `npm run migration:run` */
+export const migrate = (env: Environment): Promise<Ended> => run(migrateCommand)([], env);
+
+class Collector extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}

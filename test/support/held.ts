@@ -1,0 +1,24 @@
+import { Client } from 'pg';
+import { query, type TestedService } from '../../src/testing/service.js';
+import { eventually } from './npm.js';
+
+/** Asks while a transaction of these statements is open, and commits it once what was asked for waits for it. */
+export async function behind<T>(
+  { databaseUrl }: TestedService,
+  sql: string,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const holder = new Client({ connectionString: databaseUrl });
+  await holder.connect();
+  try {
+    const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await holder.query(`BEGIN; ${sql}`);
+    const asked = ask();
+    const waiting = 'SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))';
+    await eventually(async () => (await query(databaseUrl, waiting, [rows[0]!.pid])).length > 0);
+    await holder.query('COMMIT');
+    return await asked;
+  } finally {
+    await holder.end();
+  }
+}

@@ -1,0 +1,312 @@
+import {
+  BadGatewayException,
+  BadRequestException,
+  Body,
+  Catch,
+  ConflictException,
+  Controller,
+  Delete,
+  Get,
+  HttpException,
+  Injectable,
+  InternalServerErrorException,
+  NotFoundException,
+  Param,
+  ParseIntPipe,
+  Patch,
+  Post,
+  Put,
+  Res,
+  StreamableFile,
+  UseFilters,
+  UseInterceptors,
+} from '@nestjs/common';
+import type {
+  ArgumentsHost,
+  CallHandler,
+  ExceptionFilter,
+  ExecutionContext,
+  NestInterceptor,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { Response } from 'express';
+import { from, map, type Observable } from 'rxjs';
+import {
+  Idempotent,
+  Int64Field,
+  Operation,
+  Public,
+  Sunset,
+  Tag,
+  TextField,
+  Transactions,
+} from '../../src/platform/index.js';
+
+class NewNoteDto {
+  @TextField({ description: 'Text.', max: 255 })
+  text!: string;
+}
+
+export class NoteDto {
+  @Int64Field({ description: 'Identifier.' })
+  id!: string;
+
+  @TextField({ description: 'Text.', max: 255 })
+  text!: string;
+}
+
+/** A row as a service has it, with what no client may see. */
+interface Note {
+  id: string;
+  text: string;
+  secret: string;
+}
+
+/** What interceptors have seen. */
+export const seen: unknown[] = [];
+
+class Watching implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map((value) => (seen.push(value), value)));
+  }
+}
+
+/** Counts the answers that it has changed. */
+class Numbering implements NestInterceptor {
+  private static count = 0;
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      map((value: Note) => {
+        context.switchToHttp().getResponse<Response>().setHeader('X-Number', ++Numbering.count);
+        return { ...value, text: `${value.text} ${Numbering.count}` };
+      }),
+    );
+  }
+}
+
+/** Fails after the first write. */
+class FailingOnce implements NestInterceptor {
+  private static hasFailed = false;
+
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      map((value: Note) => {
+        if (FailingOnce.hasFailed) return value;
+        FailingOnce.hasFailed = true;
+        throw new ConflictException();
+      }),
+    );
+  }
+}
+
+/** Answers failures as Nest's documentation has it. */
+@Catch()
+@Injectable()
+class Telling implements ExceptionFilter {
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  catch(_exception: unknown, host: ArgumentsHost): void {
+    const body = { id: '1', text: 'a failure', secret: '' };
+    this.host.httpAdapter.reply(host.switchToHttp().getResponse(), body, 409);
+  }
+}
+
+/** Operations that write into a table `notes`, with their decorators in any order. */
+@Tag('pets', 'Notes.')
+@Controller('notes')
+export class NotesController {
+  constructor(private readonly transactions: Transactions) {}
+
+  @Idempotent()
+  @Post('first-200')
+  @Operation({ id: 'first200', summary: 'Above', returns: NoteDto })
+  first200(@Body() { text }: NewNoteDto): Promise<Note> {
+    return this.write(text);
+  }
+
+  @Operation({ id: 'last201', summary: 'Below', returns: [NoteDto], status: 201 })
+  @Post('last-201')
+  @Idempotent()
+  async last201(@Body() { text }: NewNoteDto): Promise<Note[]> {
+    return [await this.write(text)];
+  }
+
+  @Idempotent()
+  @Patch('first-202/:id')
+  @Operation({ id: 'first202', summary: 'Above', returns: NoteDto, status: 202 })
+  first202(@Param('id') _id: string, @Body() { text }: NewNoteDto): Promise<Note> {
+    return this.write(text);
+  }
+
+  @Delete('last-204/:id')
+  @Operation({ id: 'last204', summary: 'Below', status: 204 })
+  @Idempotent()
+  async last204(@Param('id') id: string): Promise<void> {
+    await this.write(id);
+  }
+
+  /** Creates or replaces: the status says which. */
+  @Put('put/:id')
+  @UseInterceptors(Watching)
+  @Operation({ id: 'putNote', summary: 'Creates or replaces', returns: NoteDto })
+  @Idempotent()
+  async put(
+    @Param('id') id: string,
+    @Body() { text }: NewNoteDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Note> {
+    if (id.startsWith('new')) {
+      response.status(id === 'new-202' ? 202 : 201);
+      response.set({ Location: `/v1/notes/${id}`, Link: '</v1/notes>; rel="collection"', ETag: '"one"' });
+      response.append('X-Note', ['a', 'b']);
+    }
+    return this.write(text);
+  }
+
+  @Post('numbered')
+  @UseInterceptors(Numbering)
+  @Operation({ id: 'numbered', summary: 'What an interceptor changes', returns: NoteDto, status: 201 })
+  @Idempotent()
+  numbered(@Body() { text }: NewNoteDto): Promise<Note> {
+    return this.write(text);
+  }
+
+  @Post('told')
+  @UseInterceptors(FailingOnce)
+  @UseFilters(Telling)
+  @Operation({ id: 'told', summary: 'A failure after the write', returns: NoteDto, status: 201 })
+  @Idempotent()
+  told(@Body() { text }: NewNoteDto): Promise<Note> {
+    return this.write(text);
+  }
+
+  @Post('observed')
+  @Operation({ id: 'observed', summary: 'An Observable', returns: NoteDto })
+  @Idempotent()
+  observed(@Body() { text }: NewNoteDto): Observable<Note> {
+    return from(this.write(text));
+  }
+
+  @Post('file')
+  @Operation({ id: 'file', summary: 'A file' })
+  @Idempotent()
+  async file(@Body() { text }: NewNoteDto): Promise<StreamableFile> {
+    await this.write(text);
+    return new StreamableFile(Buffer.from(text));
+  }
+
+  @Idempotent()
+  @Post('undeclared')
+  @Operation({ id: 'undeclared', summary: 'Returns what it has not declared' })
+  async undeclared(@Body() { text }: NewNoteDto): Promise<{ said: string }> {
+    await this.write(text);
+    return { said: text };
+  }
+
+  /** Writes a row, whatever the operation. */
+  private async write(text: string): Promise<Note> {
+    const sql = 'INSERT INTO notes (text) VALUES ($1) RETURNING id, text';
+    const [row] = await this.transactions.manager.query<{ id: string; text: string }[]>(sql, [text]);
+    return { ...row!, secret: 'secret' };
+  }
+}
+
+@Tag('pets', 'Things.')
+@Controller({ path: 'things', version: '1' })
+export class ThingsController {
+  @Get()
+  @UseInterceptors(Watching)
+  @Operation({ id: 'getThing', summary: 'A thing', returns: NoteDto })
+  @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/things' })
+  get(): Note {
+    return { id: '9007199254740993', text: 'plain', secret: 'secret' };
+  }
+}
+
+@Public()
+@Controller({ path: 'things', version: '2' })
+export class ThingsV2Controller {
+  @Get()
+  @Operation({ id: 'getThingV2', summary: 'A thing, as version 2 has it', returns: NoteDto })
+  get(): Note {
+    return { id: '2', text: 'second', secret: 'secret' };
+  }
+}
+
+/** Exceptions, pipes and empty answers as Nest's documentation has them. */
+@Public()
+@Controller('usual')
+export class UsualController {
+  @Get('conflict')
+  conflict(): never {
+    throw new ConflictException('There is one already.');
+  }
+
+  @Get('none/:id')
+  none(): never {
+    throw new NotFoundException('There is no such thing.');
+  }
+
+  @Get('thrown/:status')
+  thrown(@Param('status') status: string): never {
+    throw new HttpException('The other one is away.', Number(status));
+  }
+
+  @Get('gateway')
+  gateway(): never {
+    throw new BadGatewayException('The other one is away.', { cause: new Error('secret') });
+  }
+
+  @Get('secret')
+  secret(): never {
+    throw new InternalServerErrorException('secret');
+  }
+
+  @Get('several')
+  several(): never {
+    throw new BadRequestException(['name is too long', 'age is missing']);
+  }
+
+  @Get('number/:id')
+  number(@Param('id', ParseIntPipe) id: number): { id: number } {
+    return { id };
+  }
+
+  @Get('nothing')
+  @Operation({ id: 'getNothing', summary: 'Nothing', returns: NoteDto })
+  nothing(): null {
+    return null;
+  }
+
+  @Post('open')
+  @Idempotent()
+  @Operation({ id: 'postOpen', summary: 'Open to anyone', returns: NoteDto })
+  open(@Body() { text }: NewNoteDto): Note {
+    return { id: '1', text, secret: 'secret' };
+  }
+}
+
+/** Literal paths before those with a parameter, whatever their methods. */
+@Public()
+@Controller('bookings')
+export class BookingsController {
+  @Get('export') export() {
+    return { is: 'export' };
+  }
+  @Get(':bookingId') get() {
+    return { is: 'booking' };
+  }
+  @Patch(':bookingId') change() {
+    return { is: 'changed' };
+  }
+  @Delete(':bookingId/seats/:seatId') free() {
+    return { is: 'free' };
+  }
+  @Get(':bookingId/seats/first') first() {
+    return { is: 'first' };
+  }
+  @Put('summaries') write() {
+    return { is: 'written' };
+  }
+}
