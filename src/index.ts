@@ -56,6 +56,10 @@ function tellTerminal(line: string): void {
 
 /** Each of the three ways to start loads only what it needs. */
 async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
+  if (cluster.isPrimary) {
+    const { requirePorts } = await import('./platform/process/claim-port.js');
+    await requirePorts({ PORT: config.PORT, METRICS_PORT: config.METRICS_PORT }, config.HOST);
+  }
   if (cluster.isPrimary && config.WORKERS > 1) {
     await loadFeatures();
     return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);

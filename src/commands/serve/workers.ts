@@ -4,8 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../../config.js';
-import { answerWorkers, claimPort, OperatorError, relayBroadcasts } from '../../platform/process/index.js';
-import { cannotListen } from '../../platform/server/index.js';
+import {
+  answerWorkers,
+  cannotListen,
+  claimPort,
+  OperatorError,
+  relayBroadcasts,
+} from '../../platform/process/index.js';
 import { collectMetrics } from '../../platform/telemetry/index.js';
 import type { Serving } from './worker.js';
 
@@ -95,7 +100,7 @@ export class Workers {
     try {
       return await (this.port ??= claimPort(PORT, HOST));
     } catch (error) {
-      this.fail(cannotListen('PORT', PORT, error));
+      this.fail(cannotListen('PORT', PORT, error, HOST));
       // The workers are about to be stopped and need no answer.
       return new Promise(() => {});
     }

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { Config } from '../../config.js';
 import { OperatorError, type Stoppable, unlessStopped } from '../process/index.js';
 import { connectionsOf } from './connection-options.js';
-import { DataFolder, FolderInUse } from './embedded/data-folder.js';
+import { DataFolder } from './embedded/data-folder.js';
 import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
+import { FolderInUse } from './embedded/failures.js';
 import { type Install, migrate } from './migrate.js';
 import { explain } from './unavailable.js';
 

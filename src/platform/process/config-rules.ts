@@ -30,12 +30,13 @@ export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
 /** @param what completes the sentence "NAME must …" */
-const must = (what: string | (() => string), accepts: (value: unknown) => boolean) =>
+const must = (what: string | ((value: unknown) => string), accepts: (value: unknown) => boolean) =>
   ValidateBy({
     name: String(what),
     validator: {
       validate: accepts,
-      defaultMessage: (args) => `${args?.property} must ${typeof what === 'string' ? what : what()}`,
+      defaultMessage: (args) =>
+        `${args?.property} must ${typeof what === 'string' ? what : what(args?.value)}`,
     },
   });
 
@@ -61,16 +62,18 @@ export const AreListed = (names: () => readonly string[]) =>
 /** A URL of a PostgreSQL server, or of several hosts of which one can be written. */
 export const DatabaseUrl = () =>
   must(
-    'be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs, if there are several, is read-write or primary',
+    (value) => faultOf(String(value))!,
     (value) => isDatabaseUrl(String(value)),
   );
 
 /** URLs of PostgreSQL servers, separated by commas. */
-export const DatabaseUrls = () =>
-  must(
-    'be URLs of PostgreSQL servers, separated by commas',
-    every((one) => isURL(one, POSTGRES)),
+export const DatabaseUrls = () => {
+  const faultIn = (value: unknown) => String(value).split(',').map(faultOf).find(Boolean);
+  return must(
+    (value) => `${faultIn(value)}, or several, separated by commas`,
+    (value) => faultIn(value) === undefined,
   );
+};
 
 /** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>
@@ -134,9 +137,39 @@ export function isForWrites(url: string): boolean {
 
 /** Whether it is the URL of one PostgreSQL server, or of several hosts, none of which are asked for to be read only. */
 export function isDatabaseUrl(url: string): boolean {
+  return faultOf(url) === undefined;
+}
+
+/**
+ * What is wrong with the URL of a database, as the end of "must …"; nothing for one that `pg` takes. It shows no part of the
+ * URL but a single sign, as the rest may be of the password.
+ */
+function faultOf(url: string): string | undefined {
+  const [, rest] = /^postgres(?:ql)?:\/\/(.*)$/s.exec(url) ?? [];
+  if (rest === undefined) return 'be a postgresql:// URL';
+  const escape = (sign: string) =>
+    `be a postgresql:// URL in whose user and password ${sign} is written ${encodeURIComponent(sign)}`;
+  // No such URL has a fragment.
+  if (url.includes('#')) return escape('#');
+  if (!isEncoded(url)) return escape('%');
   const urls = hostUrlsOf(url);
-  if (!urls.every((one) => isURL(one, POSTGRES))) return false;
-  return urls.length === 1 || FOR_WRITES.has(attributesOf(urls[0]!) ?? 'read-write');
+  if (urls.length > 1)
+    return urls.every((one) => isURL(one, POSTGRES)) && FOR_WRITES.has(attributesOf(urls[0]!) ?? 'read-write')
+      ? undefined
+      : 'be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs is read-write or primary';
+  // `pg` too takes one with a user and no host: that is in its query, or the default.
+  const isParsed = URL.canParse(url.replace('@/', '@host/'));
+  const cut = /[/?](?=.*@)/s.exec(isParsed ? rest.split('?')[0]! : rest)?.[0];
+  if (cut) return escape(cut);
+  return isParsed ? undefined : 'be a postgresql:// URL with a valid host, and a port up to 65535';
+}
+
+function isEncoded(url: string): boolean {
+  try {
+    return Boolean(decodeURIComponent(url));
+  } catch {
+    return false;
+  }
 }
 
 function attributesOf(url: string): string | undefined {

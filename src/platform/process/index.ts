@@ -1,5 +1,5 @@
 export { RELEASE } from './build.js';
-export { claimPort, listen } from './claim-port.js';
+export { cannotListen, claimPort, listen, requirePorts } from './claim-port.js';
 export { Clock } from './clock.js';
 export {
   AreListed,

@@ -7,7 +7,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import { entityTag, hasSuccess, isKnown, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
-import { claimPort, listen, OperatorError } from '../process/index.js';
+import { claimPort, listen } from '../process/index.js';
 import { Admission } from './admission.js';
 import { connectionBounds } from './connections.js';
 import { guardEvents } from './guarded-events.js';
@@ -201,17 +201,6 @@ function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     Server.prototype.close.call(server, () => resolve());
   });
-}
-
-/** The operator's message when a port cannot be listened on. `name` is the variable that sets the port. */
-export function cannotListen(name: 'PORT' | 'METRICS_PORT', port: number, error: unknown): OperatorError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') {
-    return new OperatorError(
-      `Port ${port} is taken. Stop what listens there, or choose another with ${name}.`,
-    );
-  }
-  return new OperatorError(`The service cannot listen on port ${port}: ${message}.`);
 }
 
 /**

@@ -1,7 +1,9 @@
 import {
+  accessSync,
   appendFileSync,
   chmodSync,
   chownSync,
+  constants,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -12,7 +14,6 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { OperatorError } from '../../process/index.js';
 
 /** User and group that own nothing: PostgreSQL refuses to run as root. */
 export const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -64,12 +65,6 @@ class ServerLog {
   }
 }
 
-/** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
-const SQLITE_BUSY = 5;
-
-/** Another process is using the folder. */
-export class FolderInUse extends OperatorError {}
-
 /** The folder of the embedded PostgreSQL, with the lock that reserves it for one service at a time. */
 export class DataFolder {
   readonly path: string;
@@ -90,17 +85,15 @@ export class DataFolder {
   /**
    * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this
    * one when the process ends, however it ends.
-   * @throws OperatorError if another service has it, or the folder cannot be written
+   * @throws Error that `explainStart` knows if another service has it, or the folder cannot be written
    */
   take(): void {
-    try {
-      makePrivateFolder(this.path);
-      this.lock = new DatabaseSync(join(this.path, 'lock'));
-      this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-      this.log.open();
-    } catch (error) {
-      throw this.explain(error as Error);
-    }
+    makePrivateFolder(this.path);
+    // SQLite would not say why it cannot open the file.
+    accessSync(this.path, constants.W_OK | constants.X_OK);
+    this.lock = new DatabaseSync(join(this.path, 'lock'));
+    this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    this.log.open();
   }
 
   free(): void {
@@ -121,14 +114,6 @@ export class DataFolder {
     rmSync(unfinished, { force: true });
     writeFileSync(unfinished, password, { mode: 0o600, flush: true });
     renameSync(unfinished, this.passwordFile);
-  }
-
-  /** The operator's message when the folder cannot be used. */
-  explain(error: Error): OperatorError {
-    const instead = 'Stop it, or choose another folder with DATA_DIR.';
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY)
-      return new FolderInUse(`Another service is running on the data in ${this.path}. ${instead}`);
-    return new OperatorError(`The data folder ${this.path} cannot be used: ${error.message}.`);
   }
 }
 

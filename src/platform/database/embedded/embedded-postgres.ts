@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, type DatabaseError } from 'pg';
+import { Client } from 'pg';
 import { claimPort, OperatorError } from '../../process/index.js';
 import { prepareDataDirectory, USER } from './data-directory.js';
 import { DataFolder } from './data-folder.js';
-import { type Binaries, loadBinaries, settingsFor, start } from './programs.js';
+import { explainStart } from './failures.js';
+import { type Binaries, forgetOtherServers, loadBinaries, settingsFor, start } from './programs.js';
 
 const DATABASE = 'petstore';
 /** Temporary reasons not to start: another program took the port first, or a killed server's sessions still end. */
@@ -59,19 +60,20 @@ export class EmbeddedPostgres {
     dataDir: string,
     { connections = 0, stopping }: StartOptions = {},
   ): Promise<{ postgres: EmbeddedPostgres; url: string }> {
+    forgetOtherServers();
     const postgres = new EmbeddedPostgres(dataDir, await loadBinaries(), connections);
     stopping?.throwIfAborted();
-    postgres.folder.take();
     const halt = () => postgres.halt();
     stopping?.addEventListener('abort', halt);
     try {
+      postgres.folder.take();
       const url = await postgres.open(stopping);
       stopping?.throwIfAborted();
       return { postgres, url };
     } catch (error) {
       await postgres.stop();
       stopping?.throwIfAborted();
-      throw error instanceof OperatorError ? error : postgres.folder.explain(error as Error);
+      throw explainStart(error, postgres.path);
     } finally {
       stopping?.removeEventListener('abort', halt);
     }
@@ -147,6 +149,7 @@ async function createDatabase(server: PostgresServer, url: string): Promise<void
 
 /** URL of the database of the server that another process runs on a folder. */
 export function runningUrl(folder: DataFolder): string {
+  forgetOtherServers();
   // The port is the fourth line of the file.
   const [, , , port] = readFileSync(join(folder.dataDirectory, 'postmaster.pid'), 'utf8').split('\n');
   return databaseUrl(folder.password() ?? '', Number(port));
@@ -198,10 +201,12 @@ class PostgresServer {
 
   /**
    * Connects as soon as the server accepts connections.
-   * @throws OperatorError with its last words if it ends instead, or does not respond for a minute
+   * @throws OperatorError with its last words if it ends instead, or does not respond for a minute; the error of a
+   * connection for which there is no way
    */
   async connect(url: string): Promise<Client> {
     let deadline = Date.now() + START_TIMEOUT_MS;
+    let reason = '';
     while (this.isRunning && Date.now() < deadline) {
       const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
       // The server may end while it is idle.
@@ -210,12 +215,19 @@ class PostgresServer {
         await client.connect();
         return client;
       } catch (error) {
-        if ((error as DatabaseError).code === STARTING_UP) deadline = Date.now() + START_TIMEOUT_MS;
         await client.end().catch(() => {});
+        const { code, syscall, message } = error as NodeJS.ErrnoException;
+        if (syscall === 'connect' && code !== 'ECONNREFUSED') throw error;
+        if (code === STARTING_UP) deadline = Date.now() + START_TIMEOUT_MS;
+        reason = message;
         await sleep(20);
       }
     }
-    if (!this.isRunning) await this.hearOut();
+    if (this.isRunning)
+      throw new OperatorError(
+        `The embedded PostgreSQL takes no connection: ${reason}. ${this.folder.log.tail()}`,
+      );
+    await this.hearOut();
     throw new OperatorError(`The embedded PostgreSQL did not start: ${this.folder.log.tail()}`);
   }
 

