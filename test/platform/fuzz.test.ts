@@ -20,12 +20,13 @@ import {
 } from '../../src/testing/document.js';
 import { exchange, garbage, type RawAnswer } from '../support/garbage.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
+import { isThorough } from '../support/thorough.js';
 import { parameters } from '../../src/testing/schema.js';
 import { nextOf } from '../../src/testing/paging.js';
 import { sharedService } from '../../src/testing/service.js';
 
 // FUZZ_RUNS multiplies the cases, which are a few every time and many at night; FUZZ_SEED repeats a failed run.
-const TIMES = Number(process.env.FUZZ_RUNS ?? 1) * ('isThorough' in globalThis ? 5 : 1);
+const TIMES = Number(process.env.FUZZ_RUNS ?? 1) * (isThorough ? 5 : 1);
 const SEED = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
 const TIME_LIMIT_MS = 120_000 * Math.max(1, TIMES / 5);
 const AT_ONCE = 10;

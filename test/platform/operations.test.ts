@@ -40,8 +40,9 @@ import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
 import { newFolder, removeFolders } from '../support/npm.js';
 import { PIXEL } from '../support/uploads.controller.js';
+import { isThorough } from '../support/thorough.js';
 
-const TIMES = 'isThorough' in globalThis ? 10 : 1;
+const TIMES = isThorough ? 10 : 1;
 
 let extended: Extended;
 let key: string;
