@@ -9,8 +9,8 @@ export default {
   ...base,
   testMatch: [
     '<rootDir>/test/long/**/*.test.ts',
-    // These try more at night.
-    '<rootDir>/test/platform/{rows,transactions,idempotency,linearizability}.test.ts',
+    // These try more at night (`test/support/thorough.ts`).
+    '<rootDir>/test/platform/{dto,fuzz,idempotency,linearizability,operations,rows,transactions}.test.ts',
   ],
   globals: { isThorough: true },
 };

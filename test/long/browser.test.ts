@@ -37,9 +37,6 @@ const ARGS = [
 // A busy machine takes seconds for each operation that is opened.
 const SLOW = 240_000;
 
-/** Half a minute of computing each: `npm run test:long` runs these too. */
-const longTest = 'isThorough' in globalThis ? test : test.skip;
-
 /** A page that is open, and what went wrong on it. */
 interface Visit {
   page: Page;
@@ -159,7 +156,7 @@ const contexts = new Map<string, BrowserContext>();
     expect(found).toEqual(new Set([undefined, 'beta', 'experimental']));
   });
 
-  longTest(
+  test(
     'opens the panel of every operation without an error',
     async () => {
       const { page, troubles } = await visit();
@@ -174,7 +171,7 @@ const contexts = new Map<string, BrowserContext>();
     SLOW,
   );
 
-  longTest(
+  test(
     'answers the examples as they stand, with the demo key, and enters the ids of what is made',
     async () => {
       const { page, troubles } = await visit();
@@ -541,7 +538,7 @@ const contexts = new Map<string, BrowserContext>();
     });
   });
 
-  longTest(
+  test(
     'leads from a new account to a key, and with it through the store',
     async () => {
       const { page, troubles } = await visit({ on: hosted });
@@ -599,7 +596,7 @@ const contexts = new Map<string, BrowserContext>();
     SLOW,
   );
 
-  longTest(
+  test(
     'says how to go on where an email has an account, or a password is wrong',
     async () => {
       const { page } = await visit({ on: hosted });
@@ -621,7 +618,7 @@ const contexts = new Map<string, BrowserContext>();
     SLOW,
   );
 
-  longTest(
+  test(
     'drops a key that is refused, and remembers one in its tab past a reload',
     async () => {
       const { page } = await visit({ on: hosted });
@@ -827,7 +824,7 @@ const contexts = new Map<string, BrowserContext>();
     await errors.locator('> summary').click();
   });
 
-  longTest(
+  test(
     'goes to what its address names, also where that changes',
     async () => {
       const { page, troubles } = await visit();
@@ -1012,7 +1009,7 @@ const contexts = new Map<string, BrowserContext>();
     await page.emulateMedia({ forcedColors: 'none' });
   });
 
-  longTest.each([
+  test.each([
     ['light', 1280],
     ['dark', 390],
   ] as const)(

@@ -1,0 +1,64 @@
+import { fileURLToPath } from 'node:url';
+import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
+
+const MAIN = fileURLToPath(new URL('with-reminders.js', import.meta.url));
+
+/** What a handler notes of each of its calls. */
+export interface HandledCall {
+  queue: string;
+  job_id: string;
+  payload: Record<string, unknown>;
+  pid: number;
+  at: Date;
+}
+
+/** A service with a feature that has durable work. */
+export class Reminders {
+  private constructor(
+    readonly service: Service,
+    readonly databaseUrl: string,
+  ) {}
+
+  /** Starts it on a database of its own, unless `env` names one that has had one. */
+  static async start(env: Record<string, string> = {}): Promise<Reminders> {
+    const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
+    for (const sql of [
+      'CREATE TABLE IF NOT EXISTS visits (id bigint GENERATED ALWAYS AS IDENTITY)',
+      `CREATE TABLE IF NOT EXISTS calls
+         (queue text, job_id uuid, payload jsonb, pid int, at timestamptz DEFAULT clock_timestamp())`,
+    ])
+      await query(databaseUrl, sql);
+    return new Reminders(await startService({ ...env, DATABASE_URL: databaseUrl }, MAIN), databaseUrl);
+  }
+
+  /** Asks it to add jobs to the transaction that adds a visit; returns what it says. */
+  async add(given: Record<string, unknown>): Promise<string> {
+    const address = /Reminders at (\S+)/.exec(this.service.output())![1]!;
+    return (await fetch(address, { method: 'POST', body: JSON.stringify(given) })).text();
+  }
+
+  query<Row>(sql: string, ...values: unknown[]): Promise<Row[]> {
+    return query(this.databaseUrl, sql, values);
+  }
+
+  /** The calls of handlers whose payload has this name, in their order. */
+  calls(name: string): Promise<HandledCall[]> {
+    return this.query(`SELECT * FROM calls WHERE payload->>'name' = $1 ORDER BY at`, name);
+  }
+
+  callsOf(queue: string): Promise<HandledCall[]> {
+    return this.query('SELECT * FROM calls WHERE queue = $1 ORDER BY at', queue);
+  }
+
+  jobs(name: string): Promise<{ id: string; state: string }[]> {
+    return this.query(`SELECT id, state FROM pgboss.job WHERE data->'payload'->>'name' = $1`, name);
+  }
+
+  async state(name: string): Promise<string | undefined> {
+    return (await this.jobs(name))[0]?.state;
+  }
+
+  async visits(): Promise<number> {
+    return (await this.query<{ count: number }>('SELECT count(*)::int FROM visits'))[0]!.count;
+  }
+}
