@@ -1,28 +1,12 @@
 // What the tests of a feature may use. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
 
 // The service, and its database
-export {
-  createDatabase,
-  query,
-  type TestedService,
-  type Service,
-  sharedService,
-  startService,
-} from './service.js';
+export { createDatabase, query, sharedService, startService } from './service.js';
+export type { Service, TestedService } from './service.js';
 
 // Requests, whose answers are held against `openapi.json` of the working directory
-export {
-  type Answer,
-  call,
-  type CallOptions,
-  createAccount,
-  createKey,
-  type Credentials,
-  expectError,
-  expectRevoked,
-  send,
-  TIMESTAMP,
-} from './client.js';
+export { call, createAccount, createKey, expectError, expectRevoked, send, TIMESTAMP } from './client.js';
+export type { Answer, CallOptions, Credentials } from './client.js';
 
 // The examples of the document, and what a feature says of itself beyond that
 export { addExamples, Examples } from './examples.js';

@@ -40,13 +40,6 @@ export interface Service extends TestedService {
   stop(): Promise<number | null>;
 }
 
-/** Where the shared service is: its address, its database, and the file that has its output. */
-interface Shared {
-  url: string;
-  databaseUrl: string;
-  outputFile: string;
-}
-
 /**
  * The one service, with default settings but for `AUTH_LIMIT_PER_MINUTE=0`, that all test files of a run share. A file uses
  * accounts and categories of its own there; one that needs settings, faults or an empty database starts its own service.
@@ -54,8 +47,8 @@ interface Shared {
 export function sharedService(): TestedService {
   const { TEST_SERVICE } = process.env;
   if (!TEST_SERVICE) throw new Error('The global set-up of petstore/testing has not run.');
-  const { url, databaseUrl, outputFile } = JSON.parse(TEST_SERVICE) as Shared;
-  return { url, databaseUrl, output: () => readFileSync(outputFile, 'utf8') };
+  const { outputFile, ...service } = JSON.parse(TEST_SERVICE);
+  return { ...service, output: () => readFileSync(outputFile, 'utf8') };
 }
 
 /** Starts the shared service, for the global set-up; it ends with this process. */
@@ -68,13 +61,12 @@ export async function startSharedService(folder: string): Promise<ChildProcess> 
     stdio: ['ignore', output, output],
   });
   closeSync(output);
-  while (!addressIn(readFileSync(outputFile, 'utf8'))) {
-    if (child.exitCode !== null)
-      throw new Error(`The service ended with ${child.exitCode}: ${readFileSync(outputFile, 'utf8')}`);
-    await sleep(20);
+  for (let url; !url; await sleep(20)) {
+    const written = readFileSync(outputFile, 'utf8');
+    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}: ${written}`);
+    url = addressIn(written);
+    process.env.TEST_SERVICE = JSON.stringify({ url, databaseUrl, outputFile });
   }
-  const url = addressIn(readFileSync(outputFile, 'utf8'))!;
-  process.env.TEST_SERVICE = JSON.stringify({ url, databaseUrl, outputFile } satisfies Shared);
   return child;
 }
 
