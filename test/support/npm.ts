@@ -184,7 +184,7 @@ export function signalIfThere(pid: number, signal: NodeJS.Signals | 0): boolean 
 }
 
 /** Resolves once a condition holds. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 25_000): Promise<void> {
+export async function eventually(isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   for (const deadline = Date.now() + withinMs; !(await isSo()); await sleep(50)) {
     if (Date.now() > deadline) throw new Error(`Not so within ${withinMs} ms: ${isSo.toString()}`);
   }
