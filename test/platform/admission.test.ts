@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { call, createCheapAccount, createKey } from '../../src/testing/client.js';
+import { call, createCheapAccount, createKey, type Credentials } from '../../src/testing/client.js';
 import { type Service, startService, withTableLocked } from '../../src/testing/service.js';
 import { Customer } from '../support/customer.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
@@ -9,11 +9,13 @@ import { eventually } from '../support/npm.js';
 
 let service: Service;
 let key: string;
+let account: Credentials;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
   service = await startService();
-  key = await createKey(service);
+  account = await createCheapAccount(service);
+  key = await createKey(service, account);
 });
 afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
 afterAll(() => service.stop());
@@ -58,7 +60,7 @@ async function statusesOfOthers(): Promise<number[]> {
 describe('Others are served', () => {
   test('while clients ask for much and read nothing', async () => {
     const much = 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_400);
-    for (let i = 0; i < 5; i++) open(much);
+    for (let i = 0; i < 5; i++) open(much, '127.0.0.3');
     await isConnected();
     expect(await statusesOfOthers()).toEqual([200, 201]);
   });
@@ -72,13 +74,12 @@ describe('Others are served', () => {
 
   test('while thousands of bodies never end', async () => {
     const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
-    for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`);
+    for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`, '127.0.0.4');
     await isConnected();
     expect(await statusesOfOthers()).toEqual([200, 201]);
   });
 
   test('while dozens ask for the document by names that they make up', async () => {
-    const account = await createCheapAccount(service);
     const ask = () => `GET /openapi.json HTTP/1.1\r\nHost: ${randomUUID()}\r\nAccept-Encoding: br\r\n\r\n`;
     // As each has its answer, it asks again.
     for (let i = 0; i < 50; i++) {
@@ -93,7 +94,7 @@ describe('Others are served', () => {
   });
 
   test('while one of them has a hundred transactions wait', async () => {
-    const customer = await Customer.of(service);
+    const customer = await Customer.of(service, account);
     const { id } = await customer.orderAt('placed');
     const change = request(`PATCH /v1/store/orders/${id}`, '{"status":"approved"}').replace(
       key,

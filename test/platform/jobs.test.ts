@@ -19,8 +19,7 @@ class Handlers {
 
 let reminders: Reminders;
 let startAfter: number;
-const operate = (...args: string[]) =>
-  operateJobs(args, { DATABASE_URL: reminders.databaseUrl });
+const operate = (...args: string[]) => operateJobs(args, { DATABASE_URL: reminders.databaseUrl });
 
 beforeAll(async () => {
   reminders = await Reminders.start();

@@ -63,10 +63,12 @@ function beginPicture(length: number | 'chunked', options: Begun = {}): Socket {
   return socket.on('error', () => {});
 }
 
-/** The status of what comes over a socket next. */
-async function statusOn(socket: Socket): Promise<string> {
-  const [first] = (await once(socket, 'data')) as [Buffer];
-  return first.toString('latin1', 9, 12);
+/** The status of what comes over a socket next, unless that is its end. */
+function statusOn(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    socket.once('data', (first: Buffer) => resolve(first.toString('latin1', 9, 12)));
+    socket.once('close', () => resolve('closed'));
+  });
 }
 
 /** What was sent before has come: other requests have, and their answers. */
@@ -76,7 +78,7 @@ async function arrive(): Promise<void> {
 }
 
 async function sendSlowly(): Promise<[string, string, string]> {
-  const length = 300_000;
+  const length = 1_000_000;
   const options = {
     at: pictures.url,
     path: '/v1/pictures',
@@ -85,10 +87,12 @@ async function sendSlowly(): Promise<[string, string, string]> {
   const [steady, stuck] = [beginPicture(length, options), beginPicture(length, options)];
   const answers = [statusOn(steady), statusOn(stuck)];
   stuck.write(bytes(1_000));
-  for (let i = 0; i < 20; i++) {
-    steady.write(bytes(length / 20));
-    await sleep(900);
+  let sent = 0;
+  for (const until = performance.now() + 16_500; performance.now() < until; await sleep(500)) {
+    sent += 20_000;
+    steady.write(bytes(20_000));
   }
+  steady.write(bytes(length - sent));
   const statuses = (await Promise.all(answers)) as [string, string];
   stuck.destroy();
   // The connection goes on.
