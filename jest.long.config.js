@@ -7,6 +7,7 @@ import base from './jest.config.js';
  */
 export default {
   ...base,
+  globalSetup: '<rootDir>/test/long/packages/setup.js',
   testMatch: [
     '<rootDir>/test/long/**/*.test.ts',
     // These try more at night (`test/support/thorough.ts`).

@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 function startProvider(): Run {
-  return new Run(process.execPath, ['test/support/provider.js'], {
+  return new Run(process.execPath, ['test/long/packages/provider.js'], {
     ISSUER: issuer,
     AUDIENCE,
     REDIRECT_URI: `${service.url}/docs/signed-in`,

@@ -1,7 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { extract } from 'tar';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, Run } from '../support/npm.js';
 import { Receiver } from '../support/receiver.js';
@@ -143,7 +143,7 @@ test.each(['1.0.0', '1.1.0'])('What %s had in a database goes on', async (versio
 test('What the last release has in its own database goes on, its demo key too', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
   const [file] = globSync('released/petstore-[0-9]*.tgz', { cwd: ROOT });
-  await extract({ file: join(ROOT, file!), cwd: folder });
+  execFileSync('tar', ['-xzf', join(ROOT, file!)], { cwd: folder });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
   const DATA_DIR = newFolder();
   const program = [join(folder, 'package/dist/src/main.js')];

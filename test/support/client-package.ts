@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { list } from 'tar';
 import { newFolder, ROOT } from './npm.js';
 
 const run = promisify(execFile);
@@ -36,9 +35,8 @@ export class ClientPackage {
 
   /** The paths in what was packed. */
   async files(): Promise<string[]> {
-    const paths: string[] = [];
-    await list({ file: this.tarball, onReadEntry: ({ path }) => paths.push(path.replace('package/', '')) });
-    return paths.toSorted();
+    const { stdout } = await run('tar', ['-tzf', this.tarball]);
+    return stdout.replaceAll('package/', '').trimEnd().split('\n').toSorted();
   }
 
   /** What a program imports. */

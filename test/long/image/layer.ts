@@ -1,25 +1,28 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { list } from 'tar';
 import type { Buildah } from './buildah.js';
 
 /** A file, folder or link of an image. */
 export interface Entry {
   path: string;
-  type: string;
+  isFolder: boolean;
+  isLink: boolean;
   mode: number;
   uid: number;
-  content: Buffer;
 }
 
 /** What an image adds to the one that it begins with. */
 export interface Layer {
   entries: Entry[];
-  /** Its bytes in the archive of which `buildah images` gives the size, and those that are sent. */
-  bytes: number;
+  /** The archive of which `buildah images` gives the size. */
+  archive: Buffer;
   compressedBytes: number;
 }
+
+/** A line of `tar` about an entry, such as `drwxr-xr-x 0/0 0 2026-11-28 12:00 app/`. */
+const LINE = /^(.)(\S{9}) (\d+)\/\d+ +\d+ \S+ \S+ (.*?)(?: -> .*)?$/;
 
 /** Reads the last layer of an image. */
 export async function lastLayer(buildah: Buildah, image: string): Promise<Layer> {
@@ -27,18 +30,20 @@ export async function lastLayer(buildah: Buildah, image: string): Promise<Layer>
   await buildah.do('push', image, `dir:${folder}`);
   const { layers } = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const file = join(folder, layers.at(-1).digest.replace('sha256:', ''));
-  const entries: Promise<Entry>[] = [];
-  await list({
-    file,
-    onReadEntry: (entry) => {
-      const { path, type, mode, uid } = entry;
-      entries.push(entry.concat().then((content) => ({ path, type, mode: mode!, uid: uid!, content })));
-    },
-  });
-  const archive = readFileSync(file);
+  const args = ['--numeric-owner', '-tvzf', file];
+  const lines = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 2 ** 27 })
+    .trimEnd()
+    .split('\n');
+  const compressed = readFileSync(file);
   return {
-    entries: await Promise.all(entries),
-    bytes: gunzipSync(archive).length,
-    compressedBytes: archive.length,
+    entries: lines.map(entryOf),
+    archive: gunzipSync(compressed),
+    compressedBytes: compressed.length,
   };
+}
+
+function entryOf(line: string): Entry {
+  const [, type, rights = '', uid, path = ''] = LINE.exec(line)!;
+  const mode = Array.from(rights).reduce((bits, right) => bits * 2 + (right === '-' ? 0 : 1), 0);
+  return { path, isFolder: type === 'd', isLink: type === 'l', mode, uid: Number(uid) };
 }

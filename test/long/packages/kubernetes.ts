@@ -1,17 +1,6 @@
 import { join } from 'node:path';
 import ts from 'typescript';
-import { ROOT } from './npm.js';
-
-export type Labels = Record<string, string>;
-
-/** An object of Kubernetes, as a manifest describes it. */
-export interface Manifest {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string; labels?: Labels };
-  // oxlint-disable-next-line typescript/no-explicit-any -- its form depends on the kind, and `schemaErrors` checks it
-  spec: any;
-}
+import type { Manifest } from '../../support/manifests.js';
 
 const OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
@@ -51,7 +40,7 @@ async function valueError(manifest: Manifest): Promise<string | undefined> {
 
 /** By the index of the manifest: each is a line of a program that is compiled, not run. */
 function typeErrors(manifests: Manifest[]): Map<number, string> {
-  const path = join(ROOT, 'manifests.ts');
+  const path = join(import.meta.dirname, 'manifests.ts');
   const lines = manifests.map((manifest) => {
     const type = `import('kubernetes-models/${manifest.apiVersion}').I${manifest.kind}`;
     return `(${JSON.stringify(manifest)}) satisfies ${type};`;
