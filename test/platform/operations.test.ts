@@ -41,7 +41,6 @@ import * as notes from '../support/notes.controllers.js';
 import { newFolder, removeFolders } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { PIXEL } from '../support/uploads.controller.js';
-import { isThorough } from '../support/thorough.js';
 
 const TIMES = isThorough ? 10 : 1;
 

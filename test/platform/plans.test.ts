@@ -89,8 +89,11 @@ beforeAll(async () => {
   );
   made = await addExamples(service, credentials, facts);
   await copy(2, 10);
-const t0=performance.now();  await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS)); console.log('fill',performance.now()-t0);
-  await copy(11, ROWS); console.log('copy',performance.now()-t0);
+  const t0 = performance.now();
+  await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS));
+  console.log('fill', performance.now() - t0);
+  await copy(11, ROWS);
+  console.log('copy', performance.now() - t0);
   for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
   statements = distinct([...[...ofLists.values()].flat(), ...(await record())]);
 }, 120_000);
