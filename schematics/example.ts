@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Feature } from './description.ts';
+import { read } from './inventory.ts';
 import { refuse } from './program.ts';
 import type { Names } from './words.ts';
 
@@ -21,10 +22,15 @@ export function filesLike(
   const pieces = Object.entries(from).map(([name, text]) => [name, inAnyFormat(text)] as const);
   const paths = readdirSync(example, { recursive: true, encoding: 'utf8' });
   const files = new Map<string, string>();
+  const missing = new Set(Object.keys(from));
   for (const path of paths.filter((one) => /\.(?:ts|http)$/.test(one))) {
-    let text = readFileSync(join(example, path), 'utf8');
+    let text = read(join(example, path));
     // Put in last: they have names of their own.
-    for (const [name, piece] of pieces) text = text.replaceAll(piece, () => `\0${name}\0`);
+    for (const [name, piece] of pieces)
+      text = text.replaceAll(piece, () => {
+        missing.delete(name);
+        return `\0${name}\0`;
+      });
     text = rename(without(text, feature), feature, time).replaceAll(
       /\0(\w+)\0/g,
       (_, name: string) => to[name]!,
@@ -32,6 +38,7 @@ export function filesLike(
     const used = withUsedImports(text, feature).replaceAll(/\n{3,}/g, '\n\n');
     files.set(rename(path, feature, time), `${used.trim()}\n`);
   }
+  if (missing.size > 0) throw new Error(`The example is written in another way: ${[...missing].join(', ')}`);
   return files;
 }
 

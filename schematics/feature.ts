@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, type FeatureOptions } from './description.ts';
 import { filesLike } from './example.ts';
-import { Inventory, PACKAGE } from './inventory.ts';
+import { Inventory, PACKAGE, read } from './inventory.ts';
 import { piecesOf } from './pieces.ts';
 import { refuse } from './program.ts';
 import { type Names, namesOf } from './words.ts';
@@ -30,7 +30,7 @@ export function featureFiles(folder: string, options: FeatureOptions): Map<strin
   const example = describe(namesOf(OF_EXAMPLE.many), OF_EXAMPLE, inventory);
   const time = timeOfMigration(folder);
   const files = filesLike(EXAMPLE, piecesOf(example), piecesOf(feature), feature, time);
-  return files.set(LIST, listed(readFileSync(join(folder, LIST), 'utf8'), names));
+  return files.set(LIST, listed(read(join(folder, LIST)), names));
 }
 
 /** Now, or later: after the migrations that are there. */

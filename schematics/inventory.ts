@@ -8,6 +8,9 @@ import { type Names, pascal, snake, spoken } from './words.ts';
 export const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 const KIND = import.meta.url.slice(-2);
 
+/** A text file, whatever its line ends are. */
+export const read = (path: string): string => readFileSync(path, 'utf8').replaceAll('\r\n', '\n');
+
 /** A feature that another one refers to. */
 export interface Target {
   table: string;
@@ -33,8 +36,8 @@ export class Inventory {
     for (const root of new Set([join(PACKAGE, 'src'), join(folder, 'src')]))
       for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' }))
         if (/\.(?:(?:entity|controller|errors)\.[jt]s|http)$/.test(path))
-          this.files.set(join(root, path), readFileSync(join(root, path), 'utf8'));
-    const all = [readFileSync(join(PACKAGE, 'examples/petstore.http'), 'utf8'), ...this.files.values()];
+          this.files.set(join(root, path), read(join(root, path)));
+    const all = [read(join(PACKAGE, 'examples/petstore.http')), ...this.files.values()];
     const requests = all.flatMap((text) => text.split(/^(?=### )/m));
     this.requests = new Map(requests.map((text) => [/^# @name (\w+)$/m.exec(text)?.[1] ?? '', text.trim()]));
   }
@@ -61,7 +64,7 @@ export class Inventory {
       [...this.files].find(([, one]) => one.includes(`Entity('${table}'`)) ??
       refuse(`ref(${given}): there is no table ${table}.`);
     const [, folder, file] = /([^\\/]+)[\\/]([^\\/]+)\.entity\.[jt]s$/.exec(path)!;
-    const product = readFileSync(join(PACKAGE, `src/product.${KIND}`), 'utf8');
+    const product = read(join(PACKAGE, `src/product.${KIND}`));
     const isAdded = !path.startsWith(PACKAGE) || !product.includes(`'./${folder}/`);
     const [entity, code] = [`${folder}/${file}.entity.js`, `${snake(file!)}_not_found`];
     const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${given}$`, 'm');

@@ -212,13 +212,15 @@ export const codesOf = ({ operation }: Placed): string[] =>
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
 
+const patterns = new Map<Placed, readonly RegExp[]>();
+
 /** What the addresses of an operation look like: one with a server of its own also has a path without a version. */
-const patterns = new Map(
-  operations.map((one) => {
-    const paths = [pathFrom(one.path), ...(one.operation.servers ? [one.path] : [])];
-    return [one, paths.map((path) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`))];
-  }),
-);
+function patternsOf(one: Placed): readonly RegExp[] {
+  return patterns.getOrInsertComputed(one, ({ path, operation }) => {
+    const paths = [pathFrom(path), ...(operation.servers ? [path] : [])];
+    return paths.map((each) => new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`));
+  });
+}
 
 /**
  * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins
@@ -227,7 +229,7 @@ const patterns = new Map(
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const wanted = method === 'HEAD' ? 'GET' : method;
-  const taking = operations.filter((one) => patterns.get(one)!.some((pattern) => pattern.test(bare)));
+  const taking = operations.filter((one) => patternsOf(one).some((pattern) => pattern.test(bare)));
   const parameterCount = (one: Placed) => one.path.split('{').length;
   const fewest = Math.min(...taking.map(parameterCount));
   return taking.find((one) => one.method === wanted && parameterCount(one) === fewest);

@@ -34,6 +34,7 @@ if (!isFree)
       const { code, output } = await checkout.node('schematics/main.ts', name, ...args);
       expect([code, output]).toEqual([0, expect.stringContaining(`create test/${name}.test.ts\n`)]);
     }
+    checkout.write('src/others/others.controller.ts', "@Controller({ path: 'things', version: '2' })");
   });
   afterAll(() => checkout.remove());
 
@@ -64,8 +65,9 @@ if (!isFree)
 
   test.each([
     ['vets', '', '"vets" cannot be added: src/vets is there.'],
-    ['accounts', '', '"accounts" cannot be added: another feature has the table accounts.'],
-    ['api-keys', '', '"api-keys" cannot be added: another feature has the table api_keys.'],
+    ['accounts', '', '"accounts" cannot be added: test/accounts.test.ts is there.'],
+    ['invitations', '', '"invitations" cannot be added: another feature has the table invitations.'],
+    ['things', '', '"things" cannot be added: another feature has the address /things.'],
     ['tags', '', '"tags" cannot be added: its class would hide the Tag of petstore/platform.'],
     [
       'references',
@@ -112,7 +114,7 @@ if (!isFree)
     ],
     ['stays', `${'b'.repeat(30)}:text`, undefined],
     [
-      'stays-of-animals-in-the-house',
+      'stays-in-the-house-of-animals',
       `${'b'.repeat(30)}:text`,
       `${'b'.repeat(30)} is too long: PostgreSQL cuts names after 63 bytes.`,
     ],
@@ -122,7 +124,7 @@ if (!isFree)
     else expect(write).toThrow(new Error(reason));
   });
 
-  test.each([[[]], [['vets', 'owners']], [['vets', '--force']], [['vets']]])(
+  test.each([[['vets', '--force']], [['vets']]])(
     'ends with 2, and one line, for the arguments %j',
     async (args) => {
       const { code, output } = await checkout.node('schematics/main.ts', ...args);

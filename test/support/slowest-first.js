@@ -1,23 +1,9 @@
 import Sequencer from '@jest/test-sequencer';
 
-/**
- * The files that took longest, each alone on two cores, 190 to 60 s. A browser takes more than its share of them: beside it, the
- * tests of 1.0.0 find its answers too late.
- */
+/** The files that take longest: 128 to 30 s beside two others on two cores. */
 const SLOWEST = [
-  'upgrade',
-  'process',
-  'extending',
-  'browser',
-  'semantics',
-  'identity',
-  'embedded',
-  'admission',
-  'contract',
-  'current-account',
-  'workers',
-  'clients',
-  'observability',
+  ...['process', 'database-settings', 'embedded', 'messages', 'admin', 'contract', 'streams'],
+  ...['errors', 'identity', 'accounts', 'upgrade', 'extending', 'browser'],
 ].map((name) => `${name}.test.ts`);
 
 /**

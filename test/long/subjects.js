@@ -1,0 +1,18 @@
+import { createInterface } from 'node:readline';
+
+// Reads the paths of a change, one a line, and prints the tests of the night that it has to pass too.
+
+/** What each test of the night is about. */
+const SUBJECTS = [
+  [/^(?:schematics|examples)\//, ['extending', 'modules/package']],
+  [/^(?:Dockerfile|\.dockerignore|deploy\/|compose\.yaml)/, ['image/image', 'manifests']],
+  [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump']],
+  [/^src\/platform\/docs\/site\//, ['browser', 'sign-in']],
+  [/^clients\//, ['clients', 'samples']],
+];
+
+const found = new Set();
+for await (const path of createInterface(process.stdin))
+  for (const [pattern, tests] of SUBJECTS)
+    if (pattern.test(path)) for (const name of tests) found.add(`test/long/${name}.test.ts`);
+console.log([...found].join('\n'));
