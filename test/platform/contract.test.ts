@@ -244,7 +244,8 @@ describe('A failing database', () => {
     const logged = () => service.output().slice(before);
     await eventually(() => logged().includes('relation \\"api_keys\\" does not exist'));
     const sent = operations.flatMap((one) => Object.values(exampleOf(one) ?? {}));
-    const texts = sent.filter((value) => typeof value === 'string');
+    // A single letter stands in any line.
+    const texts = sent.filter((value) => typeof value === 'string' && value.length > 3);
     const never = [has.key, has.account.email, has.account.password, ...texts];
     expect(never.filter((text) => logged().includes(text))).toEqual([]);
   });
