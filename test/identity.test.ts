@@ -19,6 +19,7 @@ import {
   type TestedService,
 } from '../src/testing/service.js';
 import { admin } from './support/commands.js';
+import { untilServed } from './support/customer.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
 import { eventually } from './support/npm.js';
 
@@ -196,7 +197,7 @@ describe('The account of a subject', () => {
         tokenOf(sub, ALL, { jti: String(n), email, email_verified: true }),
       ),
     );
-    const answers = await Promise.all(tokens.map((token) => current(token)));
+    const answers = await Promise.all(tokens.map((token) => untilServed(() => current(token))));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     expect(answers[0]!.body.email).toBe(email);

@@ -40,7 +40,7 @@ export class ApiKeysService {
   async list(accountId: string, { ...asked }: PageQuery): Promise<Page<Shown>> {
     const [account, page] = await Promise.all([
       this.accounts.get(accountId),
-      this.apiKeys.page({ accountId }, { ...asked, releasedFilters: ['accountId'] }),
+      this.apiKeys.page({ accountId }, asked),
     ]);
     for (const key of page.items) withPermissions(key, account.permissions);
     return page as Page<Shown>;

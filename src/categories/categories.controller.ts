@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import {
   Idempotent,
+  Insert,
   Operation,
   type Page,
   PageQuery,
@@ -10,6 +11,7 @@ import {
   Tag,
 } from 'petstore/platform';
 import { CategoriesService } from './categories.service.js';
+import { Category } from './category.entity.js';
 import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
 
 @Tag('categories', 'The kinds of animals. A new service has ten of them.')
@@ -30,7 +32,7 @@ export class CategoriesController {
   }
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',
@@ -40,8 +42,8 @@ export class CategoriesController {
     located: true,
     errors: { category_exists: 409 },
   })
-  async create(@Body() body: NewCategoryDto, @Reply() reply: ReplyHeaders): Promise<CategoryDto> {
-    return reply.created(await this.categories.create(body));
+  create(@Body() body: NewCategoryDto): Insert<Category> {
+    return this.categories.adding(body);
   }
 
   @Get(':categoryId')

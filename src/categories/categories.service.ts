@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import {
   FastRepository,
   InjectFastRepository,
+  Insert,
+  insert,
   type Page,
   type PageQuery,
   violation,
@@ -15,13 +17,18 @@ const NAME_TAKEN = violation('categories_name_key', 'category_exists');
 export class CategoriesService {
   constructor(@InjectFastRepository(Category) private readonly categories: FastRepository<Category>) {}
 
-  list({ ...page }: PageQuery): Promise<Page<Category>> {
-    return this.categories.page({}, { ...page, releasedFilters: [] });
+  list(page: PageQuery): Promise<Page<Category>> {
+    return this.categories.page({}, page);
   }
 
   /** @throws ApiError `category_exists` */
-  create({ name }: NewCategoryDto): Promise<Category> {
-    return this.categories.addRow({ name }).catch(NAME_TAKEN);
+  create(category: NewCategoryDto): Promise<Category> {
+    return this.adding(category).run();
+  }
+
+  /** The same, before it is sent. */
+  adding({ name }: NewCategoryDto): Insert<Category> {
+    return insert(this.categories, { name }).refusing(NAME_TAKEN);
   }
 
   /** @throws ApiError `category_not_found` */

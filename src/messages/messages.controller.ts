@@ -21,7 +21,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Sends(DELIVERY)
   @Operation({
     id: 'submitMessage',

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AccountClosing, FastRepository, InjectFastRepository, Jobs, Transactions } from 'petstore/platform';
+import { AccountClosing, FastRepository, InjectFastRepository, Jobs } from 'petstore/platform';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus, QUEUE } from './message.entity.js';
 
@@ -10,7 +10,6 @@ export class MessagesService {
   constructor(
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
     private readonly jobs: Jobs,
-    private readonly transactions: Transactions,
     closing: AccountClosing,
   ) {
     // The job of one that has not been delivered finds no message then, and does nothing.
@@ -21,8 +20,7 @@ export class MessagesService {
   submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
     const id = randomUUIDv7();
     const row = { id, accountId, message, status: MessageStatus.Queued };
-    const work = () => this.messages.addRow(row, () => this.jobs.addAll(QUEUE, [{ id }]));
-    return this.transactions.writesRow('messages', work);
+    return this.messages.addRow(row, () => this.jobs.addAll(QUEUE, [{ id }]));
   }
 
   /** @throws ApiError `message_not_found` */

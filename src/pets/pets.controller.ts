@@ -1,6 +1,16 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Idempotent, Operation, type Page, Reply, type ReplyHeaders, Sunset, Tag } from 'petstore/platform';
+import {
+  Idempotent,
+  Insert,
+  Operation,
+  type Page,
+  Reply,
+  type ReplyHeaders,
+  Sunset,
+  Tag,
+} from 'petstore/platform';
 import { ListPetsQuery, NewPetDto, PetDto, PetParams } from './pet.dto.js';
+import { Pet } from './pet.entity.js';
 import { PetsService } from './pets.service.js';
 
 @Tag('pets', 'The animals of the store.')
@@ -20,7 +30,7 @@ export class PetsController {
   }
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',
@@ -30,8 +40,8 @@ export class PetsController {
     located: true,
     errors: { category_not_found: 400 },
   })
-  async create(@Body() body: NewPetDto, @Reply() reply: ReplyHeaders): Promise<PetDto> {
-    return reply.created(await this.pets.create(body));
+  create(@Body() body: NewPetDto): Insert<Pet> {
+    return this.pets.adding(body);
   }
 
   @Get(':petId')

@@ -1,21 +1,38 @@
 import { Injectable } from '@nestjs/common';
-import { ApiError, FastRepository, InjectFastRepository, type Page, violation } from 'petstore/platform';
+import {
+  ApiError,
+  FastRepository,
+  InjectFastRepository,
+  Insert,
+  insert,
+  type Page,
+  type Setting,
+  setting,
+  violation,
+} from 'petstore/platform';
 import type { ListPetsQuery, NewPetDto } from './pet.dto.js';
 import { Pet, PetStatus } from './pet.entity.js';
 
 const CATEGORY_MISSING = violation('pets_category_id_fkey', 'category_not_found', 400);
+
+const RESERVED = { status: PetStatus.Pending };
 
 @Injectable()
 export class PetsService {
   constructor(@InjectFastRepository(Pet) private readonly pets: FastRepository<Pet>) {}
 
   list({ status, categoryId, ids, ...page }: ListPetsQuery): Promise<Page<Pet>> {
-    return this.pets.page({ status, categoryId, id: ids }, { ...page, releasedFilters: ['status', 'id'] });
+    return this.pets.page({ status, categoryId, id: ids }, page);
   }
 
   /** @throws ApiError `category_not_found` (400) if the category does not exist */
-  create({ name, categoryId, status }: NewPetDto): Promise<Pet> {
-    return this.pets.addRow({ name, categoryId, status: status ?? null }).catch(CATEGORY_MISSING);
+  create(pet: NewPetDto): Promise<Pet> {
+    return this.adding(pet).run();
+  }
+
+  /** The same, before it is sent. */
+  adding({ name, categoryId, status }: NewPetDto): Insert<Pet> {
+    return insert(this.pets, { name, categoryId, status: status ?? null }).refusing(CATEGORY_MISSING);
   }
 
   /** @throws ApiError `pet_not_found` */
@@ -32,16 +49,17 @@ export class PetsService {
   }
 
   /**
-   * Takes an animal, which is pending from then on.
+   * Takes an available animal, which is pending from then on.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
   async reserve(id: string): Promise<void> {
-    const available = { id, status: PetStatus.Available };
-    if (await this.pets.setRow(available, { status: PetStatus.Pending })) return;
-    const exists = await this.pets.findRow({ id });
-    throw exists
-      ? new ApiError('pet_not_available')
-      : new ApiError('pet_not_found', undefined, { status: 400 });
+    const reserved = await this.pets.updateRows({ id, status: PetStatus.Available }, RESERVED);
+    if (reserved.length === 0) await this.refuse(id);
+  }
+
+  /** The same, as a part of what the animal is taken for. */
+  reserving(id: string): Setting {
+    return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 
   /** Gives a reserved animal its next status. */
@@ -52,5 +70,12 @@ export class PetsService {
   /** The same for several. */
   async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
     await this.pets.updateRows({ id: ids }, { status });
+  }
+
+  private async refuse(id: string): Promise<never> {
+    const exists = await this.pets.findRow({ id });
+    throw exists
+      ? new ApiError('pet_not_available')
+      : new ApiError('pet_not_found', undefined, { status: 400 });
   }
 }

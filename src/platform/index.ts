@@ -35,12 +35,16 @@ export {
 
 // The work
 export {
-  Assigned,
+  type Belonging,
+  belonging,
   between,
-  type Draft,
   Events,
   FastRepository,
   InjectFastRepository,
+  Insert,
+  insert,
+  type Setting,
+  setting,
   startingWith,
   Sweeps,
   Transactions,

@@ -6,6 +6,7 @@ import {
   EntityTags,
   Idempotent,
   IfMatch,
+  Insert,
   NeedsBy,
   Operation,
   type Page,
@@ -16,7 +17,7 @@ import {
   Tag,
 } from 'petstore/platform';
 import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
-import { OrderStatus } from './order.entity.js';
+import { Order, OrderStatus } from './order.entity.js';
 import { OrdersService } from './orders.service.js';
 
 @Tag('store', 'Orders for animals, from placed to delivered.', 'orders')
@@ -42,7 +43,7 @@ export class OrdersController {
   }
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',
@@ -52,8 +53,8 @@ export class OrdersController {
     located: true,
     errors: { pet_not_found: 400, pet_not_available: 409 },
   })
-  async place(@By() by: Caller, @Body() body: NewOrderDto, @Reply() reply: ReplyHeaders): Promise<OrderDto> {
-    return reply.created(await this.orders.place(by, body));
+  place(@By() by: Caller, @Body() body: NewOrderDto): Insert<Order> {
+    return this.orders.placing(by, body);
   }
 
   @Get(':orderId')
@@ -69,7 +70,7 @@ export class OrdersController {
   }
 
   @Patch(':orderId')
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @NeedsBy('status', {
     [OrderStatus.Cancelled]: 'orders:write',
     [OrderStatus.Approved]: 'orders:manage',

@@ -5,12 +5,12 @@ import {
   AuditLog,
   type Caller,
   type Change,
-  type Draft,
   FastRepository,
   InjectFastRepository,
+  Insert,
+  insert,
   type Page,
   type Precondition,
-  Transactions,
   violation,
 } from 'petstore/platform';
 import { PetStatus } from '../pets/pet.entity.js';
@@ -43,7 +43,6 @@ export class OrdersService {
   constructor(
     @InjectFastRepository(Order) private readonly orders: FastRepository<Order>,
     private readonly pets: PetsService,
-    private readonly transactions: Transactions,
     private readonly audit: AuditLog,
     closing: AccountClosing,
   ) {
@@ -51,26 +50,27 @@ export class OrdersService {
   }
 
   list(accountId: string, { status, ...page }: ListOrdersQuery): Promise<Page<Order>> {
-    return this.orders.page({ accountId, status }, { ...page, releasedFilters: ['accountId', 'status'] });
+    return this.orders.page({ accountId, status }, page);
   }
 
   /**
    * Takes the animal and writes its order.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
-  place(by: Caller, { petId }: NewOrderDto): Promise<Order> {
+  place(by: Caller, order: NewOrderDto): Promise<Order> {
+    return this.placing(by, order).run();
+  }
+
+  /** The same, before it is sent. */
+  placing(by: Caller, { petId }: NewOrderDto): Insert<Order> {
     const { accountId } = by;
-    return this.transactions.writesRow('orders that are placed', async () => {
-      await this.pets.reserve(petId);
-      return (
-        this.orders
-          .addRow({ accountId, petId, status: OrderStatus.Placed }, ({ id }) =>
-            this.audit.add(changeOf(by, { id, petId }, OrderStatus.Placed)),
-          )
-          // Only an animal whose status was set past its open order gets there.
-          .catch(PET_TAKEN)
-      );
-    });
+    return (
+      insert(this.orders, { accountId, petId, status: OrderStatus.Placed })
+        .requiring(this.pets.reserving(petId))
+        .with(this.audit.of(changeOf(by, { petId }, OrderStatus.Placed)))
+        // Only an animal whose status was set past its open order gets there.
+        .refusing(PET_TAKEN)
+    );
   }
 
   /** @throws ApiError `order_not_found` */
@@ -81,21 +81,16 @@ export class OrdersService {
   /** @throws ApiError `order_not_found`, `precondition_failed`, `invalid_transition` */
   move(by: Caller, id: string, status: OrderStatus, precondition?: Precondition): Promise<Order> {
     const where = { id, accountId: by.accountId };
-    return this.transactions.writesRow('orders that are moved', () =>
-      this.orders.changeRow(where, 'order_not_found', async (order) => {
-        precondition?.require(order);
-        if (!NEXT[order.status].includes(status)) {
-          throw new ApiError(
-            'invalid_transition',
-            `The order is ${order.status} and cannot become ${status}.`,
-          );
-        }
-        const petStatus = PET_STATUS[status];
-        if (petStatus) await this.pets.settle(order.petId, petStatus);
-        await this.audit.add(changeOf(by, order, status, order.status));
-        order.status = status;
-      }),
-    );
+    return this.orders.changeRow(where, 'order_not_found', async (order) => {
+      precondition?.require(order);
+      if (!NEXT[order.status].includes(status)) {
+        throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
+      }
+      const petStatus = PET_STATUS[status];
+      if (petStatus) await this.pets.settle(order.petId, petStatus);
+      await this.audit.add({ ...changeOf(by, order, status, order.status), subjectId: id });
+      order.status = status;
+    });
   }
 
   /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
@@ -107,18 +102,17 @@ export class OrdersService {
     const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
     const petIds = cancelled.map(({ petId }) => petId);
     await this.pets.settleAll(petIds, PetStatus.Available);
-    await this.audit.add(...cancelled.map((order) => changeOf(by, order, OrderStatus.Cancelled, status)));
+    const changes = cancelled.map((order) => ({
+      ...changeOf(by, order, OrderStatus.Cancelled, status),
+      subjectId: order.id,
+    }));
+    await this.audit.add(...changes);
     return items.length;
   }
 }
 
 /** What the audit log has of an order that gets to a status, from another unless it is new. */
-function changeOf(
-  by: Caller,
-  { id, petId }: Pick<Draft<Order>, 'id'> & Pick<Order, 'petId'>,
-  to: OrderStatus,
-  from?: OrderStatus,
-): Change {
+function changeOf(by: Caller, { petId }: Pick<Order, 'petId'>, to: OrderStatus, from?: OrderStatus): Change {
   // Assigned by the service, so exact.
-  return { by, action: `order.${to}`, subjectId: id, details: { petId: Number(petId), from } };
+  return { by, action: `order.${to}`, details: { petId: Number(petId), from } };
 }

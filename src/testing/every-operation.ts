@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
 import {
   type Answer,
   authorizationOf,
@@ -155,18 +154,6 @@ class Tried {
     throw new Error('No other operation takes an Idempotency-Key');
   }
 
-  /** A key whose first request is still running, elsewhere. */
-  async running(one: Placed): Promise<Answer> {
-    const idempotencyKey = `running-${one.operation.operationId}`;
-    const elsewhere = new Client({ connectionString: this.service.databaseUrl });
-    await elsewhere.connect();
-    const lock = 'SELECT pg_advisory_lock(hashtextextended($1, $2::bigint))';
-    await elsewhere.query(lock, [idempotencyKey, this.account.id]);
-    const answer = await this.ask(one, { headers: { 'Idempotency-Key': idempotencyKey } });
-    await elsewhere.end();
-    return answer;
-  }
-
   async doesNotFind(one: Placed): Promise<void> {
     const isNew = one.method === 'PUT' && makes(one) && parametersIn(one).length === 1;
     const path = addressOf(one, isNew ? () => randomUUID() : absent);
@@ -198,5 +185,4 @@ export const PROVOKED: Record<string, (tried: Tried, one: Placed) => Promise<Ans
   invalid_cursor: (tried, one) => tried.ask(one, {}, { cursor: 'x' }),
   validation_failed: (tried, one) => tried.invalid(one),
   idempotency_key_reused: (tried, one) => tried.reused(one),
-  idempotency_key_in_use: (tried, one) => tried.running(one),
 };

@@ -14,14 +14,12 @@ import {
   LessThan,
   MoreThanOrEqual,
   PrimaryColumn,
-  VersionColumn,
 } from 'typeorm';
 import type { Direction } from '../../src/platform/api/paging.js';
 import { between, Range, sortText, startingWith } from '../../src/platform/data/listing.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import type { Asked, Filter } from '../../src/platform/data/rows.js';
+import type { Asked, Filter } from '../../src/platform/data/values.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
-import { whyNotPrepared } from '../../src/platform/data/typeorm-rows.js';
 import { connect, type Sent } from '../support/database.js';
 import { Planner } from '../support/plans.js';
 import { createDatabase, query } from '../../src/testing/service.js';
@@ -79,14 +77,11 @@ class Unique extends Row {
   id!: string;
 }
 
-/** One that is left to TypeORM. */
+/** Another with the same columns. */
 @Entity()
-class Versioned extends Row {
+class Other extends Row {
   @PrimaryColumn('bigint')
   id!: string;
-
-  @VersionColumn()
-  version!: number;
 }
 
 /** One with many rows, and the indexes that its lists need. */
@@ -104,7 +99,7 @@ class Large extends Row {
 
 type Kind = new () => Row & { id: string };
 type Item = InstanceType<Kind>;
-const KINDS: Kind[] = [Numbered, Unique, Versioned];
+const KINDS: Kind[] = [Numbered, Unique, Other];
 
 let url: string;
 let database: DataSource;
@@ -305,31 +300,10 @@ describe.each(KINDS.map((kind) => [kind.name, kind] as const))('The lists of %s'
   });
 });
 
-test.each([
-  [Numbered, true],
-  [Unique, true],
-  [Versioned, false],
-] as const)(
-  'The lists of several are read together by prepared statements: %p, %p',
-  async (kind, isPrepared) => {
-    expect(whyNotPrepared(database.getMetadata(kind)) === undefined).toBe(isPrepared);
-    sent.length = 0;
-    const ask = (asked: Partial<Asked<Item>>) =>
-      Promise.all(OWNERS.map((owner) => listOf(kind).page({ owner }, { limit: 5, ...asked })));
-    await Promise.all([ask({}), ask({ sort: 'label', order: 'desc' })]);
-    await listOf(kind).page({ owner: OWNERS }, { limit: 5, sort: 'at' });
-    const texts = sent.map(({ text }) => text);
-    for (const part of ['CROSS JOIN LATERAL', 'row_number() OVER', 'AS "one of"(v) CROSS'])
-      expect(texts.some((text) => text.includes(part))).toBe(isPrepared);
-    expect(texts.some((text) => text.includes(' DESC LIMIT'))).toBe(true);
-  },
-);
-
 describe('A cursor', () => {
   const rows = () => listOf(Numbered);
   const cursorOf = async (filter: Filter<Item>, asked: Partial<Asked<Item>> = {}) =>
     (await rows().page(filter, { limit: 1, ...asked })).next!;
-  const bare = (id: string) => Buffer.from(`after:${id}`).toString('base64url');
 
   test('is good for its own filters and order, with any limit', async () => {
     const lists: [Filter<Item>, Partial<Asked<Item>>][] = [
@@ -360,7 +334,7 @@ describe('A cursor', () => {
 
   test('is not that of another table', async () => {
     const cursor = await cursorOf({});
-    await expect(listOf(Versioned).page({}, { limit: 1, cursor })).rejects.toMatchObject({
+    await expect(listOf(Other).page({}, { limit: 1, cursor })).rejects.toMatchObject({
       code: 'invalid_cursor',
     });
   });
@@ -369,44 +343,6 @@ describe('A cursor', () => {
     const cursor = await cursorOf({ owner: '1', state: ['shut', 'open'] });
     const same = { state: ['open', 'shut', 'open'], owner: '1', n: undefined };
     expect((await rows().page(same, { limit: 5, cursor, sort: 'id', order: 'asc' })).items).toHaveLength(5);
-  });
-
-  test('of 1.0.0 is good for every list in ascending order of ids, and for no other', async () => {
-    for (const filter of [{}, { owner: '1' }, { id: ['1', '5', '9'] }]) {
-      const found = await rows().page(filter, { limit: 100, cursor: bare('5') });
-      const all = expected({ kind: Numbered, filter });
-      expect(found.items).toEqual(all.filter(({ id }) => BigInt(id) > 5n).slice(0, 100));
-    }
-    for (const asked of [{ order: 'desc' }, { sort: 'n' }] as const)
-      await expect(rows().page({}, { limit: 1, cursor: bare('5'), ...asked })).rejects.toMatchObject({
-        code: 'invalid_cursor',
-      });
-  });
-
-  test('of 1.0.0 is good where the filters are those of 1.0.0, if the list names these, and is never given', async () => {
-    const releasedFilters = ['owner', 'id'] as const;
-    for (const filter of [{}, { owner: '1' }, { owner: ['1', '2'] }, { state: undefined }]) {
-      const all = expected({ kind: Numbered, filter });
-      const old = bare(all[0]!.id);
-      const given = await cursorOf(filter, { releasedFilters });
-      expect(given).not.toBe(old);
-      for (const cursor of [given, old])
-        expect((await rows().page(filter, { limit: 1, cursor, releasedFilters })).items).toEqual(
-          all.slice(1, 2),
-        );
-    }
-    const others: [Filter<Item>, Partial<Asked<Item>>?][] = [
-      [{ state: 'open' }],
-      [{ owner: '1', state: null }],
-      [{ n: [1, 2] }],
-      [{ id: between('1') }],
-      [{ owner: '1' }, { order: 'desc' }],
-      [{ owner: '1' }, { sort: 'at' }],
-    ];
-    for (const [filter, asked] of others)
-      await expect(
-        rows().page(filter, { limit: 1, cursor: bare('5'), ...asked, releasedFilters }),
-      ).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 
   test.each([
@@ -503,7 +439,7 @@ describe('Pages of a query of a feature', () => {
       () => rows.pageOf(byBuilder(Numbered, '1').andWhere('one.n > 0'), { ...asked, cursor }),
       () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, order: 'desc', cursor }),
       () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, sort: ['label', 'rank'], cursor }),
-      () => listOf(Versioned).pageOf(byBuilder(Versioned, '1'), { ...asked, cursor }),
+      () => listOf(Other).pageOf(byBuilder(Other, '1'), { ...asked, cursor }),
       ...[
         forged(mark!, 'x', value!),
         forged(mark!, id!, '["x","L"]'),

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream';
 import { Client } from 'pg';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
-import { times } from '../support/customer.js';
+import { times, untilServed } from '../support/customer.js';
 import { urlOf } from '../support/hosts.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { findVersion, PgBouncer } from '../support/pgbouncer.js';
@@ -116,7 +116,7 @@ test('A database with foreign settings is served as any other', async () => {
         categoryId: 1,
         ...(i % 2 && { status: 'available' }),
       };
-      const created = await call(service, 'POST', '/v1/pets', { key, body });
+      const created = await untilServed(() => call(service, 'POST', '/v1/pets', { key, body }));
       expect(created).toMatchObject({ status: 201, body });
       expect('status' in created.body).toBe(i % 2 === 1);
       return created.body.id as number;
@@ -124,13 +124,15 @@ test('A database with foreign settings is served as any other', async () => {
     const listed = await call(service, 'GET', '/v1/pets?status=available&limit=100', { key });
     expect(listed.body).toHaveLength(15);
     const orders = await times(15, async (i) => {
-      const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: ids[2 * i + 1] } });
+      const body = { petId: ids[2 * i + 1] };
+      const order = await untilServed(() => call(service, 'POST', '/v1/store/orders', { key, body }));
       expect(order.status).toBe(201);
       expect(order.body.createdAt).toBe(new Date(order.body.createdAt).toISOString());
       expect(Math.abs(Date.parse(order.body.createdAt) - Date.now())).toBeLessThan(60_000);
       const path = `/v1/store/orders/${order.body.id}`;
       const headers = { 'Idempotency-Key': `patch-${i}` };
-      const approve = () => call(service, 'PATCH', path, { key, headers, body: { status: 'approved' } });
+      const change = { key, headers, body: { status: 'approved' } };
+      const approve = () => untilServed(() => call(service, 'PATCH', path, change));
       const approved = await approve();
       expect(approved.status).toBe(200);
       expect((await approve()).body).toEqual(approved.body);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Call, exchange } from '../faults/support/load.js';
 import { countStatuses } from '../faults/support/figures.js';
-import { createKey } from '../../src/testing/client.js';
-import { times } from '../support/customer.js';
+import { call, createKey } from '../../src/testing/client.js';
+import { nextOf } from '../../src/testing/paging.js';
+import { times, untilServed } from '../support/customer.js';
 import { Register } from '../support/register.js';
 import { isThorough } from '../support/thorough.js';
 import {
@@ -33,11 +33,20 @@ const { databaseUrl } = sharedService();
 let second: Service;
 let services: TestedService[];
 let key: string;
+/** What cursors of the list of each status begin with. */
+const marks = new Map<string, string>();
 
 beforeAll(async () => {
   second = await startService({ DATABASE_URL: databaseUrl, ROLE: 'api' });
   services = [sharedService(), second];
   key = await createKey(second);
+  for (const status of ['available', 'pending', 'sold']) {
+    const body = { name: 'Luna', categoryId: 1, status };
+    for (const _ of [1, 2]) await call(second, 'POST', '/v1/pets', { key, body });
+    const page = await call(second, 'GET', `/v1/pets?status=${status}&limit=1`, { key });
+    const cursor = nextOf(page)!.searchParams.get('cursor')!;
+    marks.set(status, Buffer.from(cursor, 'base64url').toString().split(':')[0]!);
+  }
 });
 afterAll(async () => {
   agent.destroy();
@@ -58,13 +67,12 @@ class Clients {
   async send(call: Call): Promise<Answer> {
     const service = services[this.requests++ % this.instances]!;
     const idempotencyKey = call.method && this.requests % 2 ? randomUUID() : undefined;
-    for (;;) {
+    return untilServed(async () => {
       const { status, body, failure } = await exchange(service.url, { ...call, key, idempotencyKey }, agent);
       if (failure) throw new Error(`${call.path}: ${failure}`);
       const content: unknown = JSON.parse(body);
-      if (status !== 503) return { status, item: content as Item, items: content as Item[] };
-      await sleep(50);
-    }
+      return { status, item: content as Item, items: content as Item[] };
+    });
   }
 
   get(path: string): Promise<Answer> {
@@ -89,7 +97,8 @@ class Clients {
   }
 }
 
-const after = (id: number) => Buffer.from(`after:${id}`).toString('base64url');
+/** The cursor of the list of a status whose page starts behind an id. */
+const after = (status: string, id: number) => Buffer.from(`${marks.get(status)}:${id}`).toString('base64url');
 
 /** An animal whose status one client changes again and again, by ordering it and cancelling the order. */
 class HotPet {
@@ -134,7 +143,9 @@ class HotPet {
   /** The page of its status that starts with it. */
   async readByStatus(status: string): Promise<void> {
     const begun = this.status.now();
-    const { items } = await this.clients.get(`/pets?status=${status}&limit=1&cursor=${after(this.id - 1)}`);
+    const { items } = await this.clients.get(
+      `/pets?status=${status}&limit=1&cursor=${after(status, this.id - 1)}`,
+    );
     const isThere = items[0]?.id === this.id;
     // A page only shows whether the animal has the status.
     const values = isThere ? [status] : ['available', 'pending'].filter((other) => other !== status);
@@ -172,7 +183,7 @@ class Additions {
   /** The page after one of the last animals holds all those after it that existed before. */
   async read(from = this.acknowledged.at(-20) ?? this.start): Promise<void> {
     const there = this.acknowledged.filter((id) => id > from);
-    const { items } = await this.clients.get(`/pets?status=sold&limit=100&cursor=${after(from)}`);
+    const { items } = await this.clients.get(`/pets?status=sold&limit=100&cursor=${after('sold', from)}`);
     const ids = new Set(items.map(({ id }) => id));
     const last = Math.max(...ids);
     expect(there.filter((id) => !ids.has(id) && (ids.size < 100 || id <= last))).toEqual([]);

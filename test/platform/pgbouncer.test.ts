@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { call, createKey, expectError } from '../../src/testing/client.js';
-import { Customer, times } from '../support/customer.js';
+import { Customer, times, untilServed } from '../support/customer.js';
 import { eventually } from '../support/npm.js';
 import { FEW_SESSIONS, hasPgBouncer, keepsStatements, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
@@ -29,11 +29,12 @@ import { createDatabase, query, type Service, startService } from '../../src/tes
     const added = await times(60, async (i) => {
       const body = { name: `Pet ${i}`, categoryId: 1, status: 'available' };
       const [created] = await Promise.all([
-        call(service, 'POST', '/v1/pets', { key, body }),
+        untilServed(() => call(service, 'POST', '/v1/pets', { key, body })),
         call(service, 'GET', `/v1/pets?limit=${(i % 4) * 10 + 1}`, { key }),
       ]);
       expect(created.status).toBe(201);
-      expect((await call(service, 'GET', `/v1/pets/${created.body.id}`, { key })).body).toEqual(created.body);
+      const fetched = await untilServed(() => call(service, 'GET', `/v1/pets/${created.body.id}`, { key }));
+      expect(fetched.body).toEqual(created.body);
       return created.body.id as number;
     });
     const listed: number[] = [];
@@ -56,7 +57,9 @@ import { createDatabase, query, type Service, startService } from '../../src/tes
   test('a retried message is stored once', async () => {
     const headers = { 'Idempotency-Key': randomUUID() };
     const body = { message: randomUUID() };
-    const answers = await times(20, () => call(service, 'POST', '/v1/messages', { key, body, headers }));
+    const answers = await times(20, () =>
+      untilServed(() => call(service, 'POST', '/v1/messages', { key, body, headers })),
+    );
     expect(answers.filter(({ status }) => status !== 202 && status !== 409)).toEqual([]);
     const again = await call(service, 'POST', '/v1/messages', { key, body, headers });
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([202, 'true']);

@@ -1,7 +1,5 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import QueryStream from 'pg-query-stream';
 import {
   Column,
   DataSource,
@@ -14,8 +12,7 @@ import {
 import { Config } from '../../src/config.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
-import { commandOptions, poolOptions } from '../../src/platform/database/connection-options.js';
-import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
+import { commandOptions } from '../../src/platform/database/connection-options.js';
 import { isUnavailable } from '../../src/platform/database/unavailable.js';
 import { call } from '../../src/testing/client.js';
 import { Customer, times } from '../support/customer.js';
@@ -120,10 +117,9 @@ describe('A transaction', () => {
       'on a query runner',
       (label) => {
         const runner = database.createQueryRunner();
-        return transactions.in(runner.manager, ignoring(label)).finally(() => runner.release());
+        return transactions.within(runner.manager, ignoring(label)).finally(() => runner.release());
       },
     ],
-    ["by TypeORM's own transaction", (label) => database.transaction(ignoring(label))],
     [
       'in a command of an operator',
       async (label) => {
@@ -141,7 +137,6 @@ describe('A transaction', () => {
 
   test.each<[what: string, ask: () => Promise<unknown>]>([
     ['a row', () => entries.addRow({ label: 'Late' })],
-    ['rows for its end', () => entries.addRowsAtCommit({ label: 'Late' })],
     ['a part', () => transactions.run(() => Promise.resolve())],
   ])('that has ended refuses %s, which is not done outside of it', async (what, ask) => {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -152,35 +147,6 @@ describe('A transaction', () => {
     end();
     await expect(late.asked).rejects.toThrow('The transaction has ended before all of its work was done');
     expect(await stored('Late', `In time for ${what}`)).toBe(1);
-  });
-
-  test('is undone with what is left to its end, if that cannot be done or sent; in one of TypeORM it is done too', async () => {
-    const both = (first: string, last: string) =>
-      transactions.run(async () => {
-        await entries.addRowsAtCommit({ label: last });
-        await entries.addRow({ label: first });
-      });
-    await both('Before', 'At the end');
-    await expect(both('Also before', 'At the end')).rejects.toThrow('unique constraint');
-    const unsent = transactions.run(async () => {
-      await entries.addRow({ label: 'Half' });
-      await transactions.atCommit({}, [1], () => Promise.reject(new Error('not sent')));
-    });
-    await expect(unsent).rejects.toThrow('not sent');
-    expect(await stored('Before', 'At the end', 'Also before', 'Half')).toBe(2);
-    await database.transaction((own) =>
-      transactions.in(own, () => entries.addRowsAtCommit({ label: "In TypeORM's" })),
-    );
-    expect(await stored("In TypeORM's")).toBe(1);
-  });
-
-  test('is refused by name where a statement beside it waits for the only connection', async () => {
-    const config = Object.assign(new Config(), { DATABASE_URL: databaseUrl, DATABASE_POOL_SIZE: 1 });
-    const single = await new DataSource({ ...poolOptions(config), entities: [] }).initialize();
-    await expect(Transactions.of(single).run(() => single.query('SELECT 1'))).rejects.toThrow(
-      'has the only connection, and a statement beside it asks for another',
-    );
-    await single.destroy();
   });
 
   test('has the isolation that its data source has', async () => {
@@ -213,7 +179,7 @@ describe('A subscriber to transactions', () => {
 
   const write = (own: EntityManager) => own.insert(Entry, { label });
   const WORKS: Record<string, () => Promise<unknown>> = {
-    reads: () => Transactions.of(watched).runCounted((own) => own.countBy(Entry, { label })),
+    reads: () => Transactions.of(watched).run((own) => own.countBy(Entry, { label })),
     writes: () => Transactions.of(watched).run(write),
     fails: () =>
       Transactions.of(watched).run(async (own) => {
@@ -265,34 +231,6 @@ describe('What a service writes', () => {
   });
 
   const header = () => ({ 'Idempotency-Key': randomUUID() });
-
-  test('is nothing if its transaction cannot begin: it answers 503', async () => {
-    const customer = await Customer.of(service);
-    const order = await customer.orderAt('placed');
-    const petId = await customer.addPet('available');
-    const rows = () =>
-      query(
-        service.databaseUrl,
-        `SELECT (SELECT json_agg(p ORDER BY id) FROM pets p) AS pets, (SELECT json_agg(o ORDER BY id) FROM orders o) AS orders,
-           (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM audit_log) AS audited,
-           (SELECT count(*) FROM idempotency_keys) AS keys, (SELECT count(*) FROM pgboss.job) AS jobs`,
-      );
-    const before = await rows();
-    // What the server gets is no SQL.
-    proxy.alter('START TRANSACTION', 'START TRANSACTIOM');
-    const asked = (method: string, path: string, body: object) =>
-      call(service, method, `/v1${path}`, { key: customer.key, body, headers: header() });
-    const answers = await Promise.all([
-      asked('POST', '/store/orders', { petId }),
-      asked('POST', '/messages', { message: 'hello' }),
-      asked('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' }),
-      customer.move(order.id, 'approved'),
-    ]);
-    proxy.alter();
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
-    expect(await rows()).toEqual(before);
-    expect((await customer.place(petId)).status).toBe(201);
-  });
 
   test('is never half of it, whenever statements and connections are cut off, and no answer is 500', async () => {
     const customer = await Customer.of(service);
@@ -379,23 +317,4 @@ test('A database that is cut off is one to try again, whatever the code; another
   expect([...away, ...wrapped].filter((error) => !isUnavailable(error))).toEqual([]);
   const bugs = ['EACCES', 'ENOSPC', 'ERR_INVALID_ARG_TYPE', '42601'].map(failure);
   expect(bugs.filter(isUnavailable)).toEqual([]);
-});
-
-test('Neither a long turn of the event loop nor a reader that pauses is mistaken for a server that has fallen silent', async () => {
-  const silenceMs = 1_000;
-  const client = new DeadlineClient({ connectionString: databaseUrl, silenceMs });
-  await client.connect();
-  const stream = client.query(new QueryStream('SELECT n FROM generate_series(1, 500) n'));
-  const read: number[] = [];
-  for await (const { n } of stream as AsyncIterable<{ n: number }>) {
-    if (read.push(n) === 100) await sleep(silenceMs + 200);
-  }
-  expect(read).toHaveLength(500);
-  const answers = Promise.allSettled([client.query('SELECT pg_sleep(0.2)'), client.query('SELECT 1 AS one')]);
-  // After this, timers come before whatever has arrived.
-  await setImmediate();
-  for (const end = performance.now() + silenceMs + 200; performance.now() < end;);
-  expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
-  // Its silence counts from then on.
-  await expect(client.query('SELECT pg_sleep(5)')).rejects.toThrow('fallen silent');
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, call, createKey, type Credentials } from '../../src/testing/client.js';
 import type { TestedService } from '../../src/testing/service.js';
 
@@ -61,17 +62,18 @@ export class Customer {
 
   /** A new order for a new animal, brought to a status. */
   async orderAt(status: OrderStatus): Promise<Order> {
-    const placed = await this.place(await this.addPet('available'));
+    const petId = await this.addPet('available');
+    const placed = await untilServed(() => this.place(petId));
     if (placed.status !== 201) throw new Error(`No order was placed: ${placed.text}`);
     let { body } = placed;
-    for (const step of WAYS[status]) ({ body } = await this.move(body.id, step));
+    for (const step of WAYS[status]) ({ body } = await untilServed(() => this.move(body.id, step)));
     return body;
   }
 
   /** The id of a new animal. */
   async addPet(status?: string): Promise<number> {
     const body = { name: 'Rex', categoryId: 1, status };
-    const answer = await call(this.service, 'POST', '/v1/pets', { key: this.key, body });
+    const answer = await untilServed(() => call(this.service, 'POST', '/v1/pets', { key: this.key, body }));
     if (answer.status !== 201) throw new Error(`No animal was added: ${answer.text}`);
     return answer.body.id;
   }
@@ -93,4 +95,13 @@ export class Customer {
 /** Runs something many times at once. */
 export function times<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => run(i)));
+}
+
+/** What a service answers that is too busy at first, as on a busy machine: whoever gets 503 asks again. */
+export async function untilServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503) return answer;
+    await sleep(50);
+  }
 }

@@ -1,11 +1,10 @@
 import { globSync } from 'node:fs';
-import type { Client, ClientConfig } from 'pg';
+import { Client, type QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { Config } from '../../src/config.js';
 import { commandOptions } from '../../src/platform/database/connection-options.js';
-import { SET_SESSION } from '../../src/platform/database/session-settings.js';
-import { DeadlineClient } from '../../src/platform/database/deadline-client.js';
+import { prepareSession } from '../../src/platform/database/session-settings.js';
 import { ROOT } from './npm.js';
 
 const PATIENCE_MS = 30_000;
@@ -39,7 +38,7 @@ export async function connect(
   // Patient: what is slow on a busy machine is not wrong.
   const options = commandOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
-  const extra: object = { max: 10, Client: recording(sent) };
+  const extra: object = { max: 10, pipeline: true, Client: recording(sent), onConnect: prepareSession };
   const connectTimeoutMS = PATIENCE_MS;
   const entities = more.entities ?? (await loadEntities());
   const database = await new DataSource({
@@ -52,33 +51,14 @@ export async function connect(
   return { database, sent };
 }
 
-/** The service's client, but patient, and it records what it is given. */
+/** A client that records what it is given, beside what readies a connection. */
 function recording(sent: Sent[]): typeof Client {
-  return class extends DeadlineClient {
-    constructor(config?: ClientConfig) {
-      super({ ...config, silenceMs: PATIENCE_MS });
-      const { query } = this;
-      const record = (...args: [string]) => {
-        const [what, values] = args as [string | Statement, unknown?];
-        if (typeof what !== 'string') sent.push(...runsOf(what));
-        else if (what !== SET_SESSION) sent.push({ text: what, values: Array.isArray(values) ? values : [] });
-        return (query as (...all: unknown[]) => unknown).apply(this, args);
-      };
-      Object.assign(this, { query: record });
-    }
+  return class extends Client {
+    override query = ((...args: unknown[]) => {
+      const [what, values] = args as [string | QueryConfig, unknown?];
+      const { text, values: its = values } = typeof what === 'string' ? { text: what } : what;
+      if (!/^SET |server_encoding/.test(text)) sent.push({ text, values: Array.isArray(its) ? its : [] });
+      return (super.query as (...all: unknown[]) => unknown)(...args);
+    }) as Client['query'];
   };
-}
-
-interface Statement {
-  text: string;
-  values?: unknown[];
-  /** The statements of a packet, with their values. */
-  runs?: [statement: Statement, values: unknown[]][];
-  submit?: unknown;
-}
-
-/** What is run; of a query that only prepares a statement, nothing is. */
-function runsOf({ text, values = [], runs, submit }: Statement): Sent[] {
-  if (runs) return runs.map(([statement, its]) => ({ text: statement.text, values: its }));
-  return submit ? [] : [{ text, values }];
 }

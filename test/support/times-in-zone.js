@@ -1,6 +1,5 @@
 import { DataSource, EntitySchema } from 'typeorm';
 import { commandOptions } from '../../dist/src/platform/database/connection-options.js';
-import { DeadlineClient } from '../../dist/src/platform/database/deadline-client.js';
 import { FastRepository } from '../../dist/src/platform/data/fast-repository.js';
 
 // Writes times by a fast repository, by TypeORM on the service's connections and by TypeORM on its own, and prints what
@@ -41,7 +40,7 @@ const own = await new DataSource({
 const service = await new DataSource({
   ...commandOptions({ DATABASE_URL: url, DATABASE_PREPARED_STATEMENTS: 'on' }),
   entities: [entity],
-  extra: { max: 5, Client: DeadlineClient },
+  extra: { max: 5 },
 }).initialize();
 const fast = new FastRepository(Moment, service.manager);
 

@@ -67,17 +67,13 @@ export interface Position {
 export interface Cursors {
   /** Tells the list, its filters and its order from all others. */
   readonly mark: string;
-  /** Whether it may be a list of 1.0.0 or 1.1.0 whose cursors say nothing but an id: clients may have kept some. */
-  readonly hasBare?: boolean;
   /** Whether a position can be one of its rows. */
   isPosition(position: Position): boolean;
 }
 
-/** Stands where other cursors have a mark, which is longer, in those that say nothing but an id. */
-const BARE = 'after';
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
-/** A position as clients see it: opaque, so that it can change, in two releases as `docs/versioning.md` says. */
+/** A position as clients see it: opaque, so that it can change with a release; a cursor lasts for a walk. */
 function encode(mark: string, { id, value }: Position): string {
   const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
   return Buffer.from(text).toString('base64url');
@@ -86,14 +82,12 @@ function encode(mark: string, { id, value }: Position): string {
 /**
  * The position at which a page starts.
  * @throws ApiError `invalid_cursor` for anything that did not come from a page of the same list, with the same filters
- * and order, as far as the cursor says so: one of an earlier release that says nothing but an id is good for all lists
- * that 1.0.0 has
+ * and order
  */
 export function decodeCursor(cursor: string, cursors: Cursors): Position {
   const [, mark = '', id = '', value] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   const position = value === undefined ? { id } : { id, value };
-  const isOwn = mark === cursors.mark || (mark === BARE && cursors.hasBare);
-  if (!isOwn || !cursors.isPosition(position) || encode(mark, position) !== cursor)
+  if (mark !== cursors.mark || !cursors.isPosition(position) || encode(mark, position) !== cursor)
     throw new ApiError('invalid_cursor');
   return position;
 }

@@ -2,7 +2,6 @@ import {
   type DynamicModule,
   Global,
   Inject,
-  Logger,
   Module,
   type OnApplicationBootstrap,
   type Type,
@@ -10,17 +9,36 @@ import {
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
 import { Events } from './events.js';
-import { FastRepository, requireConstraints } from './fast-repository.js';
+import { FastRepository } from './fast-repository.js';
+import { whyNoShape } from './shape.js';
 import { Sweeps } from './sweeps.js';
 import { Transactions } from './transactions.js';
-import { whyNotPrepared } from './typeorm-rows.js';
-
-const served = new WeakMap<DataSource, Set<Type>>();
+import { requireConstraints } from './violations.js';
 
 const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
+const IS_INJECTED = Symbol('has a FastRepository');
 
-/** Gives a service the `FastRepository` of an entity that its module has from `DataModule.forFeature`. */
-export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
+/**
+ * Gives a service the `FastRepository` of an entity that its feature has. Its entity is the columns of one table: any other
+ * ends the start with the reason.
+ */
+export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
+  Reflect.defineMetadata(IS_INJECTED, true, entity);
+  return Inject(tokenOf(entity));
+}
+
+/** @throws OperatorError for an entity that cannot have one, if a service asks for it */
+function repositoryOf(
+  entity: Type<ObjectLiteral>,
+  database: DataSource,
+): FastRepository<ObjectLiteral> | null {
+  const isPlain = whyNoShape(database.getMetadata(entity)) === undefined;
+  if (!isPlain && !Reflect.hasMetadata(IS_INJECTED, entity)) return null;
+  const rows = new FastRepository(entity, database.manager);
+  // Not with its first request.
+  void rows.shape;
+  return rows;
+}
 
 /** Gives every module the transactions, sweeps and events, and features the repositories of their entities. */
 @Global()
@@ -37,8 +55,6 @@ export const InjectFastRepository = (entity: Type) => Inject(tokenOf(entity));
   exports: [Transactions, Sweeps, Events],
 })
 export class DataModule implements OnApplicationBootstrap {
-  private readonly logger = new Logger('Data');
-
   constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}
 
   /** What TypeORM's own module gives, and a `FastRepository` of each entity. */
@@ -47,10 +63,7 @@ export class DataModule implements OnApplicationBootstrap {
     const providers = entities.map((entity) => ({
       provide: tokenOf(entity),
       inject: [DataSource],
-      useFactory: (database: DataSource) => {
-        served.set(database, (served.get(database) ?? new Set<Type>()).add(entity));
-        return new FastRepository(entity, database.manager);
-      },
+      useFactory: (database: DataSource) => repositoryOf(entity, database),
     }));
     return {
       module: DataFeatureModule,
@@ -60,15 +73,8 @@ export class DataModule implements OnApplicationBootstrap {
     };
   }
 
-  /**
-   * Says which entities are not served by prepared statements, and why.
-   * @throws OperatorError for a `violation` of a constraint that there is not
-   */
+  /** @throws OperatorError for a `violation` of a constraint that there is not */
   async onApplicationBootstrap(): Promise<void> {
-    for (const entity of served.get(this.database) ?? []) {
-      const reason = whyNotPrepared(this.database.getMetadata(entity));
-      if (reason) this.logger.log(`${entity.name} is served by TypeORM's own statements: ${reason}`);
-    }
     // A command says itself that the schema is not up to date.
     const { statement_timeout: asked } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};

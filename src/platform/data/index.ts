@@ -1,18 +1,8 @@
 export { DataModule, IdColumn, InjectFastRepository } from './data.module.js';
 export { Events } from './events.js';
-export { FastRepository, violation } from './fast-repository.js';
-export {
-  AsksMore,
-  Assigned,
-  type Draft,
-  OneStatement,
-  parameterColumn,
-  type Part,
-  PLACE,
-  sentTogether,
-  Unfit,
-} from './one-statement.js';
-export { valuesOf } from './shape.js';
-export { Transactions } from './transactions.js';
+export { FastRepository } from './fast-repository.js';
+export { type Belonging, belonging, Insert, insert, type Setting, setting } from './insert.js';
 export { between, startingWith } from './listing.js';
 export { Sweeps } from './sweeps.js';
+export { Transactions } from './transactions.js';
+export { violation } from './violations.js';

@@ -8,11 +8,10 @@ import { type Cursors, type Direction, isPlainText, type Position } from '../api
 const marks = new LRUCache<string, string>({ max: 1_000 });
 const MARK_LENGTH = 12;
 
-/** What a list is in the order of, and the filters that 1.0.0 had for it. */
+/** What a list is in the order of. */
 export interface Order {
   readonly sort?: string;
   readonly order?: Direction;
-  readonly releasedFilters?: readonly string[];
 }
 
 /** A list of an entity's rows: which of them, and in what order. */
@@ -26,7 +25,6 @@ export class Listing implements Cursors {
   /** What it is in the order of; undefined if that is the id. */
   readonly sort?: string;
   readonly isDescending: boolean;
-  private readonly releasedFilters?: readonly string[];
 
   /**
    * In the ascending order of ids, where nothing else is asked for.
@@ -35,11 +33,10 @@ export class Listing implements Cursors {
   constructor(
     private readonly entity: EntityMetadata,
     filter: ObjectLiteral,
-    { sort = 'id', order, releasedFilters }: Order,
+    { sort = 'id', order }: Order,
   ) {
     this.refuse(whyNoPages(entity));
     this.isDescending = order === 'desc';
-    this.releasedFilters = releasedFilters;
     if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
     for (const name of Object.keys(filter)) {
       const value: unknown = filter[name];
@@ -47,14 +44,6 @@ export class Listing implements Cursors {
       else if (Array.isArray(value) && !this.column(name).isArray) this.among = this.listOf(name, value);
       else if (value !== undefined) this.equal.push([name, value]);
     }
-  }
-
-  get hasBare(): boolean {
-    const { sort, isDescending, releasedFilters, equal, among, range } = this;
-    if (sort !== undefined || isDescending) return false;
-    if (!releasedFilters) return true;
-    const names = [...equal, ...(among ? [among] : [])].map(([name]) => name);
-    return !range && names.every((name) => releasedFilters.includes(name));
   }
 
   get mark(): string {
@@ -214,16 +203,6 @@ function sortValue(type: string, text: string): string | Date | undefined {
   const isExact = time.getTime() >= POSTGRES_BEGINS && time.toISOString().startsWith(text);
   if (type === 'date') return isExact && text.length === 10 ? text : undefined;
   return isExact && text.endsWith('Z') ? time : undefined;
-}
-
-/** Compares two keys as PostgreSQL does: numbers, texts of digits, or UUIDs, whose order is that of their text. */
-export function compareKeys(a: unknown, b: unknown): number {
-  if (typeof a === 'number') return a - (b as number);
-  const [one, other] = [a as string, b as string];
-  if (UUID.test(one)) return one < other ? -1 : 1;
-  return one.startsWith('-') || other.startsWith('-')
-    ? Number(BigInt(one) > BigInt(other)) * 2 - 1
-    : one.length - other.length || (one < other ? -1 : 1);
 }
 
 /** Whether a text is a key of some type, spelled as PostgreSQL spells it. */

@@ -1,62 +1,38 @@
+import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { Batcher, bytesOf, isUnavailable, made } from '../database/index.js';
-import { compareKeys, LEAST, type Listing, sortText, textOf } from './listing.js';
-import type { Place } from './rows.js';
+import { SharedRead } from '../database/index.js';
+import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
-import { listsOf, select, unseenList } from './sql.js';
+import { select, unseenList } from './sql.js';
+import type { Place } from './values.js';
 
-/** A page that a request wants. */
-interface Wanted {
-  /** The same text for the same page. */
-  name: string;
-  values: unknown[];
-  limit: number;
-}
+/** Pages that were asked for lately, of each table: those that are not remembered are read, and not shared. */
+const REMEMBERED = 1_000;
 
-/** Pages of a table's rows. Those of one shape that are requested at the same time are read by one statement, equal ones once. */
-export class PreparedPages {
-  private readonly batches = new Map<string, Batcher<Wanted, Slice>>();
-  /** Of the key in a row. */
-  private readonly place: number;
+/** Pages of a table's rows, each by one keyset statement. Those who ask for the same page at the same moment share it. */
+export class Pages {
+  private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: REMEMBERED });
 
   constructor(
     private readonly shape: Shape,
     private readonly statements: Statements,
-  ) {
-    this.place = shape.selected.indexOf(shape.keys[0]!);
-  }
+  ) {}
 
   async read(manager: EntityManager, list: Listing, place: Place): Promise<Slice> {
-    const { page, values } = describePage(this.shape, list, place);
+    const { shape, statements } = this;
+    const { page, values } = describePage(shape, list, place);
     const { limit } = place;
-    const shapeName = nameOf(page);
-    if (manager.queryRunner) {
-      const statement = this.statements.once(shapeName, () => selectPage(this.shape, page));
-      return this.cut(page, await this.statements.run(manager, statement, values), limit);
+    const name = nameOf(page);
+    const statement = statements.once(name, () => selectPage(shape, page));
+    if (manager.queryRunner) return this.cut(page, await statements.run(manager, statement, values), limit);
+    const question = JSON.stringify([name, limit, values.map(textOf)]);
+    let shared = this.shared.get(question);
+    if (!shared) {
+      shared = new SharedRead(async () => this.cut(page, await statements.runList(statement, values), limit));
+      this.shared.set(question, shared);
     }
-    let batch = this.batches.get(shapeName);
-    if (!batch) {
-      batch = new Batcher(
-        {
-          make: async (wanted) => made(await this.readAll(page, wanted)),
-          // Nothing is left behind by what only reads.
-          canRepeat: (error) => !isUnavailable(error),
-          isRead: true,
-          bytesOf: ({ rows }) => rows.length * bytesOf(rows.at(-1)),
-        },
-        this.statements.connections.reads,
-      );
-      this.batches.set(shapeName, batch);
-    }
-    return batch.add({ name: JSON.stringify([limit, values.map(textOf)]), values, limit });
-  }
-
-  private async readAll(page: PageShape, wanted: Wanted[]): Promise<Slice[]> {
-    const distinct = [...new Map(wanted.map((one) => [one.name, one])).values()];
-    const rows = await this.readRows(page, distinct);
-    const slices = new Map(distinct.map(({ name, limit }, i) => [name, this.cut(page, rows[i]!, limit)]));
-    return wanted.map(({ name }) => slices.get(name)!);
+    return shared.ask();
   }
 
   /** The first rows, of which one more was read than wanted. */
@@ -65,43 +41,16 @@ export class PreparedPages {
     return { rows, last: all.length > limit ? this.positionOf(page, rows.at(-1)!) : undefined };
   }
 
-  private positionOf({ sort }: PageShape, row: Row): Position {
-    const id = String(row[this.place]);
+  private positionOf({ sort, key }: PageShape, row: Row): Position {
+    const { selected } = this.shape;
+    const id = String(row[selected.indexOf(key)]);
     if (!sort) return { id };
-    const value = row[this.shape.selected.indexOf(sort)];
+    const value = row[selected.indexOf(sort)];
     return { id, value: sortText(sort.read ? sort.read(value) : value) };
-  }
-
-  private async readRows(page: PageShape, distinct: Wanted[]): Promise<Row[][]> {
-    const { shape, statements } = this;
-    const [one] = distinct;
-    // SQL has no type for a list of lists.
-    if (
-      distinct.length === 1 ||
-      one!.values.length === 0 ||
-      page.among ||
-      page.equal.some(({ isArray }) => isArray)
-    ) {
-      const statement = statements.once(nameOf(page), () => selectPage(shape, page));
-      return Promise.all(distinct.map(({ values }) => statements.runList(statement, values)));
-    }
-    const several = statements.once(`several of ${nameOf(page)}`, () => selectPages(shape, page));
-    const lists = one!.values.map((_value, i) => distinct.map(({ values }) => values[i]));
-    const found: Row[][] = distinct.map(() => []);
-    for (const row of await statements.runList(several, lists)) found[Number(row.at(-1)) - 1]!.push(row);
-    // Joined rows come in this order, but PostgreSQL does not guarantee it.
-    return found.map((rows) => rows.toSorted((a, b) => this.compare(page, a, b)));
-  }
-
-  private compare({ sort, isDescending }: PageShape, a: Row, b: Row): number {
-    // Only PostgreSQL knows the order of texts: its numbers of the rows.
-    if (sort) return Number(a.at(-2)) - Number(b.at(-2));
-    const [one, other] = [a[this.place], b[this.place]];
-    return isDescending ? compareKeys(other, one) : compareKeys(one, other);
   }
 }
 
-/** What the pages read by one statement have in common. */
+/** What the pages read by one prepared statement have in common. */
 interface PageShape {
   readonly key: ShapeColumn;
   /** What comes before the key in the order of the rows. */
@@ -197,8 +146,7 @@ function written({ write }: ShapeColumn, value: unknown, isList: boolean): unkno
   return isList ? (value as unknown[]).map(write) : write(value);
 }
 
-/** Names of joined lists of values, which no table has. */
-const ASKED = '"asked for"';
+/** The name of a joined list of values, which no table has. */
 const ONE_OF = '"one of"';
 
 /** How a value is written, by its place and column: as one that the planner sees, or that it does not. */
@@ -224,20 +172,7 @@ function selectPage(shape: Shape, page: PageShape): string {
   return `SELECT found.* FROM unnest(${unseenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${one}) AS found ORDER BY ${sorted} LIMIT ${size}`;
 }
 
-/**
- * Several pages of one shape, from a list of each value. Each row ends with the number of its page; before that, in pages
- * which are not in the order of the key, with its own number in the page.
- */
-function selectPages(shape: Shape, page: PageShape): string {
-  const columns = columnsOf(page);
-  const { lists, items } = listsOf(columns);
-  // A joined value is unseen by itself.
-  const value = (place: number) => `${ASKED}.v${place}`;
-  const one = pageSql(shape, page, { seen: value, unseen: value }, page.sort !== undefined);
-  return `SELECT found.*, ${ASKED}.n FROM unnest(${lists}) WITH ORDINALITY AS ${ASKED}(${items}, n) CROSS JOIN LATERAL (${one}) AS found`;
-}
-
-function pageSql(shape: Shape, page: PageShape, values: Values, isNumbered = false): string {
+function pageSql(shape: Shape, page: PageShape, values: Values): string {
   const { equal, nulls, among, key, size } = page;
   // Rows with certain keys are few, whatever index finds them.
   const isOfKeys = among === key;
@@ -251,8 +186,7 @@ function pageSql(shape: Shape, page: PageShape, values: Values, isNumbered = fal
   // With the columns that are null in front, the order is that of the index on them and what follows alone.
   const order = [...(isOfKeys ? [] : nulls), ...(last ? [last] : []), ...orderOf(page)];
   const sorted = inOrder(order, page);
-  const number = isNumbered ? [`row_number() OVER (ORDER BY ${sorted})`] : [];
-  return `${select(shape, conditions, number)} ORDER BY ${sorted} LIMIT ${size}`;
+  return `${select(shape, conditions)} ORDER BY ${sorted} LIMIT ${size}`;
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
 import { Connections, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
-import type { Place } from './rows.js';
+import type { Place } from './values.js';
 
 /** In what order the rows of a query are: of the columns that it gives these names, then of its `id`. */
 export interface Ordered {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isDate } from 'node:util/types';
 import type { Pool, PoolClient } from 'pg';
 import {
   type EntityManager,
@@ -9,6 +10,7 @@ import {
 } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Connections, type Statement } from '../database/index.js';
+import { OperatorError } from '../process/index.js';
 
 /** A name as SQL writes it. */
 export function quoted(name: string, { dataSource }: EntityMetadata): string {
@@ -37,21 +39,19 @@ export interface ShapeColumn {
   /** PostgreSQL's name of its type, without length or precision. */
   readonly type: string;
   readonly isArray: boolean;
-  /** Whether a row that is added without a value has none: nothing that the entity says assigns one. */
-  readonly isLeftEmpty: boolean;
   /** What TypeORM does with a value before it is sent and after it was received; undefined if that is nothing. */
   readonly write?: Convert;
   readonly read?: Convert;
 }
 
 /** Types whose values TypeORM hands on unchanged. */
-export const UNCHANGED = new Set([
+const UNCHANGED = new Set([
   ...['bigint', 'integer', 'smallint', 'numeric', 'real', 'double precision'],
   ...['text', 'character varying', 'character', 'uuid', 'bytea', 'boolean', 'inet', 'cidr'],
   ...['timestamptz', 'timestamp with time zone'],
 ]);
 /** Types whose values TypeORM converts, without any SQL of its own around the column. */
-export const CONVERTED = new Set([
+const CONVERTED = new Set([
   ...['date', 'time', 'time without time zone', 'timestamp', 'timestamp without time zone'],
   ...['json', 'jsonb'],
 ]);
@@ -75,7 +75,13 @@ export class Shape {
   private readonly create: new () => ObjectLiteral;
   private readonly hasInitial: boolean;
 
+  /** @throws OperatorError for an entity that is more than the columns of one table */
   constructor(readonly entity: EntityMetadata) {
+    const reason = whyNoShape(entity);
+    if (reason)
+      throw new OperatorError(
+        `${entity.name} cannot have a FastRepository: ${reason}. Take TypeORM's Repository, by @InjectRepository(${entity.name}).`,
+      );
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
     this.table = tableOf(entity);
     this.columns = [...all.values()];
@@ -95,20 +101,35 @@ export class Shape {
     return column;
   }
 
-  has(property: string): boolean {
-    return this.byProperty.has(property);
-  }
-
-  /** The columns that have values; undefined if one is set through a relation, which TypeORM knows how to do. */
-  given(values: ObjectLiteral): ShapeColumn[] | undefined {
-    if (this.entity.relations.some(({ propertyPath }) => values[propertyPath] !== undefined))
-      return undefined;
+  /**
+   * The columns that have values.
+   * @throws TypeError for a value of a relation: its column can have one
+   */
+  given(values: ObjectLiteral): ShapeColumn[] {
+    const relation = this.entity.relations.find(({ propertyPath }) => values[propertyPath] !== undefined);
+    if (relation)
+      throw new TypeError(
+        `${this.entity.name}.${relation.propertyPath} is a relation: set its column instead`,
+      );
     return this.columns.filter(({ property }) => values[property] !== undefined);
   }
 
   /** Values of a new row with those that the class gives its properties, as TypeORM's `create` has them. */
   withInitial(values: ObjectLiteral): ObjectLiteral {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
+  }
+
+  /** The columns that rows are looked for by. @throws TypeError for a property that is no column */
+  sought(where: ObjectLiteral): ShapeColumn[] {
+    return Object.keys(where).map((name) => this.column(name));
+  }
+
+  /** The same for one row. @throws TypeError where a value is missing, or one of the primary key is not given */
+  soughtByKey(where: ObjectLiteral): ShapeColumn[] {
+    requireValues(where);
+    const absent = this.keys.find(({ property }) => !(property in where));
+    if (absent) throw new TypeError(`No key of the row: ${absent.property}`);
+    return this.sought(where);
   }
 
   /** A row that was read as an instance of its entity. */
@@ -124,6 +145,14 @@ export class Shape {
   }
 }
 
+/** A time as PostgreSQL reads it everywhere. `pg` writes local times, and cuts the offsets of old ones to minutes. */
+function inUtc(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inUtc);
+  if (!isDate(value)) return value;
+  const year = value.getUTCFullYear();
+  return year > 0 && year < 10_000 ? value.toISOString() : value;
+}
+
 function shapeOf(column: ColumnMetadata): ShapeColumn {
   const { driver } = column.entityMetadata.dataSource;
   const type = driver.normalizeType(column);
@@ -133,10 +162,8 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
     sql: quoted(column.databaseName, column.entityMetadata),
     type: CAST[type] ?? type,
     isArray: column.isArray,
-    isLeftEmpty:
-      column.isNullable && column.default === undefined && !column.isGenerated && !column.asExpression,
     ...(isUnchanged
-      ? {}
+      ? type === 'timestamp with time zone' && { write: inUtc }
       : {
           write: (value) => driver.preparePersistentValue(value, column),
           read: (value) => driver.prepareHydratedValue(value, column),
@@ -159,48 +186,43 @@ export function written(columns: readonly ShapeColumn[], values: ObjectLiteral):
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/** The list of each column's values in some rows. @param columns as many as a row has values */
-export function valuesOf(columns: readonly unknown[], rows: readonly Row[]): unknown[][] {
-  return columns.map((_column, i) => rows.map((row) => row[i]));
-}
-
 /**
  * The prepared statements of one table, each written once: building the text on every call, as TypeORM does, costs this
  * process CPU time, and a text without a name costs PostgreSQL the parsing.
  */
 export class Statements {
-  readonly connections: Connections;
+  private readonly connections: Connections;
   private readonly all = new Map<string, Statement>();
 
   constructor(private readonly shape: Shape) {
     this.connections = Connections.of(shape.entity.dataSource);
   }
 
-  /** The statement under a name that tells it from the table's others, written on first use. */
-  once(name: string, write: () => string): Statement {
-    let statement = this.all.get(name);
+  /** The statement under a key that tells it from the table's others, written on first use. */
+  once(key: string, write: () => string): Statement {
+    let statement = this.all.get(key);
     if (!statement) {
       const text = write();
       // PostgreSQL cuts names after 63 bytes. Behind a pooler, two processes can share a session: what has the same name
       // must be the same statement.
-      const own = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
-      this.all.set(name, (statement = { name: own, text }));
+      const name = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
+      this.all.set(key, (statement = { name, text }));
     }
     return statement;
   }
 
   /**
-   * Runs a statement: in the transaction of a manager if it has one, else on any connection of TypeORM's pool.
+   * Runs a statement: in the transaction of a manager if it has one, else on any connection of the pool.
    * @throws QueryFailedError, as TypeORM does
    */
-  async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<unknown[][]> {
+  async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
     if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
     return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
   /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */
-  runList(statement: Statement, values: unknown[]): Promise<unknown[][]> {
+  runList(statement: Statement, values: unknown[]): Promise<Row[]> {
     return this.connections.readList((connection) => this.runOn(connection, statement, values));
   }
 
@@ -231,6 +253,50 @@ function copyOf(value: unknown): unknown {
 }
 
 /** The properties that have values. */
-export function withoutUndefined(values: ObjectLiteral): ObjectLiteral {
+function withoutUndefined(values: ObjectLiteral): ObjectLiteral {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** @throws TypeError where a value to look for is missing, or all are: that would find any row */
+export function requireValues(where: ObjectLiteral): void {
+  const names = Object.keys(where);
+  const missing = names.find((name) => where[name] === undefined || where[name] === null);
+  if (missing !== undefined || names.length === 0)
+    throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
+}
+
+/**
+ * Why an entity is more than the columns of one table, whose values `shapeOf` converts as TypeORM does; undefined if it is no
+ * more.
+ */
+export function whyNoShape(entity: EntityMetadata): string | undefined {
+  const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
+  if (typeof entity.target !== 'function') return 'it is not a class';
+  if (embeddeds.length > 0) return `${embeddeds[0]!.propertyName} is embedded`;
+  if (eagerRelations.length > 0) return `the relation ${eagerRelations[0]!.propertyName} is eager`;
+  if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
+  if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
+  if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
+  const subscriber = entity.dataSource.subscribers.find((one) => isTold(one.listenTo?.(), entity));
+  if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
+  const wrong = entity.columns.map(whyNoColumn).find((reason) => reason !== undefined);
+  return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
+}
+
+function isTold(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
+  if (listened === undefined || listened === target) return true;
+  return (
+    typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
+  );
+}
+
+function whyNoColumn(column: ColumnMetadata): string | undefined {
+  const { propertyName: name, entityMetadata } = column;
+  const type = entityMetadata.dataSource.driver.normalizeType(column);
+  if (column.isVirtual) return `the relation ${name} has no column of its own`;
+  if (column.isVirtualProperty || column.generatedType) return `the column ${name} is computed`;
+  if (column.isVersion) return `the column ${name} is a version`;
+  if (column.isPrimary && !column.isSelect) return `the key ${name} is kept from answers`;
+  if (!column.isInsert || !column.isUpdate) return `the column ${name} is not always written`;
+  return UNCHANGED.has(type) || CONVERTED.has(type) ? undefined : `the column ${name} is of type ${type}`;
 }

@@ -6,11 +6,6 @@ export interface Asker {
   readonly client: string;
   /** Milliseconds until the answer is due; infinite where nobody waits for one. */
   readonly left: number;
-  /**
-   * What the asker has, and does: a transaction holds one connection while its statements may ask for another
-   * (`transaction`), and whoever is within an open one has a connection already (`within`).
-   */
-  readonly part?: 'transaction' | 'within';
   /** Whether the work has a time of its own, longer than that of others, and so connections of its own. */
   readonly hasOwnTime?: boolean;
   /** Calls `end` once the answer is complete or its client has gone; at once, if it is so already. */
@@ -27,21 +22,3 @@ export const asker = new AsyncLocalStorage<Asker | undefined>();
 
 /** Runs a function for nobody: in the context that this module was loaded in, which is that of no request. */
 export const outside = AsyncLocalStorage.snapshot();
-
-/** Runs `work` for the same asker, in the part of a transaction, or of none. */
-export function asPartOf<T>(part: Asker['part'], work: () => T): T {
-  const outer = asker.getStore();
-  const inner: Asker = {
-    client: outer?.client ?? '',
-    get left() {
-      return outer?.left ?? Infinity;
-    },
-    part,
-    get hasOwnTime() {
-      return outer?.hasOwnTime;
-    },
-    whenOver: (end) => outer?.whenOver(end),
-    ranOut: () => outer?.ranOut(),
-  };
-  return asker.run(inner, work);
-}

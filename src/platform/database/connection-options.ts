@@ -1,39 +1,41 @@
+import type { PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
-import { DeadlineClient } from './deadline-client.js';
-import { fairPg, type FairPoolConfig, OWN_TIME_CONNECTIONS, type OwnTime } from './fair-pool.js';
-import { HostClient } from './host-client.js';
-import { TIMEOUTS } from './session-settings.js';
+import { lendingPg, OWN_TIME_CONNECTIONS, type OwnTime } from './lent-pool.js';
+import { prepareSession, TIMEOUTS } from './session-settings.js';
+
+/** What all connections of the pools have. With `pipeline`, statements of one transaction need not wait for each other. */
+const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
 
 /** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
+    ...COMMON,
     max: config.DATABASE_POOL_SIZE,
-    Client: DeadlineClient,
-    keepAlive: true,
+    // As statements are pipelined, it closes the connection.
+    query_timeout: TIMEOUTS.silence,
     statement_timeout: TIMEOUTS.statement,
     lock_timeout: TIMEOUTS.lock,
     idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
   };
-  const ownTime: OwnTime = { statement_timeout: config.OPERATION_MAX_SECONDS * 1_000 };
+  const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
+  const ownTime: OwnTime = { statement_timeout: longestMs, query_timeout: longestMs };
   const connectionString = DATABASE_DIRECT_URL ?? DATABASE_URL;
   return {
     type: 'postgres',
-    driver: fairPg(),
+    driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
     extra: { ...pool, ownTime: { ...ownTime, connectionString } },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) =>
-      replicaPool({ ...pool, ownTime }, url),
-    ),
+    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
   };
 }
 
-function replicaPool(pool: FairPoolConfig, connectionString: string): FairPoolConfig {
+function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
   const connectionTimeoutMillis = TIMEOUTS.connect;
   return { ...pool, connectionString, application_name: 'petstore-lists', connectionTimeoutMillis };
 }
@@ -42,11 +44,11 @@ function replicaPool(pool: FairPoolConfig, connectionString: string): FairPoolCo
 export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
   return {
     type: 'postgres',
-    driver: fairPg(),
+    driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore-command',
     connectTimeoutMS: TIMEOUTS.start,
-    extra: { max: 1, Client: HostClient },
+    extra: { ...COMMON, max: 1 },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
   };
 }
@@ -61,7 +63,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     // The role may have the time-outs of requests, for connections through a pooler. The server finds out within two
     // minutes that the machine at the other end is gone, and releases what its session holds.
     extra: {
-      Client: HostClient,
+      onConnect: prepareSession,
       options:
         '-c statement_timeout=0 -c lock_timeout=0 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10',
       keepAlive: true,

@@ -30,11 +30,6 @@ export class SchemaCheck {
 
   constructor(private readonly database: DataSource) {}
 
-  /** The host in use, as `host:port`, if the URL names several. */
-  get host(): string | undefined {
-    return Connections.of(this.database).hosts?.current?.name;
-  }
-
   /**
    * Queries the database at most once a second, for all who ask meanwhile.
    * @returns what is wrong with the database; more migrations are not: a newer release has prepared it
@@ -64,10 +59,10 @@ async function giveUp(): Promise<string> {
   return `the database has not answered within ${PATIENCE_MS} ms`;
 }
 
-/** The connections that requests use, and how far they share statements. */
+/** The connections that requests use. */
 @Injectable()
 class DatabaseMetrics {
-  constructor(metrics: Metrics, { primary: pool, hosts, reads, writes }: Connections) {
+  constructor(metrics: Metrics, { primary: pool }: Connections) {
     metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
       { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
       { labels: { state: 'idle' }, value: pool.idleCount },
@@ -82,14 +77,6 @@ class DatabaseMetrics {
       'Statements and transactions that wait for a connection.',
       () => pool.inLine,
     );
-    if (hosts)
-      metrics.gauge('petstore_database_host', 'Processes that use this host of DATABASE_URL.', () =>
-        hosts.all.map((host) => ({ labels: { host: host.name }, value: Number(host === hosts.current) })),
-      );
-    for (const [kind, counts] of Object.entries({ reads, writes })) {
-      metrics.counter(`petstore_${kind}_asked_total`, `Single ${kind} asked for.`, () => counts.asked);
-      metrics.counter(`petstore_${kind}_sent_total`, `Batches of ${kind} sent.`, () => counts.sent);
-    }
   }
 }
 

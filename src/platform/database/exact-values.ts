@@ -1,4 +1,3 @@
-import { isDate } from 'node:util/types';
 import { types } from 'pg';
 
 declare global {
@@ -21,7 +20,7 @@ const MAY_LOSE_DIGITS = /\d{16}/;
 const INTEGER = /^-?\d{16,19}$/;
 
 /** How the values of a type are read from PostgreSQL's text: as `pg` does, but no integer of 64 bits in JSON is rounded. */
-export function readerOf(type: number): Read {
+function readerOf(type: number): Read {
   return OF_JSON.has(type) ? parseExactly : (types.getTypeParser(type) as Read);
 }
 
@@ -42,34 +41,4 @@ function exactly(
   if (typeof value !== 'number' || Number.isSafeInteger(value) || !INTEGER.test(source)) return value;
   const digits = BigInt(source);
   return BigInt.asIntN(64, digits) === digits ? JSON.rawJSON(source) : value;
-}
-
-/** A day before the last time that a Date can hold, in milliseconds: until then, its local time is one too. */
-const LAST = 8.64e15 - 86_400_000;
-
-/**
- * Values of parameters, with every Date as a text of its local time and its offset to the second. A `timestamp` column then holds
- * what TypeORM documents, the local time; a `timestamptz` column the exact instant in zones whose offset had odd seconds
- * before 1900 too, which `pg` cuts off.
- */
-export function withExactTimes<Values extends readonly unknown[]>(values: Values): Values {
-  return values.some(holdsTime) ? (values.map(exact) as unknown as Values) : values;
-}
-
-function holdsTime(value: unknown): boolean {
-  return isDate(value) || (Array.isArray(value) && value.some(holdsTime));
-}
-
-function exact(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(exact);
-  return isDate(value) && Math.abs(value.getTime()) < LAST ? textOf(value) : value;
-}
-
-function textOf(time: Date): string {
-  const local = time.toTemporalInstant().toZonedDateTimeISO(Temporal.Now.timeZoneId());
-  const { year, offset } = local;
-  const text = local.toPlainDateTime().toString({ fractionalSecondDigits: 3 });
-  const rest = text.replace(/^.*?(?=-\d\d-\d\dT)/, '');
-  // The year before 1 is 1 BC.
-  return `${String(year > 0 ? year : 1 - year).padStart(4, '0')}${rest}${offset}${year > 0 ? '' : ' BC'}`;
 }

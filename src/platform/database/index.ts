@@ -1,5 +1,4 @@
-export { asker, type Asker, asPartOf, outside } from './asker.js';
-export { Batcher, bytesOf, isLarge, isUndone, made, type Outcome } from './batcher.js';
+export { asker, type Asker, outside } from './asker.js';
 export {
   commandOptions,
   JOB_CONNECTIONS,
@@ -7,13 +6,12 @@ export {
   besidePool,
   sessionOptions,
 } from './connection-options.js';
-export { Connections, type Run, type Statement } from './connections.js';
+export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
-export { DeadlineClient } from './deadline-client.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
-export { codeOf, explain, isLostStatement, isUnavailable } from './unavailable.js';
-export { HostClient } from './host-client.js';
+export { codeOf, explain, isUnavailable } from './unavailable.js';
 export { bringMigrations, migrate } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';
-export { TIMEOUTS } from './session-settings.js';
+export { prepareSession, TIMEOUTS } from './session-settings.js';
+export { SharedLookUps, SharedRead } from './shared-reads.js';

@@ -1,8 +1,35 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { Batcher, made } from './batcher.js';
 import { TIMEOUTS } from './session-settings.js';
+import { SharedRead } from './shared-reads.js';
+
+/** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
+interface WalPosition {
+  readonly timeline: number;
+  readonly bytes: bigint;
+}
+
+/** What a replica is compared with. */
+interface Primary {
+  position(): Promise<WalPosition>;
+  system(): Promise<string>;
+}
+
+/**
+ * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
+ * commits do not wait for the disk.
+ */
+const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
+  WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
+
+const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
+
+/** The timeline is in the server's control file: reading it costs as much as a page of rows. */
+const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
+
+/** The same for a primary and its replicas, and no others. */
+const SYSTEM = 'SELECT system_identifier, current_database() FROM pg_control_system()';
 
 /**
  * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, by one
@@ -12,30 +39,26 @@ import { TIMEOUTS } from './session-settings.js';
  */
 export class Replicas {
   private readonly replicas: Replica[];
-  private readonly positions: Batcher<undefined, WalPosition>;
   private turn = 0;
 
-  /**
-   * @param pools the pool of each replica
-   * @param prepares whether connections keep the statements that they have parsed
-   */
+  /** @param prepares whether connections keep the statements that they have parsed */
   constructor(
     private readonly primary: Pool,
     pools: readonly PoolConfig[],
     prepares: boolean,
   ) {
-    this.positions = new Batcher({
-      make: async (asked) =>
-        made(Array<WalPosition>(asked.length).fill(await currentPosition(primary, prepares))),
+    const shared = new SharedRead(async (): Promise<WalPosition> => {
+      const [file, bytes] = (await first(primary, PRIMARY, prepares && 'wal_position')) as [string, string];
+      return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
     });
-    const position = () => this.positions.add(undefined);
-    const model: Primary = { prepares, position, system: () => systemOf(primary) };
-    this.replicas = pools.map((options) => new Replica(options, model));
+    const model: Primary = { position: () => shared.ask(), system: () => systemOf(primary) };
+    this.replicas = pools.map((options) => new Replica(options, model, prepares));
   }
 
-  /** Reads from a replica; from the primary if none is usable or the replica fails. */
+  /** Reads from one of the usable replicas, in turn; from the primary if none is usable or the replica fails. */
   async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
-    const replica = this.next();
+    const usable = this.replicas.filter(({ isUsable }) => isUsable);
+    const replica = usable[this.turn++ % usable.length];
     if (!replica) return work(this.primary);
     return replica.read(work).catch(() => work(this.primary));
   }
@@ -43,27 +66,12 @@ export class Replicas {
   async close(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.close()));
   }
-
-  /** The usable ones in turn. */
-  private next(): Replica | undefined {
-    const usable = this.replicas.filter(({ isUsable }) => isUsable);
-    return usable[this.turn++ % usable.length];
-  }
 }
 
 /** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;
 /** Milliseconds from the first probe that fails to the next; doubled after each, up to the longest. */
-const PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
-
-/** What a replica is compared with. */
-interface Primary {
-  /** Whether connections keep the statements that they have parsed. */
-  prepares: boolean;
-  position(): Promise<WalPosition>;
-  system(): Promise<string>;
-}
+const PAUSE_MS = { first: 50, longest: 2_000 };
 
 /** The replica is there, but not as far as it should be. */
 class Behind extends Error {}
@@ -81,12 +89,11 @@ class Replica {
   constructor(
     options: PoolConfig,
     private readonly primary: Primary,
+    private readonly prepares: boolean,
   ) {
     this.name = new URL(options.connectionString!).host;
     this.pool = new Pool(options);
     this.pool.on('error', this.suspend);
-    // A connection that breaks while it is in use also fails the statement that uses it.
-    this.pool.on('connect', (client) => client.on('error', this.suspend));
     void this.probe();
   }
 
@@ -96,11 +103,18 @@ class Replica {
    * @throws within TIMEOUTS.replica where the replica is away or behind; else what `work` throws
    */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
+    const timer = new AbortController();
     try {
-      return await inTime(this.attempt(work));
+      const late = sleep(TIMEOUTS.replica, undefined, timer).then(() => {
+        throw new Error('it does not answer');
+      });
+      late.catch(() => {});
+      return await Promise.race([this.attempt(work), late]);
     } catch (error) {
       this.suspend();
       throw error;
+    } finally {
+      timer.abort();
     }
   }
 
@@ -112,10 +126,7 @@ class Replica {
   private async attempt<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     try {
-      const [wanted, replayed] = await Promise.all([
-        this.primary.position(),
-        replayedBytes(client, this.primary.prepares),
-      ]);
+      const [wanted, replayed] = await Promise.all([this.primary.position(), this.replayedBy(client)]);
       await this.catchUp(client, wanted, replayed);
       const result = await work(client);
       client.release();
@@ -131,23 +142,27 @@ class Replica {
     // After a failover a position says nothing of a replica that went on with the old primary.
     if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    let reached = replayed;
-    while (reached < wanted.bytes) {
+    for (let reached = replayed; reached < wanted.bytes; reached = await this.replayedBy(client)) {
       if (performance.now() > deadline) throw new Behind('it lags');
       await sleep(LOOK_MS);
-      reached = await replayedBytes(client, this.primary.prepares);
     }
   }
 
-  /** Looked up once for each connection, with whether it leads to a replica of this primary. */
+  /** How far it has replayed: what the next statement on this connection sees at least. */
+  private async replayedBy(client: PoolClient): Promise<bigint> {
+    const [bytes] = await first(client, REPLICA, this.prepares && 'wal_replayed');
+    return BigInt((bytes ?? -1) as string | number);
+  }
+
+  /** The timeline that it follows, 0 for a server that is no replica; looked up once for each connection. */
   private async timelineOf(client: PoolClient): Promise<number> {
     const known = this.timelines.get(client);
     if (known !== undefined) return known;
     const [own, primary] = await Promise.all([systemOf(client), this.primary.system()]);
     if (own !== primary) throw new Error('it holds another database');
-    const timeline = await replayedTimeline(client);
-    this.timelines.set(client, timeline);
-    return timeline;
+    const [timeline] = await first(client, TIMELINE, false);
+    this.timelines.set(client, Number(timeline ?? 0));
+    return Number(timeline ?? 0);
   }
 
   private readonly suspend = (): void => {
@@ -159,17 +174,16 @@ class Replica {
   /** Makes empty reads, with growing pauses, until one works. */
   private async probe(): Promise<void> {
     const { signal } = this.closing;
-    let pause = 0;
     let isMissed = false;
-    while (!this.isUsable && !signal.aborted) {
+    for (let pause = 0; !this.isUsable && !signal.aborted;) {
       try {
         await sleep(pause, undefined, { signal, ref: false });
-        await inTime(this.attempt(async () => {}));
+        await this.read(async () => {});
         this.isUsable = true;
         if (isMissed) this.logger.warn(`${this.name} is used again`);
       } catch (error) {
-        pause = Math.min(pause * 2 || PAUSE_MS, LONGEST_PAUSE_MS);
-        if (isMissed || signal.aborted || pause < LONGEST_PAUSE_MS) continue;
+        pause = Math.min(pause * 2 || PAUSE_MS.first, PAUSE_MS.longest);
+        if (isMissed || signal.aborted || pause < PAUSE_MS.longest) continue;
         isMissed = true;
         this.logger.warn(`${this.name} is not used for now: ${(error as Error).message}`);
       }
@@ -177,62 +191,12 @@ class Replica {
   }
 }
 
-/** Rejects after TIMEOUTS.replica; `DeadlineClient` closes a silent connection later. */
-function inTime<T>(work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(new Error('it does not answer')), TIMEOUTS.replica);
-  void work.then(resolve, reject).finally(() => clearTimeout(timer));
-  return promise;
-}
-
-/** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
-interface WalPosition {
-  timeline: number;
-  bytes: bigint;
-}
-
-/**
- * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
- * commits do not wait for the disk.
- */
-const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
-  WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
-
-const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
-
-/** The timeline is in the server's control file: reading it costs as much as a page of rows. */
-const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
-
-const SYSTEM = 'SELECT system_identifier, current_database() FROM pg_control_system()';
-
-/** The position of a primary. A server that has replayed up to there shows all that was acknowledged before the call. */
-async function currentPosition(primary: Pool, prepares: boolean): Promise<WalPosition> {
-  const [file, bytes] = (await first(primary, PRIMARY, prepares ? 'wal_position' : undefined)) as [
-    string,
-    string,
-  ];
-  return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
-}
-
-/** How far a replica has replayed: what the next statement on this connection sees at least. */
-async function replayedBytes(replica: PoolClient, prepares: boolean): Promise<bigint> {
-  const [bytes] = await first(replica, REPLICA, prepares ? 'wal_replayed' : undefined);
-  return BigInt((bytes ?? -1) as string | number);
-}
-
-/** The timeline that a replica follows; 0 for a server that is not, or no longer, a replica. */
-async function replayedTimeline(replica: PoolClient): Promise<number> {
-  const [timeline] = await first(replica, TIMELINE);
-  return Number(timeline ?? 0);
-}
-
-/** The same text for a primary and its replicas, and no others. */
 async function systemOf(connection: Pool | PoolClient): Promise<string> {
-  return (await first(connection, SYSTEM)).join(' ');
+  return (await first(connection, SYSTEM, false)).join(' ');
 }
 
-/** @param name under which the connection is to keep the statement */
-async function first(connection: Pool | PoolClient, text: string, name?: string): Promise<unknown[]> {
-  const { rows } = await connection.query<unknown[]>({ name, text, rowMode: 'array' });
+/** @param name under which the connection is to keep the statement; false if it keeps none */
+async function first(connection: Pool | PoolClient, text: string, name: string | false): Promise<unknown[]> {
+  const { rows } = await connection.query<unknown[]>({ name: name || undefined, text, rowMode: 'array' });
   return rows[0] ?? [];
 }

@@ -1,17 +1,14 @@
 import type { Readable } from 'node:stream';
-import { callbackify } from 'node:util';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
-import { turns } from '../process/index.js';
-import { asker, asPartOf } from './asker.js';
+import { asker } from './asker.js';
 import { EXACT } from './exact-values.js';
-import { FairPool } from './fair-pool.js';
-import { HostClient } from './host-client.js';
-import { TIMEOUTS } from './session-settings.js';
-import { isUnavailable } from './unavailable.js';
+import { LentPool } from './lent-pool.js';
+import { prepareSession, TIMEOUTS } from './session-settings.js';
+import { NoConnection } from './unavailable.js';
 
 /** A query in SQL, with its parameters `$1` and so on. */
 export interface Sql {
@@ -22,11 +19,8 @@ export interface Sql {
 /** The rows of a query, one by one, each with its columns by name. */
 export type Rows<Row> = Readable & AsyncIterable<Row>;
 
-/** What is fetched at a time, in bytes as PostgreSQL sends them, as far as the rows before tell. */
-const FETCHED_BYTES = 256 * 1_024;
-
-/** Rows that are fetched first, and the most that are at a time. */
-const ROWS = { first: 16, most: 1_024 };
+/** Rows that are fetched at a time. */
+const BATCH = 100;
 
 /**
  * A transaction, which a pooler leaves on one connection. However long the reader takes, it ends with its connection, at which
@@ -36,42 +30,13 @@ const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0;
   SELECT set_config('client_connection_check_interval', '1000', true) FROM pg_settings
     WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
 
-/** A query that is read by a cursor, as fast as its reader takes the rows. */
+/** A stream that ends where its server has sent nothing for too long. */
 class RowStream extends QueryStream {
-  private fetched = ROWS.first;
-  private bytesBefore: number | undefined;
   private silence?: NodeJS.Timeout;
-  /** For whom its rows are. */
-  readonly client = asker.getStore()?.client ?? '';
 
-  constructor(
-    { sql, parameters = [] }: Sql,
-    private readonly connection: PoolClient & HostClient,
-  ) {
-    super(sql, [...parameters], { types: EXACT, highWaterMark: 1 });
-  }
-
-  /** Fetches as many rows as are about `FETCHED_BYTES`: a thousand short ones, or a single large one. */
-  override _read(): void {
-    const { bytesRead } = this.connection.socket;
-    if (this.bytesBefore !== undefined) {
-      const bytes = (bytesRead - this.bytesBefore) / this.fetched;
-      const fit = Math.floor(FETCHED_BYTES / Math.max(1, bytes));
-      this.fetched = Math.max(1, Math.min(fit, this.fetched * 2, ROWS.most));
-    }
-    this.bytesBefore = bytesRead;
-    turns.add(this);
-  }
-
-  /** A turn lasts until the rows have been taken. */
-  goOn(): boolean {
-    this.silence ??= setTimeout(() => this.destroy(new Error(SILENT)), TIMEOUTS.pausedReader);
-    try {
-      super._read(this.fetched);
-    } catch (error) {
-      this.destroy(error as Error);
-    }
-    return !this.destroyed;
+  override _read(size: number): void {
+    this.silence ??= setTimeout(() => this.destroy(new NoConnection(SILENT)), TIMEOUTS.silentStream);
+    super._read(size);
   }
 
   override push(row: unknown): boolean {
@@ -80,44 +45,21 @@ class RowStream extends QueryStream {
     return super.push(row);
   }
 
-  /** Where the connection is gone, `pg` tells of what it could not write to it, without a code. */
-  override destroy(error?: Error): this {
-    if (!error || !this.connection.socket.destroyed || isUnavailable(error)) return super.destroy(error);
-    return super.destroy(new Error(`Connection terminated: ${error.message}`, { cause: error }));
-  }
-
-  /** What has not come to its end leaves the server at work: its connection is closed. */
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    turns.delete(this);
+  /** Its cursor is closed with the transaction, or the connection: to wait for the server would be to wait for ever if that is gone. */
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.silence);
-    if (!this.readableEnded || error) {
-      this.connection.terminate('nobody reads the rows any more');
-      this.connection.release(true);
-      return done(error);
-    }
-    callbackify(() => this.giveBack())(done);
-  }
-
-  private async giveBack(): Promise<void> {
-    try {
-      await this.connection.query('COMMIT');
-      this.connection.release();
-    } catch {
-      this.connection.release(true);
-    }
+    done(error);
   }
 }
 
-const SILENT = 'Connection terminated: the database has sent no row for too long';
-
 /**
  * Reads any number of rows with little memory, by a cursor on a connection which is that of no request: `DATABASE_STREAMS` of
- * them at a time in a process, of which one client never has all.
+ * them at a time in a process, of which one client has at most half.
  */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
-  private readonly open = new Set<RowStream>();
-  private pool?: Pool;
+  private readonly open = new Set<Readable>();
+  private pool?: LentPool;
 
   constructor(private readonly config: Config) {}
 
@@ -125,16 +67,21 @@ export class RowStreams implements OnApplicationShutdown {
    * Runs a query as TypeORM's `stream()` does: in one snapshot, and outside of a transaction that is open. It has begun when
    * the first rows are there, so that what fails before is answered as an Error. It ends, and gives its connection back, with
    * its last row, when the request ends that it is for, or when its reader destroys it (leaving a `for await` does). So it
-   * does after 30 seconds in which the database has given nothing.
-   * @throws Error where no connection is free or the database is away, answered 503; QueryFailedError of `pg` for a wrong query
+   * does after 30 seconds in which the database has sent nothing.
+   * @throws Error where no connection is free or the database is away, answered 503; an error of `pg` for a wrong query
    */
   async stream<Row extends object>(query: Sql | SelectQueryBuilder<ObjectLiteral>): Promise<Rows<Row>> {
-    const sql = 'sql' in query ? query : sqlOf(query);
+    const { sql, parameters = [] } = 'sql' in query ? query : sqlOf(query);
     const client = await this.connect();
-    const rows = new RowStream(sql, client);
+    const rows = new RowStream(sql, [...parameters], { types: EXACT, batchSize: BATCH });
     this.open.add(rows);
     // A reader is told of an error too; one that has none yet is no reason to end the process.
-    rows.on('error', () => {}).once('close', () => this.open.delete(rows));
+    rows
+      .on('error', () => {})
+      .once('close', () => {
+        this.open.delete(rows);
+        void giveBack(client, rows.readableEnded);
+      });
     asker.getStore()?.whenOver(() => rows.destroy());
     client.query(rows);
     await begun(rows);
@@ -147,9 +94,12 @@ export class RowStreams implements OnApplicationShutdown {
     await this.pool?.end();
   }
 
-  private async connect(): Promise<PoolClient & HostClient> {
+  private async connect(): Promise<PoolClient> {
     this.pool ??= this.newPool();
-    const client = (await asPartOf(undefined, () => this.pool!.connect())) as PoolClient & HostClient;
+    // It is given back when it ends, and not when the request is answered.
+    const { client: caller = '' } = asker.getStore() ?? {};
+    const asked = { client: caller, left: Infinity, whenOver: () => {}, ranOut: () => {} };
+    const client = await asker.run(asked, () => this.pool!.connect());
     try {
       await client.query(BEGIN);
       return client;
@@ -159,21 +109,22 @@ export class RowStreams implements OnApplicationShutdown {
     }
   }
 
-  private newPool(): Pool {
+  private newPool(): LentPool {
     const { DATABASE_DIRECT_URL, DATABASE_URL, DATABASE_STREAMS } = this.config;
-    const pool = new FairPool({
+    const pool = new LentPool({
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
       application_name: 'petstore-streams',
-      // It keeps one for those who ask for no other before they give it back: here, nobody is such.
-      max: DATABASE_STREAMS + 1,
-      Client: HostClient,
+      max: DATABASE_STREAMS,
       connectionTimeoutMillis: TIMEOUTS.connect,
       keepAlive: true,
+      onConnect: prepareSession,
     });
     pool.on('error', () => {});
     return pool;
   }
 }
+
+const SILENT = 'The database has sent no row for too long';
 
 function sqlOf(query: SelectQueryBuilder<ObjectLiteral>): Sql {
   const [sql, parameters] = query.getQueryAndParameters();
@@ -181,9 +132,19 @@ function sqlOf(query: SelectQueryBuilder<ObjectLiteral>): Sql {
 }
 
 /** Resolves when the first rows are there, or there are none. @throws what the query has failed for */
-async function begun(rows: QueryStream): Promise<void> {
+async function begun(rows: Readable): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     rows.once('readable', resolve).once('error', reject).once('close', resolve);
     rows.read(0);
   });
+}
+
+/** A stream that has not come to its end leaves the server at work: its connection is closed. */
+async function giveBack(client: PoolClient, hasEnded: boolean): Promise<void> {
+  try {
+    if (hasEnded) await client.query('COMMIT');
+    client.release(!hasEnded);
+  } catch {
+    client.release(true);
+  }
 }

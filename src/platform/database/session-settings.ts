@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../process/index.js';
 
 /**
@@ -19,8 +19,8 @@ export const TIMEOUTS = {
   lock: 590,
   /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
   silence: 1_300,
-  /** A stream of rows whose reader has paused for this long, or whose server is silent, is given up. */
-  pausedReader: 30_000,
+  /** A stream of rows whose server has sent nothing for this long is given up. */
+  silentStream: 30_000,
   /** A transaction is not begun for a request that has less time left: it would hardly end. */
   transaction: 300,
   /** A complete request is answered after this, if need be by a 503. */
@@ -60,10 +60,27 @@ const UNKNOWN_TO_POOLERS = {
   transform_null_equals: 'off',
 };
 
-/** What statements here, and those of TypeORM and pg-boss, count on, whatever the server, the database or the role has. */
-export const SET_SESSION = Object.entries({ ...KNOWN_TO_POOLERS, ...UNKNOWN_TO_POOLERS })
+/** What statements here, and those of TypeORM, count on, whatever the server, the database or the role has. */
+const SET_SESSION = Object.entries({ ...KNOWN_TO_POOLERS, ...UNKNOWN_TO_POOLERS })
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
+
+/**
+ * Readies a new connection.
+ * @throws OperatorError unless its database holds every character, and counts characters instead of bytes
+ */
+export async function prepareSession(client: ClientBase): Promise<void> {
+  await client.query(SET_SESSION);
+  const { rows } = await client.query<{ name: string; encoding: string }>(
+    `SELECT current_database() AS name, current_setting('server_encoding') AS encoding`,
+  );
+  const [{ name, encoding }] = rows as [{ name: string; encoding: string }];
+  if (encoding === 'UTF8') return;
+  throw new OperatorError(
+    `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
+      `ENCODING 'UTF8' TEMPLATE template0, and move what this one holds by pg_dump.`,
+  );
+}
 
 /**
  * Behind a pooler, a statement runs on a connection that may never have been told the settings.

@@ -26,7 +26,10 @@ const NETWORK =
 // Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early if its connection breaks
 // between two statements of a transaction.
 const BY_MESSAGE =
-  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|No host of the database can be written|it cannot be written|another server has been promoted|[Qq]uery runner (?:was )?already released/;
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|[Qq]uery runner (?:was )?already released/;
+
+/** No connection could be made, or none was free in time. */
+export class NoConnection extends Error {}
 
 /** Whether an error means that the database is away, too slow or too busy, and a later try can succeed. */
 export function isUnavailable(error: unknown): boolean {
@@ -38,7 +41,7 @@ export function isUnavailable(error: unknown): boolean {
   };
   if (driverError instanceof Error && isUnavailable(driverError)) return true;
   // Of a connection: the database is not one that the service can use.
-  if (error instanceof OperatorError) return true;
+  if (error instanceof OperatorError || error instanceof NoConnection) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;

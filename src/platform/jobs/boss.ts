@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { type ClientBase, Pool, type QueryResult } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import type { Config } from '../../config.js';
-import { DeadlineClient, JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
+import { JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
 
 /** More tries, or seconds, than there will ever be. */
 const NEVER = 2 ** 31 - 1;
@@ -61,11 +61,11 @@ export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<v
 /** Connections for each use, and for how many milliseconds their server may be silent while a statement runs. */
 const USES = {
   /** It waits for nothing else: a server that is frozen behind an address that has moved must be noticed. */
-  worker: { max: 1, silenceMs: 5_000 },
+  worker: { max: 1, query_timeout: 5_000 },
   /** pg-boss now and then rebuilds an index, which may send nothing for long. */
-  maintenance: { max: JOB_CONNECTIONS - 1, silenceMs: 120_000 },
+  maintenance: { max: JOB_CONNECTIONS - 1, query_timeout: 120_000 },
   /** pg-boss looks at its queues beside the transaction of a command. */
-  command: { max: 2, silenceMs: 120_000 },
+  command: { max: 2, query_timeout: 120_000 },
 };
 
 /** Connections of the jobs' own, past a pooler, so that they and requests do not wait for each other. */
@@ -78,7 +78,6 @@ export class JobsDatabase implements Db {
       application_name: 'petstore-jobs',
       connectionTimeoutMillis: TIMEOUTS.start,
       keepAlive: true,
-      Client: DeadlineClient,
       ...USES[use],
     };
     this.pool = new Pool(options);

@@ -4,8 +4,7 @@ import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/cor
 import type { PoolClient } from 'pg';
 import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
 import { DataSource, type EntityManager } from 'typeorm';
-import { AsksMore, type Part, Transactions, Unfit } from '../data/index.js';
-import { Connections } from '../database/index.js';
+import { Transactions } from '../data/index.js';
 import { Metrics } from '../telemetry/index.js';
 import { QUEUE_OPTIONS } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
@@ -46,7 +45,7 @@ export class Jobs implements OnApplicationBootstrap {
 
   constructor(
     private readonly modules: ModulesContainer,
-    private readonly database: DataSource,
+    database: DataSource,
     readonly transactions: Transactions,
     metrics: Metrics,
   ) {
@@ -87,11 +86,7 @@ export class Jobs implements OnApplicationBootstrap {
       data: payload && { payload: checked(name, payload) },
       startAfter,
     }));
-    const one = this.transactions.gathering;
-    if (one) return one.add(await this.partOf(name, rows));
-    await this.transactions.runCounted((transaction) =>
-      this.transactions.written(() => this.insert(transaction, name, rows)),
-    );
+    await this.transactions.run((transaction) => this.insert(transaction, name, rows));
   }
 
   /** What waits in a queue, as it was at most a second ago. */
@@ -139,41 +134,12 @@ export class Jobs implements OnApplicationBootstrap {
       throw new Error('pg-boss has skipped a job, which has an id of an earlier one');
   }
 
-  /** What pg-boss would insert, as a part of a statement. @throws Unfit where it asks the database more than that */
-  private async partOf(queue: string, rows: NewRow[]): Promise<Part> {
-    let asked: { text: string; values?: unknown[] } | undefined;
-    const executeSql = async (text: string, values?: unknown[]) => {
-      asked = { text, values };
-      return { rows };
-    };
-    await this.boss.insert(queue, rows, { db: { executeSql }, returnId: true }).catch((error: unknown) => {
-      throw error instanceof AsksMore ? new Unfit('pg-boss does not know the queue yet') : error;
-    });
-    const { text, values = [] } = asked!;
-    if (!text.trimStart().startsWith('INSERT ') || values.length !== 1)
-      throw new Unfit('pg-boss adds a job by more than one INSERT with one parameter');
-    const count = rows.length;
-    return {
-      name: `${nameOf(text)} ${count}`,
-      parameters: values,
-      types: ['text'],
-      rows: count,
-      text: ({ from, place, value }) => {
-        const list = `${value(0)}::text`;
-        // Of several lists, JSON of all that they hold.
-        const all = `'[' || string_agg(substr(${list}, 2, length(${list}) - 2), ',' ORDER BY ${place}) || ']'`;
-        return text.replaceAll('$1', () => `(SELECT ${place ? all : list} FROM ${from})`);
-      },
-    };
-  }
-
   /** A transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
   private dbOf({ queryRunner }: EntityManager): Db {
-    const { prepared } = Connections.of(this.database);
     return {
       executeSql: async (text: string, values?: unknown[]) => {
         const client = (await queryRunner!.connect()) as PoolClient;
-        return prepared.query(client, { name: nameOf(text), text }, values);
+        return client.query({ name: nameOf(text), text, values });
       },
     };
   }

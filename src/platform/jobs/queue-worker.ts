@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Job as BossJob, PgBoss } from 'pg-boss';
-import { Batcher, isUnavailable, isUndone, made } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { FAILED_FOR_SECONDS, QUEUE_OPTIONS, TRY_SECONDS } from './boss.js';
 import { heldIn } from './job-table.js';
@@ -65,14 +64,6 @@ export class QueueWorker {
   private readonly logger: Logger;
   private readonly troubles: ThrottledWarning;
   private readonly held = new Set<Try>();
-  private readonly endings = new Batcher<Ending, void>({
-    make: async (endings) => {
-      await this.record(endings);
-      return made(endings.map(() => undefined));
-    },
-    // A repetition records nothing twice: it ends what this worker still has, and outcomes are set, not counted.
-    canRepeat: (error) => isUndone(error) || !isUnavailable(error),
-  });
   private readonly stopping = new AbortController();
   private readonly heart: NodeJS.Timeout;
   private readonly running: Promise<void>;
@@ -208,7 +199,7 @@ export class QueueWorker {
   private async end(ending: Ending, signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.endings.add(ending, 0);
+        await this.record([ending]);
         break;
       } catch (error) {
         this.warn(error as Error);

@@ -26,6 +26,7 @@ export {
   type ProviderFacts,
 } from './identity-provider.js';
 export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';
+export { Quota } from './quota.js';
 export { FairQueue, Holdings, type Requester, Shares, turns } from './shares.js';
 export {
   answerPrimary,

@@ -2,7 +2,14 @@ import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import { Config } from '../../config.js';
 import type { Anyone } from '../api/index.js';
-import { type Assigned, DataModule, FastRepository, InjectFastRepository, Sweeps } from '../data/index.js';
+import {
+  type Belonging,
+  belonging,
+  DataModule,
+  FastRepository,
+  InjectFastRepository,
+  Sweeps,
+} from '../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
@@ -11,7 +18,7 @@ export interface Change {
   /** What was done, such as `order.approved`. */
   action: string;
   /** The id of what it was done to, if that is not the account. */
-  subjectId?: string | Assigned;
+  subjectId?: string;
   /** Facts about it; no secret and no personal text. */
   details?: object;
 }
@@ -41,7 +48,13 @@ export class AuditLog {
 
   /** Records changes. Call it in their transaction: either both are there, or neither. */
   async add(...changes: Change[]): Promise<void> {
-    if (changes.length > 0) await this.records.addRowsAtCommit(...changes.map(recordOf));
+    await this.records.addRows(changes.map(recordOf));
+  }
+
+  /** The record of a new row, whose id is the subject, as a part of its `insert`. */
+  of(change: Omit<Change, 'subjectId'>): Belonging {
+    const { subjectId: _id, ...record } = recordOf(change);
+    return belonging(this.records, record, { subjectId: 'id' });
   }
 
   /** Reads records, oldest first. */

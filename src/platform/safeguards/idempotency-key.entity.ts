@@ -5,8 +5,8 @@ export interface AnswerHead {
   status: number;
   /** What the method has set. */
   headers: Record<string, number | string | string[]>;
-  /** That of the row: release 1.0.0, which knows no heads, leaves the old one where it stores another answer. */
-  createdAt: string;
+  /** The table whose row the body is, as `to_jsonb` writes it; none where the body is the answer's own. */
+  row?: string;
 }
 
 /** The answer to a write that came with an `Idempotency-Key`, stored in the transaction of that write. */
@@ -21,15 +21,15 @@ export class IdempotencyKey {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key!: string;
 
-  /** SHA-256 of method, path and body. */
+  /** SHA-256 of method, path and body, as `fingerprintOf` has them; as bytes in rows of 1.x. */
   @Column({ type: 'bytea', name: 'request_hash' })
   requestHash!: Buffer;
 
-  /** The `Location` of the answer, for release 1.0.0. */
+  /** The `Location` of the answer, where its row is stored. */
   @Column('text', { nullable: true })
   location!: string | null;
 
-  /** The body of the answer, byte for byte. */
+  /** The body of the answer, byte for byte, or its row. */
   @Column('text')
   body!: string;
 
@@ -39,30 +39,4 @@ export class IdempotencyKey {
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
-}
-
-/** A write that must happen once: whose it is, under which key, and the hash of the request. */
-export interface KeyedRequest {
-  accountId: string;
-  key: string;
-  requestHash: Buffer;
-  /** The size of its body; 0 when left out. */
-  bytes?: number;
-}
-
-/** An answer as it is stored; its body is empty if it has none. */
-export interface StoredAnswer extends Pick<AnswerHead, 'headers'> {
-  /** None of an answer of release 1.0.0. */
-  status?: number;
-  body: string;
-}
-
-/** An answer that was found. */
-export type StoredRow = Omit<IdempotencyKey, 'accountId' | 'key'>;
-
-/** What a write has found of its key. */
-export interface Claim {
-  /** Whether it may write under it. */
-  isMine: boolean;
-  stored?: StoredRow;
 }

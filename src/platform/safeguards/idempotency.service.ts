@@ -1,76 +1,71 @@
-import { Global, Injectable, Module, type OnApplicationBootstrap, StreamableFile } from '@nestjs/common';
-import type { Response } from 'express';
-import type { OutgoingHttpHeaders } from 'node:http';
-import { isDeepStrictEqual } from 'node:util';
+import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { PoolClient } from 'pg';
-import { LessThanOrEqual } from 'typeorm';
-import { ApiError, JsonText, type OperationFacts } from '../api/index.js';
+import { type ObjectLiteral, QueryFailedError } from 'typeorm';
+import { ApiError } from '../api/index.js';
 import {
+  type Belonging,
   DataModule,
   FastRepository,
   InjectFastRepository,
+  type Insert,
   Sweeps,
   Transactions,
-  violation,
 } from '../data/index.js';
-import { Batcher, bytesOf, Connections, made } from '../database/index.js';
+import { codeOf, isUnavailable, SharedRead, TIMEOUTS } from '../database/index.js';
 import { AccountClosing } from './account-closing.js';
-import {
-  type AnswerHead,
-  type Claim,
-  IdempotencyKey,
-  type KeyedRequest,
-  type StoredAnswer,
-  type StoredRow,
-} from './idempotency-key.entity.js';
-import { type KeyedRun, keyedRuns, type Prospect, SoleWrite } from './sole-write.js';
+import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
 /** For so many hours an answer is given again. */
 export const LIFETIME_HOURS = 24;
 
-/** An answer, and when it was stored; whether that was before, or just now. */
-interface GivenAnswer {
-  answer: StoredAnswer;
-  createdAt: Date;
-  isReplayed: boolean;
-}
-
-/**
- * Whether this transaction may write under a key, and what is stored. What another one stores between the look-up and its lock
- * is found by the primary key: then all of the transaction is undone.
- */
-const CLAIM = {
-  name: 'idempotency_claim_key',
-  text: `SELECT CASE WHEN found.created_at > $3::timestamptz THEN NULL
-      ELSE pg_try_advisory_xact_lock(hashtextextended($2::text, $1::bigint)) END,
-    found.request_hash, found.location, found.body, found.head, found.created_at
-  FROM (SELECT) AS asked LEFT JOIN idempotency_keys AS found ON found.account_id = $1 AND found.key = $2`,
-};
-
-/** What is stored under each of some keys, with its place. */
-const FIND = {
-  name: 'idempotency_find',
-  text: `SELECT n, found.request_hash, found.location, found.body, found.head, found.created_at
-  FROM unnest((SELECT $1::bigint[])::bigint[], (SELECT $2::text[])::text[]) WITH ORDINALITY AS asked(account_id, key, n)
-  JOIN LATERAL (SELECT * FROM idempotency_keys AS stored
-    WHERE stored.account_id = asked.account_id AND stored.key = asked.key LIMIT 1) AS found ON true`,
-};
-
 /** So many keys that were answered last are looked up before anything else: a replay then costs what a read costs. */
 const REMEMBERED = 10_000;
+/** Look-ups that retries of the same moment may share. */
+const SHARED = 1_000;
 
-const KEY_IN_USE = violation('idempotency_keys_pkey', 'idempotency_key_in_use');
+/** SQLSTATE `lock_not_available`. */
+const LOCKED = '55P03';
+const PRIMARY_KEY = 'idempotency_keys_pkey';
 
-/** Makes a retried write happen once: its first answer is stored with it, and given again for a while. */
+/** A write that must happen once: whose it is, under which key, and what tells the request from others. */
+export interface KeyedRequest {
+  readonly accountId: string;
+  readonly key: string;
+  readonly fingerprint: Buffer;
+  /** What 1.x stored of the same request. */
+  readonly olderFingerprint: () => Buffer;
+}
+
+/** An answer that a method has given. */
+export interface Answer extends Omit<AnswerHead, 'row'> {
+  readonly body: string;
+}
+
+/** An answer that is stored. */
+export interface StoredAnswer extends Partial<Answer> {
+  readonly headers: AnswerHead['headers'];
+  /** The row that it is of, where that is stored instead of the body. */
+  readonly row?: ObjectLiteral;
+}
+
+/** What has become of a keyed write. */
+export type Outcome<T> = { readonly value: T } | { readonly stored: StoredAnswer };
+
+/**
+ * Makes a retried write happen once: its first answer is stored with it, and given again for a while. A row of
+ * `idempotency_keys` is written in the transaction of the write, and its primary key keeps out every other write with that key:
+ * a second one waits for the first, at most as long as for any lock. Whoever does not know whether a write was done, because
+ * its connection was lost behind the COMMIT, sends it again: what was committed violates the key, and is answered from there.
+ */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap {
-  /** The writes of this process, whose retries are turned away; locks are for those to others. */
-  private readonly running = new Map<string, KeyedRequest>();
+  /** The first request of each key that is under way in this process. */
+  private readonly running = new Map<string, Promise<unknown>>();
   /** Keys under which an answer is probably stored. */
   private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
-  private readonly finds: Batcher<KeyedRequest, StoredRow | undefined>;
-  private readonly writes: Batcher<KeyedRun, unknown[]>;
+
+  private readonly finds = new LRUCache<string, SharedRead<unknown[] | undefined>>({ max: SHARED });
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -79,124 +74,164 @@ export class IdempotencyService implements OnApplicationBootstrap {
     closing: AccountClosing,
   ) {
     closing.erases(IdempotencyKey);
-    const make = async (requests: KeyedRequest[]) => made(await this.findAll(requests));
-    this.finds = new Batcher({ make, isRead: true, bytesOf }, this.connections.reads);
-    this.writes = keyedRuns(this.connections);
   }
 
   /**
-   * Runs a write and stores its answer, both in one transaction, or else gives the answer that is stored. A write that
-   * fails stores nothing, so it can be tried again.
-   * @param sole what is known of the answer of a work that writes one row, and what belongs to it
+   * Runs a write in a transaction that has claimed its key, and stores what `answerOf` makes of its value; or gives the answer
+   * that is stored. A write that fails stores nothing, so it can be tried again.
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
-  async once(
+  async transaction<T>(
     request: KeyedRequest,
-    write: () => Promise<StoredAnswer>,
-    sole?: Prospect,
-  ): Promise<GivenAnswer> {
-    const { transactions } = this;
+    write: () => Promise<T>,
+    answerOf: (value: T) => Answer,
+  ): Promise<Outcome<T>> {
+    const { accountId, key } = request;
+    const work = async (): Promise<Outcome<T>> => {
+      if (!(await this.claim(request))) return { stored: (await this.find(request))! };
+      const value = await write();
+      const { body, ...head } = answerOf(value);
+      await this.keys.updateRows({ accountId, key }, { body, head, location: null, createdAt: new Date() });
+      return { value };
+    };
+    return this.first(request, () => this.transactions.run(work));
+  }
+
+  /**
+   * Makes a row and stores its answer by one statement, or gives the answer that is stored. There is no look-up before: a key
+   * that is there already violates its primary key, at which PostgreSQL undoes all.
+   * @param base what the `Location` of the answer has before the id; null if it has none
+   * @throws ApiError as `transaction` does, or what the insert throws
+   */
+  async insert<Entity extends ObjectLiteral>(
+    request: KeyedRequest,
+    insert: Insert<Entity>,
+    head: Omit<AnswerHead, 'row'>,
+    base: string | null,
+  ): Promise<Outcome<Entity>> {
+    const once = async () => ({ value: await insert.run(this.kept(request, insert.rows, head, base)) });
+    const work = async (): Promise<Outcome<Entity>> => {
+      try {
+        return await once();
+      } catch (error) {
+        if (isUnavailable(error) && codeOf(error) !== LOCKED) throw error;
+        // Whatever the insert was refused for: an answer that is stored comes first.
+        const stored = await this.find(request, insert.rows);
+        if (stored) return { stored };
+        if (isBusy(error)) throw new ApiError('idempotency_key_in_use', undefined, { cause: error });
+        if (constraintOf(error) !== PRIMARY_KEY) throw error;
+        await this.forgetExpired(request);
+        return once();
+      }
+    };
+    return this.first(request, work, insert.rows);
+  }
+
+  /**
+   * Carries a request out unless an answer is stored, or another one with its key is under way in this process: that is waited
+   * for, as PostgreSQL has those of other processes wait.
+   * @throws ApiError `idempotency_key_in_use` where that has not been answered meanwhile
+   */
+  private async first<T>(
+    request: KeyedRequest,
+    work: () => Promise<Outcome<T>>,
+    rows?: FastRepository<ObjectLiteral>,
+  ): Promise<Outcome<T>> {
     const name = nameOf(request);
-    if (this.answered.has(name) || this.running.has(name)) {
-      // The one that is running may be a retry too.
-      const again = replayOf(request, await this.finds.add(request));
-      if (again) return again;
-      this.requireFirst(request);
-    }
-    const work = () => this.claimAndWrite(request, write, sole);
+    const before = this.running.get(name);
+    if (before) await Promise.race([before, sleep(TIMEOUTS.lock)]);
+    const stored = before || this.answered.has(name) ? await this.recall(request, rows) : undefined;
+    if (stored) return { stored };
+    if (before) throw new ApiError('idempotency_key_in_use');
+    const outcome = work();
+    const settled = outcome.then(
+      () => void this.answered.set(name, true),
+      () => {},
+    );
+    this.running.set(
+      name,
+      settled.finally(() => this.running.delete(name)),
+    );
+    return outcome;
+  }
+
+  /** Claims a key for the open transaction; false if an answer is stored under it, which has not expired. */
+  private async claim({ accountId, key, fingerprint }: KeyedRequest): Promise<boolean> {
+    const claim = () => `INSERT INTO ${this.keys.shape.table} AS kept (account_id, key, request_hash, body)
+      VALUES ($1, $2, $3, '') ON CONFLICT (account_id, key) DO UPDATE
+      SET request_hash = EXCLUDED.request_hash WHERE kept.created_at <= $4::timestamptz RETURNING 1`;
     try {
-      const given = await (sole && transactions.canBeOne(sole.id)
-        ? this.writeSole(request, write, sole)
-        : transactions.runCounted(work));
-      this.answered.set(name, true);
-      return given;
+      return (await this.keys.send('claim', claim, [accountId, key, fingerprint, expiry()])).length > 0;
     } catch (error) {
-      return KEY_IN_USE(error);
-    } finally {
-      if (this.running.get(name) === request) this.running.delete(name);
+      if (codeOf(error) !== LOCKED) throw error;
+      throw new ApiError('idempotency_key_in_use', undefined, { cause: error });
     }
   }
 
-  /** Stores what interceptors have made of an answer that was stored just now. */
-  async update({ accountId, key }: KeyedRequest, createdAt: Date, answer: StoredAnswer): Promise<void> {
-    await this.keys.updateRows({ accountId, key, createdAt }, columnsOf(answer, createdAt));
+  /** The key and the answer of a new row. */
+  private kept(
+    { accountId, key, fingerprint }: KeyedRequest,
+    rows: FastRepository<ObjectLiteral>,
+    head: Omit<AnswerHead, 'row'>,
+    base: string | null,
+  ): Belonging {
+    const stored: AnswerHead = { ...head, row: rows.shape.table };
+    const { table } = this.keys.shape;
+    return {
+      of: ({ keys: [id] }) => ({
+        name: 'keep the answer',
+        values: [accountId, key, fingerprint, base, JSON.stringify(stored)],
+        text: (parameter) => `INSERT INTO ${table} (account_id, key, request_hash, location, body, head)
+          SELECT CAST(${parameter(0)} AS bigint), CAST(${parameter(1)} AS text), CAST(${parameter(2)} AS bytea),
+            CAST(${parameter(3)} AS text) || made.${id!.sql}, to_jsonb(made)::text, CAST(${parameter(4)} AS jsonb)
+          FROM made RETURNING 1`,
+      }),
+    };
   }
 
-  /** The same in one statement, for work that writes one row, and what belongs to it, if that can be. */
-  private async writeSole(
+  /** The answer that is stored, which retries of the same moment share. @throws ApiError as `find` does */
+  private async recall(
     request: KeyedRequest,
-    write: () => Promise<StoredAnswer>,
-    prospect: Prospect,
-  ): Promise<GivenAnswer> {
-    this.requireFirst(request);
-    this.running.set(nameOf(request), request);
-    const sole = new SoleWrite(request, prospect, this.writes);
-    const { statement } = sole;
-    try {
-      await this.transactions.inOne(prospect.id, statement, write);
-    } catch (error) {
-      // Whatever the work objects to, an answer that is stored comes first.
-      if (statement.isSent && !statement.isUndone) throw error;
-    }
-    const { kept: answer, createdAt, claim } = sole;
-    if (answer) return { answer, createdAt, isReplayed: false };
-    if (claim && !claim.stored && !claim.isMine) throw new ApiError('idempotency_key_in_use');
-    const again = replayOf(request, claim?.stored);
-    return again ?? this.transactions.runCounted(() => this.claimAndWrite(request, write, prospect));
+    rows?: FastRepository<ObjectLiteral>,
+  ): Promise<StoredAnswer | undefined> {
+    const name = `${nameOf(request)} ${rows?.shape.table}`;
+    let shared = this.finds.get(name);
+    if (!shared) this.finds.set(name, (shared = new SharedRead(() => this.read(request, rows))));
+    return answerIn(request, await shared.ask(), rows);
   }
 
-  private async claimAndWrite(
+  /**
+   * The answer that is stored, and has not expired.
+   * @param rows those of the answer's row, where it may be one
+   * @throws ApiError `idempotency_key_reused` where it is that of another request
+   */
+  private async find(
     request: KeyedRequest,
-    write: () => Promise<StoredAnswer>,
-    sole?: Prospect,
-  ): Promise<GivenAnswer> {
-    const { accountId, key, requestHash } = request;
-    const { stored, isMine } = await this.claim(request);
-    const again = replayOf(request, stored);
-    if (again) return again;
-    // Nobody waits for the first one: while that runs, others are turned away at once and hold no connection.
-    if (!isMine) throw new ApiError('idempotency_key_in_use');
-    this.requireFirst(request);
-    this.running.set(nameOf(request), request);
-    // It has expired, and may be swept meanwhile, or be another by now.
-    if (stored) await this.forget(request);
-    const answer = await (sole ? this.transactions.watch(sole.id, write) : write());
-    const createdAt = new Date();
-    const values = { requestHash, ...columnsOf(answer, createdAt), createdAt };
-    await this.keys.addRowsAtCommit({ accountId, key, ...values });
-    return { answer, createdAt, isReplayed: false };
+    rows?: FastRepository<ObjectLiteral>,
+  ): Promise<StoredAnswer | undefined> {
+    return answerIn(request, await this.read(request, rows), rows);
   }
 
-  /** @throws ApiError `idempotency_key_in_use` where another one with the same key is running */
-  private requireFirst(request: KeyedRequest): void {
-    const running = this.running.get(nameOf(request));
-    if (running && running !== request) throw new ApiError('idempotency_key_in_use');
-  }
-
-  private async forget({ accountId, key }: KeyedRequest): Promise<void> {
-    const { connection } = this.transactions;
-    const expired = { accountId, key, createdAt: LessThanOrEqual(expiry()) };
-    await this.transactions.written(() => connection.delete(IdempotencyKey, expired));
-  }
-
-  /** Claims a key for the open transaction. */
-  private async claim({ accountId, key }: KeyedRequest): Promise<Claim> {
-    const client = (await this.transactions.connection.queryRunner!.connect()) as PoolClient;
-    const values = [accountId, key, expiry()];
-    const [[isMine, ...stored] = []] = await this.connections.run(client, CLAIM, values);
-    return { isMine: isMine === true, stored: storedRow(stored) };
-  }
-
-  private async findAll(requests: KeyedRequest[]): Promise<(StoredRow | undefined)[]> {
-    const found = requests.map((): StoredRow | undefined => undefined);
-    const { connections } = this;
-    for (const [n, ...stored] of await connections.run(connections.primary, FIND, listsOf(requests)))
-      found[Number(n) - 1] = storedRow(stored);
+  private async read(
+    { accountId, key }: KeyedRequest,
+    rows: FastRepository<ObjectLiteral> = this.keys,
+  ): Promise<unknown[] | undefined> {
+    const { table, selected } = rows.shape;
+    const columns = selected.map(({ sql }) => `made.${sql}`).join(', ');
+    const select = () => `SELECT kept.request_hash, kept.location, kept.body, kept.head, ${columns}
+      FROM ${this.keys.shape.table} AS kept, LATERAL jsonb_populate_record(NULL::${table},
+        CASE WHEN kept.head ->> 'row' = '${table}' THEN kept.body::jsonb END) AS made
+      WHERE kept.account_id = $1 AND kept.key = $2 AND kept.created_at > $3::timestamptz`;
+    const [found] = await rows.send('find an answer', select, [accountId, key, expiry()]);
+    if (found) this.answered.set(nameOf({ accountId, key }), true);
     return found;
   }
 
-  private get connections(): Connections {
-    return Connections.of(this.keys.manager.dataSource);
+  /** Deletes an answer that has expired, and was not swept yet. */
+  private async forgetExpired({ accountId, key }: KeyedRequest): Promise<void> {
+    const { table } = this.keys.shape;
+    const forget = () => `DELETE FROM ${table} WHERE account_id = $1 AND key = $2 AND created_at <= $3`;
+    await this.keys.send('forget', forget, [accountId, key, expiry()]);
   }
 
   onApplicationBootstrap(): void {
@@ -204,26 +239,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 }
 
-function listsOf(requests: readonly KeyedRequest[]): string[][] {
-  return [requests.map(({ accountId }) => accountId), requests.map(({ key }) => key)];
-}
-
-/** What the columns of an answer hold; undefined if there is none. */
-function storedRow([requestHash, location, body, head, createdAt]: unknown[]): StoredRow | undefined {
-  return createdAt ? ({ requestHash, location, body, head, createdAt } as StoredRow) : undefined;
-}
-
-/**
- * The answer that is stored, and has not expired.
- * @throws ApiError `idempotency_key_reused` where it is that of another request
- */
-function replayOf({ requestHash }: KeyedRequest, stored?: StoredRow): GivenAnswer | undefined {
-  if (!stored || stored.createdAt <= expiry()) return undefined;
-  if (!requestHash.equals(stored.requestHash)) throw new ApiError('idempotency_key_reused');
-  return { answer: answerIn(stored), createdAt: stored.createdAt, isReplayed: true };
-}
-
-function nameOf({ accountId, key }: KeyedRequest): string {
+function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): string {
   return `${accountId} ${key}`;
 }
 
@@ -231,51 +247,32 @@ function expiry(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 
-/** What a method has answered: its value, the status, and the headers that were not there `before` it. */
-export function answerToStore(
-  operation: OperationFacts,
-  value: unknown,
-  response: Response,
-  before: OutgoingHttpHeaders,
-): StoredAnswer {
-  const set = Object.entries(response.getHeaders()).filter(
-    ([name, content]) => content !== undefined && !isDeepStrictEqual(content, before[name]),
-  );
-  const headers = Object.fromEntries(set) as AnswerHead['headers'];
-  return { status: response.statusCode, headers, body: textOf(operation, value) };
+/** The answer in a row that was found. @throws ApiError `idempotency_key_reused` where it is that of another request */
+function answerIn(
+  { fingerprint, olderFingerprint }: KeyedRequest,
+  found: unknown[] | undefined,
+  rows?: FastRepository<ObjectLiteral>,
+): StoredAnswer | undefined {
+  if (!found) return undefined;
+  const [hash, location, body, head, ...row] = found as [Buffer, string | null, string, AnswerHead | null];
+  if (!fingerprint.equals(hash) && !olderFingerprint().equals(hash))
+    throw new ApiError('idempotency_key_reused');
+  const headers = { ...head?.headers, ...(location === null ? {} : { location }) };
+  if (head?.row === undefined) return { status: head?.status, headers, body };
+  return { status: head.status, headers, row: rows!.shape.hydrate(row) };
 }
 
-/** The columns of an answer that is stored at some time. */
-function columnsOf({ status, headers, body }: StoredAnswer, createdAt: Date) {
-  const head = status === undefined ? null : { status, headers, createdAt: createdAt.toISOString() };
-  return { location: (headers.location as string | undefined) ?? null, body, head };
+/** The constraint that a statement was refused for. */
+function constraintOf(error: unknown): string | undefined {
+  return error instanceof QueryFailedError
+    ? (error.driverError as { constraint?: string }).constraint
+    : undefined;
 }
 
-/** The answer that a row holds. */
-function answerIn({ head, location, body, createdAt }: StoredRow): StoredAnswer {
-  const isItsOwn = head?.createdAt === createdAt.toISOString();
-  if (isItsOwn) return { status: head.status, headers: head.headers, body };
-  return { headers: location === null ? {} : { location }, body };
-}
-
-/** Gives an answer the status and the headers of a stored one, and returns its body as it is sent. */
-export function restore({ status, headers, body }: StoredAnswer, response: Response): JsonText | undefined {
-  if (status !== undefined) response.statusCode = status;
-  for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
-  response.setHeader('Idempotency-Replayed', 'true');
-  return body === '' ? undefined : new JsonText(body);
-}
-
-/** @throws Error for what is not sent as JSON, and so could not be given again as it was */
-function textOf({ id, serialize }: OperationFacts, value: unknown): string {
-  if (value === undefined || value === null) return '';
-  if (value instanceof JsonText) return value.text;
-  const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
-  if (typeof value !== 'object' || isBinary) {
-    const kind = isBinary ? value.constructor.name : typeof value;
-    throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
-  }
-  return serialize ? serialize(value).text : JSON.stringify(value);
+/** Whether a statement has waited for another write with the same key for as long as it may. */
+function isBusy(error: unknown): boolean {
+  const { driverError } = error as { driverError?: { where?: string } };
+  return codeOf(error) === LOCKED && Boolean(driverError?.where?.includes('idempotency_keys'));
 }
 
 /** Serves `@Idempotent()` wherever it stands. */

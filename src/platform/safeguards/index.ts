@@ -2,5 +2,5 @@ export { type AuditFilter, AuditLog, AuditModule, AuditRetention, type Change } 
 export { AuditRecord } from './audit-record.entity.js';
 export { AccountClosing, ClosingModule } from './account-closing.js';
 export { IdempotencyModule } from './idempotency.service.js';
-export { Idempotent } from './idempotent.decorator.js';
+export { Idempotent } from './idempotent.js';
 export { AuthLimiter, KeyLimiter, LimitsModule } from './limiter.js';

@@ -34,7 +34,7 @@ class HealthController {
 
   /**
    * Whether the schema of the database can be read and is of this build. Redis is not looked at: without it, each instance
-   * counts for itself and goes on serving. Names the database's host if there are several.
+   * counts for itself and goes on serving.
    * @throws ApiError `service_unavailable` while the service stops, or if the database cannot serve it; or what the
    * database throws, which is answered alike
    */
@@ -43,7 +43,7 @@ class HealthController {
     if (this.host.httpAdapter.admission.isDraining) throw new ApiError('service_unavailable');
     const problem = await this.schema.findProblem();
     if (problem) throw new ApiError('service_unavailable', undefined, { cause: new Error(problem) });
-    return { status: 'ok', database: this.schema.host };
+    return { status: 'ok' };
   }
 }
 

@@ -40,7 +40,7 @@ export class AppointmentsController {
   }
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'createAppointment',
     summary: 'Add an appointment',
@@ -74,7 +74,7 @@ export class AppointmentsController {
   }
 
   @Patch(':appointmentId')
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'updateAppointment',
     summary: 'Change one of your appointments',

@@ -30,7 +30,7 @@ export class VetsController {
   }
 
   @Post()
-  @Idempotent({ writesRow: true })
+  @Idempotent()
   @Operation({
     id: 'createVet',
     summary: 'Add a vet',

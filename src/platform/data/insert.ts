@@ -1,0 +1,183 @@
+import type { ObjectLiteral } from 'typeorm';
+import type { FastRepository } from './fast-repository.js';
+import { namesOf, type Row, type Shape, written } from './shape.js';
+import { insertFrom, insertRows, namesIn, type Parameter, updateOne } from './sql.js';
+import type { Values, Where } from './values.js';
+
+/** A command of a statement, with the values of its parameters. */
+export interface Part {
+  /** Parts of the same name have the same SQL. */
+  readonly name: string;
+  readonly values: readonly unknown[];
+  /** SQL that has exactly one row as its result. */
+  readonly text: (parameter: Parameter) => string;
+}
+
+/** A row that has to be set before another one is made. */
+export interface Setting extends Part {
+  /** Throws what the client is told where no row was as required. */
+  readonly otherwise: () => Promise<never>;
+}
+
+/** What is done for a new row, which its SQL calls `made`. */
+export interface Belonging {
+  readonly of: (made: Shape) => Part;
+}
+
+/**
+ * Sets columns of one row, as a requirement of an `insert`.
+ * @param where the key of the row, and the values that it must still have
+ * @param otherwise throws the error for a row that is missing, or has other values
+ */
+export function setting<Entity extends ObjectLiteral>(
+  rows: FastRepository<Entity>,
+  where: Where<Entity>,
+  values: Values<Entity>,
+  otherwise: () => Promise<never>,
+): Setting {
+  const { shape } = rows;
+  const [set, by] = [shape.given(values), shape.soughtByKey(where)];
+  return {
+    name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
+    values: [...written(set, values), ...written(by, where)],
+    text: (parameter) => `${updateOne(shape, set, by, parameter)} RETURNING 1`,
+    otherwise,
+  };
+}
+
+/**
+ * A row that belongs to a new one, such as its audit record.
+ * @param fromRow properties, each with the property of the new row that it has the value of, such as the id
+ */
+export function belonging<Entity extends ObjectLiteral>(
+  rows: FastRepository<Entity>,
+  values: Values<Entity>,
+  fromRow: { readonly [Key in keyof Entity]?: string } = {},
+): Belonging {
+  const { shape } = rows;
+  const all = shape.withInitial(values);
+  const own = shape.given(all);
+  const taken = Object.entries(fromRow) as [string, string][];
+  const columns = [...own, ...taken.map(([property]) => shape.column(property))];
+  return {
+    of: (made) => ({
+      name: `add ${shape.table} ${namesOf(own)} ${JSON.stringify(taken)}`,
+      values: written(own, all),
+      text: (parameter) => {
+        const sql = [
+          ...own.map((_column, i) => parameter(i)),
+          ...taken.map(([, property]) => namesIn('made', [made.column(property)])),
+        ];
+        return `${insertFrom(shape, columns, sql, ' FROM made')} RETURNING 1`;
+      },
+    }),
+  };
+}
+
+/**
+ * A new row, and what is written with it, by one statement: PostgreSQL does all of it or nothing. It is a value: nothing is
+ * sent before `run`, and an operation with an `Idempotency-Key` adds the key and the answer to it (`Idempotent`).
+ */
+export class Insert<Entity extends ObjectLiteral> {
+  private requirement?: Setting;
+  private readonly belongings: Belonging[] = [];
+  private readonly refusals: ((error: unknown) => never)[] = [];
+
+  constructor(
+    readonly rows: FastRepository<Entity>,
+    private readonly values: Values<Entity>,
+  ) {}
+
+  /**
+   * A row that is set first, by the same statement.
+   * @throws Error for a second one: a statement would set one of them where the other is not as required
+   */
+  requiring(required: Setting): this {
+    if (this.requirement) throw new Error('An insert has one requirement: use a transaction');
+    this.requirement = required;
+    return this;
+  }
+
+  /** What is written with the row. */
+  with(...belongings: readonly Belonging[]): this {
+    this.belongings.push(...belongings);
+    return this;
+  }
+
+  /** What turns a violation into an API error (`violation`). */
+  refusing(...violations: readonly ((error: unknown) => never)[]): this {
+    this.refusals.push(...violations);
+    return this;
+  }
+
+  /**
+   * Makes the row: in the open transaction, else by a statement of its own.
+   * @param more what else belongs to it
+   * @returns the row as it is stored
+   * @throws ApiError of the requirement or of a violation; QueryFailedError for any other refusal, after which nothing is done
+   */
+  async run(...more: readonly Belonging[]): Promise<Entity> {
+    const { rows, requirement } = this;
+    const [row] = await this.refusals.reduce<Promise<Row[]>>(
+      (sent, refusal) => sent.catch(refusal),
+      this.send([...this.belongings, ...more]),
+    );
+    if (row) return rows.shape.hydrate(row) as Entity;
+    if (requirement) return requirement.otherwise();
+    throw new Error(`A trigger or a rule of ${rows.shape.table} has left out the row`);
+  }
+
+  private send(belongings: readonly Belonging[]): Promise<Row[]> {
+    const { rows, requirement } = this;
+    const { shape } = rows;
+    const all = shape.withInitial(this.values);
+    const given = shape.given(all);
+    const own = written(given, all);
+    if (!requirement && belongings.length === 0)
+      return rows.send(`insert ${namesOf(given)}`, () => insertRows(shape, given, 1), own);
+    const made: Part = {
+      name: namesOf(given),
+      values: own,
+      text: (parameter) => {
+        const values = given.map((_column, i) => parameter(i));
+        const from = requirement ? ' FROM required' : '';
+        return `${insertFrom(shape, given, values, from)} RETURNING ${namesIn(shape.table, shape.selected)}`;
+      },
+    };
+    const parts = [...(requirement ? [requirement] : []), made, ...belongings.map((one) => one.of(shape))];
+    const names = [
+      ...(requirement ? ['required'] : []),
+      'made',
+      ...belongings.map((_one, i) => `belonging_${i}`),
+    ];
+    return rows.send(
+      `insert ${parts.map(({ name }) => name).join(' with ')}`,
+      () => textOf(shape, names, parts),
+      parts.flatMap(({ values }) => values),
+    );
+  }
+}
+
+/** A new row as a value, to which is added what is written with it. */
+export function insert<Entity extends ObjectLiteral>(
+  rows: FastRepository<Entity>,
+  values: Values<Entity>,
+): Insert<Entity> {
+  return new Insert(rows, values);
+}
+
+/**
+ * One statement of several commands, with the new row as its result; no row where the required one was not there. A command
+ * whose row was left out by a trigger ends in a division by zero, at which PostgreSQL undoes all of them.
+ */
+function textOf(shape: Shape, names: readonly string[], parts: readonly Part[]): string {
+  let first = 1;
+  const commands = parts.map(({ values, text }, i) => {
+    const from = first;
+    first += values.length;
+    return `${names[i]} AS (${text((place) => `$${from + place}`)})`;
+  });
+  const checks = names.map((name) => `1 / (SELECT count(*) FROM ${name})`);
+  const required = names[0] === 'required' ? 'required' : '(SELECT) AS required';
+  return `WITH ${commands.join(', ')} SELECT ${[namesIn('made', shape.selected), ...checks].join(', ')} FROM ${required} LEFT JOIN made ON true`;
+}

@@ -1,0 +1,52 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { asker } from './asker.js';
+
+/**
+ * One question to the database that many ask. Those who ask before it is sent share its answer; those who ask while it is under
+ * way share the next one, so no answer is older than its call. It is sent for nobody in particular: no caller's deadline ends
+ * what others wait for.
+ */
+export class SharedRead<Answer> {
+  private next?: Promise<Answer>;
+  private underWay?: Promise<unknown>;
+
+  constructor(private readonly read: () => Promise<Answer>) {}
+
+  ask(): Promise<Answer> {
+    return (this.next ??= this.send());
+  }
+
+  private async send(): Promise<Answer> {
+    // Requests that arrive in one turn of the event loop share a statement, also where none is under way.
+    await (this.underWay ?? nextTurn());
+    this.next = undefined;
+    const answer = asker.run(undefined, this.read);
+    this.underWay = this.end(answer);
+    return answer;
+  }
+
+  private async end(answer: Promise<Answer>): Promise<void> {
+    await Promise.allSettled([answer]);
+    this.underWay = undefined;
+  }
+}
+
+/** Look-ups of rows by their id: those of one moment are one statement. */
+export class SharedLookUps<Row> {
+  private ids = new Set<string>();
+  private readonly shared: SharedRead<ReadonlyMap<string, Row>>;
+
+  /** @param find finds the rows with some ids */
+  constructor(find: (ids: string[]) => Promise<ReadonlyMap<string, Row>>) {
+    this.shared = new SharedRead(() => {
+      const ids = [...this.ids];
+      this.ids = new Set();
+      return find(ids);
+    });
+  }
+
+  async find(id: string): Promise<Row | undefined> {
+    this.ids.add(id);
+    return (await this.shared.ask()).get(id);
+  }
+}

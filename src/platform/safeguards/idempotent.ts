@@ -1,0 +1,173 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  applyDecorators,
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  type RawBodyRequest,
+  StreamableFile,
+  UseInterceptors,
+} from '@nestjs/common';
+import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import { ApiHeader } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { from, lastValueFrom, type Observable } from 'rxjs';
+import {
+  addressOf,
+  ApiError,
+  type AuthenticatedRequest,
+  Declare,
+  JsonText,
+  type OperationFacts,
+} from '../api/index.js';
+import { Insert } from '../data/index.js';
+import { bytesFingerprintOf, fingerprintOf } from './fingerprint.js';
+import type { AnswerHead } from './idempotency-key.entity.js';
+import {
+  type Answer,
+  IdempotencyService,
+  type KeyedRequest,
+  LIFETIME_HOURS,
+  type StoredAnswer,
+} from './idempotency.service.js';
+
+const HEADER = 'Idempotency-Key';
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+
+type Keyed = RawBodyRequest<AuthenticatedRequest>;
+
+/**
+ * Has a write with the header happen once. A method that returns an `Insert` has nothing sent before it has returned: its
+ * statement gets the key and the answer too. Any other is called within a transaction, in which its key was claimed.
+ */
+@Injectable()
+class IdempotencyInterceptor implements NestInterceptor {
+  constructor(private readonly idempotency: IdempotencyService) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const [request, response] = context.getArgs<[Keyed, Response]>();
+    const call = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
+    return from(this.answer(request, response, call, returnsInsert(context)));
+  }
+
+  private async answer(
+    request: Keyed,
+    response: Response,
+    call: () => Promise<unknown>,
+    isInsert: boolean,
+  ): Promise<unknown> {
+    const { operation } = request;
+    const keyed = keyOf(request);
+    const [{ located } = { located: false }] = operation.successes;
+    const base = located ? `${addressOf(request)}/` : null;
+    const before = { ...response.getHeaders() };
+    const head = () => ({ status: response.statusCode, headers: headersSince(before, response) });
+    const made = <Row extends object>(row: Row): Row => {
+      if (base !== null) response.setHeader('Location', base + String((row as { id?: string }).id));
+      return row;
+    };
+    if (keyed && isInsert) {
+      const insert = await call();
+      if (!(insert instanceof Insert)) throw new Error(`${operation.id} has not returned its Insert`);
+      const outcome = await this.idempotency.insert(keyed, insert, head(), base);
+      return 'value' in outcome ? made(outcome.value) : replay(outcome.stored, response);
+    }
+    const write = async () => {
+      const value = await call();
+      return value instanceof Insert ? made(await value.run()) : value;
+    };
+    if (!keyed) return write();
+    const outcome = await this.idempotency.transaction(keyed, write, (value): Answer => ({
+      ...head(),
+      body: textOf(operation, value),
+    }));
+    return 'value' in outcome ? outcome.value : replay(outcome.stored, response);
+  }
+}
+
+/** Whether a method says that it returns an `Insert`: TypeScript notes the class that it declares. */
+function returnsInsert(context: ExecutionContext): boolean {
+  const { prototype } = context.getClass() as { prototype: object };
+  return Reflect.getMetadata('design:returntype', prototype, context.getHandler().name) === Insert;
+}
+
+/** The key of a request, and what it is of; undefined if it has none. @throws ApiError `validation_failed` */
+function keyOf(request: Keyed): KeyedRequest | undefined {
+  const { accountId, headersDistinct, operation } = request;
+  const sent = headersDistinct[HEADER.toLowerCase()];
+  // Keys are an account's own, and an open operation has none.
+  if (sent === undefined || operation.access === 'public') return undefined;
+  const [key = '', ...others] = sent;
+  if (others.length > 0 || !VISIBLE.test(key))
+    throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
+  const olderFingerprint = () => bytesFingerprintOf(request);
+  return { accountId, key, fingerprint: fingerprintOf(request), olderFingerprint };
+}
+
+/** The headers of an answer that were set since then. */
+function headersSince(before: object, response: Response): AnswerHead['headers'] {
+  const earlier = before as Record<string, unknown>;
+  const set = Object.entries(response.getHeaders()).filter(
+    ([name, content]) => content !== undefined && !isDeepStrictEqual(content, earlier[name]),
+  );
+  return Object.fromEntries(set) as AnswerHead['headers'];
+}
+
+/** Gives an answer the status and the headers of a stored one; returns what it is of. */
+function replay({ status, headers, body, row }: StoredAnswer, response: Response): unknown {
+  if (status !== undefined) response.statusCode = status;
+  for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
+  response.setHeader('Idempotency-Replayed', 'true');
+  if (row) return row;
+  return body === '' ? undefined : new JsonText(body!);
+}
+
+/**
+ * @throws Error for a method that sends its answer itself: before the commit, and not again. Nest has no documented way to ask
+ * for the parameters of a method.
+ */
+function requireReturned({ constructor }: object, name: string | symbol): void {
+  const parameters = Object.keys(
+    (Reflect.getMetadata(ROUTE_ARGS_METADATA, constructor, name) ?? {}) as object,
+  );
+  const sends = new Set([RouteParamtypes.RESPONSE, RouteParamtypes.NEXT]);
+  const isSent = parameters.some((one) => sends.has(Number(one.split(':')[0])));
+  if (!isSent || Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, constructor, name)) return;
+  const method = `${constructor.name}.${String(name)}`;
+  throw new Error(`${method} is idempotent, and must return its answer: @Res({ passthrough: true })`);
+}
+
+/** The body of an answer. @throws Error for what is not sent as JSON, and so could not be given again as it was */
+function textOf({ id, serialize }: OperationFacts, value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (value instanceof JsonText) return value.text;
+  const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
+  if (typeof value !== 'object' || isBinary) {
+    const kind = isBinary ? value.constructor.name : typeof value;
+    throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
+  }
+  return serialize ? serialize(value).text : JSON.stringify(value);
+}
+
+/**
+ * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
+ * within `LIFETIME_HOURS`, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
+ * whatever its method and its status. A method that returns an `Insert` is one statement; any other is done in a transaction,
+ * which is the open one for all that it calls. What interceptors inside this one make of its answer is stored; they do not
+ * run when an answer is given again. With or without the header, an `Insert` is run here, and its row is the answer.
+ */
+export function Idempotent(): MethodDecorator {
+  return applyDecorators(
+    requireReturned,
+    UseInterceptors(IdempotencyInterceptor),
+    ApiHeader({
+      name: HEADER,
+      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours ([guide](/guides/idempotency)).`,
+      required: false,
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+    }),
+    Declare({ idempotent: true }),
+  );
+}
