@@ -31,7 +31,8 @@ interface Cost {
   cpu: number[];
 }
 
-const deep = (size: number) => `cursor=${encodeCursor(String(Math.floor(size * 0.9)))}`;
+const deep = (size: number, status?: string) =>
+  `cursor=${encodeCursor(String(Math.floor(size * 0.9)), status)}`;
 /** Ids from all of the table. */
 const spread = (size: number) => Array.from({ length: LIMIT }, (_, i) => 1 + i * (size / LIMIT));
 
@@ -39,7 +40,7 @@ const REQUESTS: [title: string, path: (size: number) => string][] = [
   ['First page', () => '?limit=20'],
   ['Deep page', (size) => `?limit=20&${deep(size)}`],
   ['Page of a common status', () => '?limit=20&status=sold'],
-  ['Deep page of a common status', (size) => `?limit=20&status=sold&${deep(size)}`],
+  ['Deep page of a common status', (size) => `?limit=20&status=sold&${deep(size, 'sold')}`],
   ['Page of a rare status', () => '?limit=20&status=available'],
   ['Get by id', (size) => `/${size / 2}`],
   ['Twenty by id', (size) => `?limit=20&ids=${spread(size).join()}`],

@@ -35,7 +35,7 @@ const FIRST_PAGES = [
   ...['', '?status=available', '?limit=20', '?status=pending', '?status=sold'],
   '?status=available&limit=20',
 ];
-const FILTERS = ['', '&status=available', '&status=pending', '&status=sold'];
+const STATUSES = [undefined, 'available', 'pending', 'sold'];
 /** 70 % first pages, 20 % animals, 10 % new animals. */
 const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'list', 'list'] as const;
 
@@ -65,8 +65,11 @@ const simple = {
   create: ({ i }: Turn) =>
     write('POST', 'pets', { name: `Bella ${i}`, categoryId: (i % 10) + 1, status: 'sold' }),
 };
-const page = ({ i }: Turn) =>
-  get(`?cursor=${encodeCursor(String(randomId()))}${FILTERS[i % FILTERS.length]}`);
+const page = ({ i }: Turn) => {
+  const status = STATUSES[i % STATUSES.length];
+  const cursor = encodeCursor(String(randomId()), status);
+  return get(`?cursor=${cursor}${status ? `&status=${status}` : ''}`);
+};
 const message = ({ i }: Turn) =>
   write('POST', 'messages', { message: `Is Luna ${i} still available? I would love to meet her.` });
 const order = ({ i, supply }: Turn) => write('POST', 'store/orders', { petId: supply!.firstPet + i });

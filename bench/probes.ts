@@ -23,7 +23,7 @@ export interface Own {
 export const OWN = 3;
 
 const STATUSES = ['available', 'pending', 'sold'];
-const after = (id: number | string) => `cursor=${encodeCursor(String(id))}`;
+const after = (id: number | string, status?: string) => `cursor=${encodeCursor(String(id), status)}`;
 const list = (path: string): Probe => ({ of: 'list', path });
 const get = (path: string): Probe => ({ of: 'get', path });
 const pet = (body: unknown): Probe => ({ of: 'create', method: 'POST', path: '/v1/pets', body });
@@ -44,7 +44,12 @@ const change = (id: number | string, status: unknown, tag?: string): Probe => ({
 
 const PAGES = [
   ...['', 'limit=20', 'limit=1', 'limit=100', ...STATUSES.map((status) => `status=${status}`)],
-  ...[`status=sold&limit=20`, after(50_000), `${after(77_777)}&status=available&limit=7`, after(PETS - 30)],
+  ...[
+    `status=sold&limit=20`,
+    after(50_000),
+    `${after(77_777, 'available')}&status=available&limit=7`,
+    after(PETS - 30),
+  ],
   // The last page has no `Link`.
   ...[after(BIG_ID), `status=nothing`, 'limit=0', 'limit=101', 'limit=007', 'limit=1&limit=2', 'limit=%205'],
   ...['status=', 'cursor=nonsense', 'unknown=1'],

@@ -5,9 +5,17 @@ import { hash } from 'node:crypto';
 /** When the orders were placed that a run prepares: their tags follow from their ids. */
 export const PLACED_AT = '2026-11-21T12:00:00.000Z';
 
-/** The position after an animal. */
-export function encodeCursor(id: string): string {
-  return Buffer.from(`after:${id}`).toString('base64url');
+const marks = new Map<string | undefined, string>();
+
+/** What tells the list of all animals, or of those with a status, from other lists. */
+function markOf(status: string | undefined): string {
+  const list = `pets by id\0${status === undefined ? '' : `status=${status}`}`;
+  return marks.getOrInsertComputed(status, () => hash('sha256', list, 'base64url').slice(0, 12));
+}
+
+/** The position after an animal, in the list of all or of those with a status. */
+export function encodeCursor(id: string, status?: string): string {
+  return Buffer.from(`${markOf(status)}:${id}`).toString('base64url');
 }
 
 /** The `ETag` of a body. */

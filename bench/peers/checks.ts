@@ -70,7 +70,7 @@ export function readListQuery({ limit, status, cursor }: Record<string, unknown>
   return {
     limit: limit === undefined ? 20 : Number(limit),
     status: status as string | undefined,
-    after: cursor === undefined ? '0' : readCursor(cursor),
+    after: cursor === undefined ? '0' : readCursor(cursor, status as string | undefined),
   };
 }
 
@@ -137,12 +137,12 @@ function readObject(body: unknown): Record<string, unknown> {
 }
 
 /** The id after which a page starts. */
-function readCursor(cursor: unknown): string {
+function readCursor(cursor: unknown, status: string | undefined): string {
   require(typeof cursor === 'string', 'cursor');
   const id = Buffer.from(cursor as string, 'base64url')
     .toString()
-    .replace(/^after:/, '');
-  if (!isInt64Text(id) || encodeCursor(id) !== cursor) throw new ApiError('invalid_cursor');
+    .replace(/^[^:]+:/, '');
+  if (!isInt64Text(id) || encodeCursor(id, status) !== cursor) throw new ApiError('invalid_cursor');
   return id;
 }
 

@@ -45,7 +45,7 @@ async function list(search: string | undefined, host: string | undefined): Promi
   if (next === undefined) return { status: 200, body };
   const parameters = new URLSearchParams({
     ...(query as Record<string, string>),
-    cursor: encodeCursor(next),
+    cursor: encodeCursor(next, query.status as string | undefined),
   });
   return {
     status: 200,
