@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Config } from '../../config.js';
 import { OperatorError, type Stoppable, unlessStopped } from '../process/index.js';
 import { connectionsOf } from './connection-options.js';
-import { DataFolder } from './embedded/data-folder.js';
-import { EmbeddedPostgres, runningUrl } from './embedded/embedded-postgres.js';
-import { FolderInUse } from './embedded/failures.js';
+import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { FolderInUse } from './embedded/explain-start.js';
 import { type Install, migrate } from './migrate.js';
 import { explain } from './unavailable.js';
 
@@ -38,15 +38,14 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
  * @throws OperatorError if there is none
  */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
-  const folder = new DataFolder(config.DATA_DIR);
-  if (!config.DATABASE_URL && !existsSync(folder.dataDirectory)) {
+  const { DATABASE_URL, DATA_DIR } = config;
+  if (!DATABASE_URL && !existsSync(join(DATA_DIR, 'postgres')))
     throw new OperatorError(
-      `There is no database in ${folder.path}. Set DATABASE_URL or DATA_DIR to what the service uses.`,
+      `There is no database in ${resolve(DATA_DIR)}. Set DATABASE_URL or DATA_DIR to what the service uses.`,
     );
-  }
   return openDatabase(config, stopping).catch((error: unknown) => {
     if (!(error instanceof FolderInUse)) throw error;
-    return { config: withDatabase(config, runningUrl(folder)), close: async () => {} };
+    return { config: withDatabase(config, EmbeddedPostgres.urlOn(DATA_DIR)), close: async () => {} };
   });
 }
 

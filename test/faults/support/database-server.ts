@@ -12,10 +12,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { loadBinaries } from '../../../src/platform/database/embedded/programs.js';
+import { loadBinaries, NOBODY, unprivileged } from '../../../src/platform/database/embedded/programs.js';
 import { EmbeddedPostgres } from '../../../src/platform/database/embedded/embedded-postgres.js';
-import { NOBODY } from '../../../src/platform/database/embedded/data-folder.js';
-import { unprivileged } from '../../../src/platform/database/embedded/programs.js';
 
 /** A PostgreSQL server of a test's own, to be killed, frozen and restarted on the same port. */
 export class DatabaseServer {

@@ -14,27 +14,33 @@ export class FolderInUse extends OperatorError {}
 export function explainStart(error: unknown, folder: string): unknown {
   if (!Error.isError(error) || error instanceof OperatorError) return error;
   const { code, errcode, syscall = '', message } = error as NodeJS.ErrnoException & { errcode?: number };
-  if (errcode === SQLITE_BUSY) {
-    const instead = 'Stop it, or choose another folder with DATA_DIR.';
-    return new FolderInUse(`Another service is running on the data in ${folder}. ${instead}`);
-  }
+  if (errcode === SQLITE_BUSY)
+    return new FolderInUse(
+      `Another service is running on the data in ${folder}. Stop it, or choose another folder with DATA_DIR.`,
+    );
+  const instead = 'set DATABASE_URL to a PostgreSQL server';
+  if (syscall === 'symlink')
+    return new OperatorError(
+      `A link that PostgreSQL needs is missing: ${message}. Run \`npm rebuild --ignore-scripts=false\`.`,
+    );
   const isRefused = code === 'EACCES' || code === 'EPERM' || code === 'EINVAL';
   // A container may take the rights of root away, and a user namespace may know no other user.
   if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall))
     return new OperatorError(
       `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
-        'Start the service as another user than root, or set DATABASE_URL to a PostgreSQL server.',
+        `Start the service as another user than root, or ${instead}.`,
     );
   if (syscall.startsWith('spawn'))
-    return new OperatorError(`PostgreSQL's program cannot be run: ${message}.`);
+    return new OperatorError(
+      `PostgreSQL's program cannot be run: ${message}. It needs glibc, which Alpine does not have, and as root setpriv; else ${instead}.`,
+    );
   if (syscall === 'listen' || syscall === 'connect')
     return new OperatorError(
       `The embedded PostgreSQL cannot be reached on 127.0.0.1: ${message}. ` +
-        'Bring the loopback interface up (`ip link set lo up`), or set DATABASE_URL to a PostgreSQL server.',
+        `Bring the loopback interface up (\`ip link set lo up\`), or ${instead}.`,
     );
   if (syscall === '' && errcode === undefined) return error;
-  const remedy = isRefused || errcode ? 'Start the service as the user who owns it, or choose' : 'Choose';
   return new OperatorError(
-    `The data folder ${folder} cannot be used: ${message}. ${remedy} another with DATA_DIR.`,
+    `The data folder ${folder} cannot be used: ${message}. Start the service as the user who owns it, or choose another with DATA_DIR.`,
   );
 }
