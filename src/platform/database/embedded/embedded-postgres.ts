@@ -10,14 +10,19 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { claimPort, OperatorError } from '../../process/index.js';
 import { explainStart } from './explain-start.js';
-import { type Binaries, loadBinaries, NOBODY, unprivileged } from './programs.js';
+import {
+  type Binaries,
+  ENVIRONMENT,
+  forgetOtherServers,
+  loadBinaries,
+  NOBODY,
+  unprivileged,
+} from './programs.js';
 
 const USER = 'petstore';
 const DATABASE = 'petstore';
 /** Prefix of an unfinished data directory: one that a killed start has left is never taken for a complete one. */
 const UNFINISHED = 'postgres.new-';
-/** All that a program gets of the environment. No program of Windows runs without `SystemRoot`. */
-const ENVIRONMENT = { LC_ALL: 'C', SystemRoot: process.env.SystemRoot };
 /** The log has how the server fares, and nothing of a row or a statement, which errors often quote. */
 const PRIVATE_LOG = ['log_min_messages=log', 'log_min_error_statement=panic', 'log_error_verbosity=terse'];
 /** Bytes after which the log begins anew. */
@@ -355,11 +360,6 @@ const remove = (path: string) => fs.rmSync(path, { recursive: true, force: true,
 
 const urlOf = (password: string, port: number | string) =>
   `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-
-/** Removes what `pg` adds to an address that does not have it, such as `PGSSLMODE`: it is meant for another server. */
-function forgetOtherServers(): void {
-  for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
-}
 
 /** Whether a process is a server on the directory, as far as the platform can tell. */
 function isServer(pid: number, directory: string): boolean {

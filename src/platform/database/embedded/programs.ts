@@ -80,3 +80,11 @@ function isOpen(folder: string): boolean {
   const isEntered = (mode & (gid === NOBODY.gid ? 0o010 : 0o001)) !== 0;
   return isEntered && (above === folder || isOpen(above));
 }
+
+/** All that a program gets of the environment. No program of Windows runs without `SystemRoot`. */
+export const ENVIRONMENT = { LC_ALL: 'C', SystemRoot: process.env.SystemRoot };
+
+/** Removes what `pg` adds to an address that does not have it, such as `PGSSLMODE`: it is meant for another server. */
+export function forgetOtherServers(): void {
+  for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
+}
