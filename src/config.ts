@@ -54,7 +54,7 @@ export class Config {
   @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address when left out. */
   @IsOptional() @IsString() HOST?: string;
-  /** A PostgreSQL server, 15 or newer, or the hosts of a primary and its standbys. Without it, the service starts its own in DATA_DIR. */
+  /** A PostgreSQL server, 15 or newer, at one address. Without it, the service starts its own in DATA_DIR. */
   @IsOptional() @DatabaseUrl() DATABASE_URL?: string;
   /** A connection past a pooler such as PgBouncer, for what needs its own session: migrations, jobs, events, streams, slow operations. */
   @IsOptional() @DatabaseUrl() DATABASE_DIRECT_URL?: string;

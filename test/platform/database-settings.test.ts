@@ -8,13 +8,11 @@ import { Client } from 'pg';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
 import { times, untilServed } from '../support/customer.js';
-import { urlOf } from '../support/hosts.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { findVersion, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
 
 const PETSTORE = 'dist/src/commands/petstore.js';
-const AWAY = 'postgresql://127.0.0.1:1/petstore';
 
 const [major, minor] = findVersion() ?? [0, 0];
 const keepsStatements = major > 1 || minor >= 21;
@@ -64,15 +62,6 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
     ['a command', [PETSTORE, 'admin', 'accounts', 'list'], async () => ({ DATABASE_URL: url })],
   ])('is refused by %s', async (_who, args, env) => {
     expect(await runNode(args, { env: await env() })).toEqual({ code: 1, stdout: '', stderr: line() });
-  });
-
-  test('is not used as one of several hosts', async () => {
-    const env = { DATABASE_URL: urlOf(url, AWAY), PORT: '0' };
-    const { code, stderr } = await runNode(['dist/src/main.js'], { env });
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(`^petstore: [^\n]*is ${encoding}, and UTF8 is needed[^\n]*\n$`),
-    });
   });
 });
 

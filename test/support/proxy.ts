@@ -10,7 +10,7 @@ export class Proxy {
   private readonly server = createServer((inbound) => this.join(inbound));
   private port = 0;
 
-  private constructor(private readonly target: URL) {}
+  private constructor(private target: URL) {}
 
   static async start(databaseUrl: string): Promise<Proxy> {
     const proxy = new Proxy(new URL(databaseUrl));
@@ -54,6 +54,12 @@ export class Proxy {
   /** Accepts connections again, where it did before. */
   async mend(): Promise<void> {
     await once(this.server.listen(this.port, '127.0.0.1'), 'listening');
+  }
+
+  /** Leads to another server from now on, and ends every connection to the one before. */
+  lead(databaseUrl: string): void {
+    this.target = new URL(databaseUrl);
+    for (const socket of this.sockets) socket.destroy();
   }
 
   /** Ends every connection and accepts no more, like a database that is gone. */

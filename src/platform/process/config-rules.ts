@@ -3,10 +3,8 @@ import { isURL, ValidateBy } from 'class-validator';
 
 /** Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore. */
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
-const POSTGRES = { ...PRIVATE, protocols: ['postgres', 'postgresql'] };
-/** What is before the hosts, the hosts, and what is after them. */
-const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s;
-const FOR_WRITES = new Set(['read-write', 'primary']);
+/** A URL of libpq's with several hosts, behind the user and the password. */
+const SEVERAL_HOSTS = /^postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^@/?#]*,[^@/?#]*(?:[/?#]|$)/;
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
 const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, allow_fragments: false };
@@ -59,11 +57,11 @@ export const AreListed = (names: () => readonly string[]) =>
     },
   );
 
-/** A URL of a PostgreSQL server, or of several hosts of which one can be written. */
+/** The URL of a PostgreSQL server. */
 export const DatabaseUrl = () =>
   must(
     (value) => faultOf(String(value))!,
-    (value) => isDatabaseUrl(String(value)),
+    (value) => faultOf(String(value)) === undefined,
   );
 
 /** URLs of PostgreSQL servers, separated by commas. */
@@ -121,26 +119,6 @@ export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; 
   [all.OIDC_ISSUER, all.OIDC_AUDIENCE, all.OIDC_CLIENT_ID].some((value) => value !== undefined);
 
 /**
- * The URLs of the single hosts that one names, as libpq's do: `postgresql://user@host1:5432,host2/database`.
- * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-MULTIPLE-HOSTS
- */
-export function hostUrlsOf(url: string): string[] {
-  const [, before = '', hosts = '', after = ''] = PARTS.exec(url) ?? ['', url];
-  return hosts.split(',').map((host) => `${before}${host}${after}`);
-}
-
-/** Whether it leads to that one of its hosts that can be written, and not simply to the only one. */
-export function isForWrites(url: string): boolean {
-  const urls = hostUrlsOf(url);
-  return urls.length > 1 || FOR_WRITES.has(attributesOf(urls[0]!) ?? '');
-}
-
-/** Whether it is the URL of one PostgreSQL server, or of several hosts, none of which are asked for to be read only. */
-export function isDatabaseUrl(url: string): boolean {
-  return faultOf(url) === undefined;
-}
-
-/**
  * What is wrong with the URL of a database, as the end of "must …"; nothing for one that `pg` takes. It shows no part of the
  * URL but a single sign, as the rest may be of the password.
  */
@@ -152,11 +130,8 @@ function faultOf(url: string): string | undefined {
   // No such URL has a fragment.
   if (url.includes('#')) return escape('#');
   if (!isEncoded(url)) return escape('%');
-  const urls = hostUrlsOf(url);
-  if (urls.length > 1)
-    return urls.every((one) => isURL(one, POSTGRES)) && FOR_WRITES.has(attributesOf(urls[0]!) ?? 'read-write')
-      ? undefined
-      : 'be a postgresql:// URL, whose hosts are separated by commas, and whose target_session_attrs is read-write or primary';
+  if (SEVERAL_HOSTS.test(url))
+    return 'be a postgresql:// URL with one host: that of HAProxy, PgBouncer or a cloud endpoint that follows the primary (docs/scaling.md, "Failover")';
   // `pg` too takes one with a user and no host: that is in its query, or the default.
   const isParsed = URL.canParse(url.replace('@/', '@host/'));
   const cut = /[/?](?=.*@)/s.exec(isParsed ? rest.split('?')[0]! : rest)?.[0];
@@ -170,8 +145,4 @@ function isEncoded(url: string): boolean {
   } catch {
     return false;
   }
-}
-
-function attributesOf(url: string): string | undefined {
-  return URL.parse(url)?.searchParams.get('target_session_attrs') ?? undefined;
 }

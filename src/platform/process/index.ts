@@ -8,8 +8,6 @@ export {
   DatabaseUrl,
   DatabaseUrls,
   EndsIn,
-  hostUrlsOf,
-  isForWrites,
   IsAudience,
   IsIssuer,
   isOidcUsed,
