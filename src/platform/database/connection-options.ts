@@ -36,8 +36,12 @@ export function poolOptions(config: Config): ConnectionOptions {
 }
 
 function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
-  const connectionTimeoutMillis = TIMEOUTS.connect;
-  return { ...pool, connectionString, application_name: 'petstore-lists', connectionTimeoutMillis };
+  const patience = {
+    connectionTimeoutMillis: TIMEOUTS.replica,
+    query_timeout: TIMEOUTS.replica,
+    statement_timeout: TIMEOUTS.replica,
+  };
+  return { ...pool, ...patience, connectionString, application_name: 'petstore-lists' };
 }
 
 /** The options of a command, which nobody waits for as for a request: it is patient with a server that is busy. */

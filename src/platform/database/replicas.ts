@@ -1,20 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { TIMEOUTS } from './session-settings.js';
+import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
 
 /** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
-interface WalPosition {
-  readonly timeline: number;
-  readonly bytes: bigint;
-}
-
-/** What a replica is compared with. */
-interface Primary {
-  position(): Promise<WalPosition>;
-  system(): Promise<string>;
-}
+type WalPosition = readonly [timeline: number, bytes: bigint];
 
 /**
  * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
@@ -25,11 +16,12 @@ const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE curr
 
 const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 
-/** The timeline is in the server's control file: reading it costs as much as a page of rows. */
-const TIMELINE = 'SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()';
-
-/** The same for a primary and its replicas, and no others. */
-const SYSTEM = 'SELECT system_identifier, current_database() FROM pg_control_system()';
+/**
+ * What is the same for a primary and its replicas, and no others, and the timeline that a replica follows. That is in the
+ * server's control file: reading it costs as much as a page of rows.
+ */
+const IDENTITY = `SELECT system_identifier || ' ' || current_database(),
+  (SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()) FROM pg_control_system()`;
 
 /**
  * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, by one
@@ -47,12 +39,12 @@ export class Replicas {
     pools: readonly PoolConfig[],
     prepares: boolean,
   ) {
-    const shared = new SharedRead(async (): Promise<WalPosition> => {
-      const [file, bytes] = (await first(primary, PRIMARY, prepares && 'wal_position')) as [string, string];
-      return { timeline: parseInt(file.slice(0, 8), 16), bytes: BigInt(bytes) };
+    const position = new SharedRead(async (): Promise<WalPosition> => {
+      const name = prepares ? 'wal_position' : undefined;
+      const [file, bytes] = (await first(primary, PRIMARY, name)) as [string, string];
+      return [parseInt(file.slice(0, 8), 16), BigInt(bytes)];
     });
-    const model: Primary = { position: () => shared.ask(), system: () => systemOf(primary) };
-    this.replicas = pools.map((options) => new Replica(options, model, prepares));
+    this.replicas = pools.map((options) => new Replica(options, primary, position, prepares));
   }
 
   /** Reads from one of the usable replicas, in turn; from the primary if none is usable or the replica fails. */
@@ -71,10 +63,8 @@ export class Replicas {
 /** Milliseconds between two looks at a replica that is catching up. */
 const LOOK_MS = 1;
 /** Milliseconds from the first probe that fails to the next; doubled after each, up to the longest. */
-const PAUSE_MS = { first: 50, longest: 2_000 };
-
-/** The replica is there, but not as far as it should be. */
-class Behind extends Error {}
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
 
 /** A replica of the primary. After a failure, or if it lags, it is not used until it passes a probe. */
 class Replica {
@@ -82,87 +72,76 @@ class Replica {
   isUsable = false;
   private readonly logger = new Logger('Replica');
   private readonly pool: Pool;
-  private readonly name: string;
-  private readonly timelines = new WeakMap<PoolClient, number>();
-  private readonly closing = new AbortController();
+  /** The timeline that it follows, as its latest connection has found; 0 for a server that is no replica. */
+  private timeline = 0;
+  private readonly host: string;
+  private isClosed = false;
 
   constructor(
     options: PoolConfig,
-    private readonly primary: Primary,
+    private readonly primary: Pool,
+    private readonly position: SharedRead<WalPosition>,
     private readonly prepares: boolean,
   ) {
-    this.name = new URL(options.connectionString!).host;
-    this.pool = new Pool(options);
+    this.host = new URL(options.connectionString!).host;
+    const onConnect = async (client: ClientBase) => {
+      await prepareSession(client);
+      await this.identify(client);
+    };
+    this.pool = new Pool({ ...options, onConnect });
     this.pool.on('error', this.suspend);
     void this.probe();
   }
 
   /**
    * Reads what the primary would have answered at this moment, or later.
-   * @param work may still run when its result is no longer waited for
-   * @throws within TIMEOUTS.replica where the replica is away or behind; else what `work` throws
+   * @throws if the replica is away or behind, within TIMEOUTS.replica for each statement; else what `work` throws
    */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
-    const timer = new AbortController();
+    let client: PoolClient | undefined;
     try {
-      const late = sleep(TIMEOUTS.replica, undefined, timer).then(() => {
-        throw new Error('it does not answer');
-      });
-      late.catch(() => {});
-      return await Promise.race([this.attempt(work), late]);
-    } catch (error) {
-      this.suspend();
-      throw error;
-    } finally {
-      timer.abort();
-    }
-  }
-
-  async close(): Promise<void> {
-    this.closing.abort();
-    await this.pool.end();
-  }
-
-  private async attempt<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
-    try {
-      const [wanted, replayed] = await Promise.all([this.primary.position(), this.replayedBy(client)]);
-      await this.catchUp(client, wanted, replayed);
+      client = await this.pool.connect();
+      await this.catchUp(client);
       const result = await work(client);
       client.release();
       return result;
     } catch (error) {
-      client.release(error instanceof Behind ? undefined : (error as Error));
+      client?.release(error as Error);
+      this.suspend();
       throw error;
     }
   }
 
-  /** Waits a few milliseconds at most. */
-  private async catchUp(client: PoolClient, wanted: WalPosition, replayed: bigint): Promise<void> {
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.pool.end();
+  }
+
+  /** Waits a few milliseconds at most until the next statement of the connection sees all that the primary has now. */
+  private async catchUp(client: PoolClient): Promise<void> {
+    const [[timeline, wanted], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
     // After a failover a position says nothing of a replica that went on with the old primary.
-    if ((await this.timelineOf(client)) !== wanted.timeline) throw new Error('it follows another primary');
+    if (this.timeline !== timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    for (let reached = replayed; reached < wanted.bytes; reached = await this.replayedBy(client)) {
-      if (performance.now() > deadline) throw new Behind('it lags');
+    for (let reached = replayed; reached < wanted; reached = await this.replayedBy(client)) {
+      if (performance.now() > deadline) throw new Error('it lags');
       await sleep(LOOK_MS);
     }
   }
 
-  /** How far it has replayed: what the next statement on this connection sees at least. */
   private async replayedBy(client: PoolClient): Promise<bigint> {
-    const [bytes] = await first(client, REPLICA, this.prepares && 'wal_replayed');
-    return BigInt((bytes ?? -1) as string | number);
+    const [bytes] = await first(client, REPLICA, this.prepares ? 'wal_replayed' : undefined);
+    return BigInt((bytes as string | null) ?? -1);
   }
 
-  /** The timeline that it follows, 0 for a server that is no replica; looked up once for each connection. */
-  private async timelineOf(client: PoolClient): Promise<number> {
-    const known = this.timelines.get(client);
-    if (known !== undefined) return known;
-    const [own, primary] = await Promise.all([systemOf(client), this.primary.system()]);
+  /** Makes sure that a new connection leads to a replica of the primary, and keeps the timeline that this follows. */
+  private async identify(client: ClientBase): Promise<void> {
+    const [[own, timeline], [primary]] = await Promise.all([
+      first(client, IDENTITY),
+      first(this.primary, IDENTITY),
+    ]);
     if (own !== primary) throw new Error('it holds another database');
-    const [timeline] = await first(client, TIMELINE, false);
-    this.timelines.set(client, Number(timeline ?? 0));
-    return Number(timeline ?? 0);
+    this.timeline = Number(timeline ?? 0);
   }
 
   private readonly suspend = (): void => {
@@ -172,31 +151,24 @@ class Replica {
   };
 
   /** Makes empty reads, with growing pauses, until one works. */
-  private async probe(): Promise<void> {
-    const { signal } = this.closing;
-    let isMissed = false;
-    for (let pause = 0; !this.isUsable && !signal.aborted;) {
-      try {
-        await sleep(pause, undefined, { signal, ref: false });
-        await this.read(async () => {});
-        this.isUsable = true;
-        if (isMissed) this.logger.warn(`${this.name} is used again`);
-      } catch (error) {
-        pause = Math.min(pause * 2 || PAUSE_MS.first, PAUSE_MS.longest);
-        if (isMissed || signal.aborted || pause < PAUSE_MS.longest) continue;
-        isMissed = true;
-        this.logger.warn(`${this.name} is not used for now: ${(error as Error).message}`);
-      }
+  private async probe(pauseMs = FIRST_PAUSE_MS, isTold = false): Promise<void> {
+    try {
+      await this.read(async () => {});
+      this.isUsable = true;
+      if (isTold) this.logger.warn(`${this.host} is used again`);
+    } catch (error) {
+      if (this.isClosed) return;
+      const isLong = pauseMs >= LONGEST_PAUSE_MS;
+      if (isLong && !isTold)
+        this.logger.warn(`${this.host} is not used for now: ${(error as Error).message}`);
+      const next = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      setTimeout(() => void this.probe(next, isLong), pauseMs).unref();
     }
   }
 }
 
-async function systemOf(connection: Pool | PoolClient): Promise<string> {
-  return (await first(connection, SYSTEM, false)).join(' ');
-}
-
-/** @param name under which the connection is to keep the statement; false if it keeps none */
-async function first(connection: Pool | PoolClient, text: string, name: string | false): Promise<unknown[]> {
-  const { rows } = await connection.query<unknown[]>({ name: name || undefined, text, rowMode: 'array' });
+/** @param name under which the connection is to keep the statement; it keeps none without */
+async function first(connection: Pool | ClientBase, text: string, name?: string): Promise<unknown[]> {
+  const { rows } = await connection.query<unknown[]>({ name, text, rowMode: 'array' });
   return rows[0] ?? [];
 }
