@@ -85,6 +85,8 @@ class Replica {
   ) {
     this.host = new URL(options.connectionString!).host;
     const onConnect = async (client: ClientBase) => {
+      // What fails while a connection is lent fails the statement too; without a listener, it would end the process.
+      client.on('error', this.suspend);
       await prepareSession(client);
       await this.identify(client);
     };
