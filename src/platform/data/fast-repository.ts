@@ -209,7 +209,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const byId = new Map(read.rows.map((row) => [String((row as unknown[])[key]), row]));
     // One that was removed meanwhile is gone.
     const slice = {
-      rows: ids.flatMap((id) => byId.get(id) ?? []),
+      rows: ids.map((id) => byId.get(id)).filter((row) => row !== undefined),
       last: found.length > limit ? shown.at(-1)!.position : undefined,
     };
     return new Page(slice, search, (row) => shape.hydrate(row as unknown[]) as Item);
