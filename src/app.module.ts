@@ -6,6 +6,7 @@ import { AuthGuard, LateBodyGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config.js';
 import { PRODUCT } from './document.js';
+import { chosenFacts } from './load-features.js';
 import { EnvironmentModule } from './environment.module.js';
 import {
   AuditModule,
@@ -41,7 +42,7 @@ import type { Log } from './platform/telemetry/index.js';
   ],
   providers: [
     AuditRetention,
-    { provide: ProductFacts, useValue: PRODUCT },
+    { provide: ProductFacts, useValue: { ...PRODUCT, ...chosenFacts() } },
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },

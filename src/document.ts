@@ -1,6 +1,13 @@
 import type { ProductFacts } from './platform/docs/index.js';
 
-/** What the OpenAPI document says of the whole service; what it says of each operation stands with the features. */
+/** What the service does, as far as it has the operations. */
+const DOES = [
+  '<!-- with createPet -->List, add and fetch the animals of a store.<!-- /with -->',
+  '<!-- with placeOrder -->Place orders for them.<!-- /with -->',
+  '<!-- with submitMessage -->Submit messages.<!-- /with -->',
+].join(' ');
+
+/** What the OpenAPI document and the front door say of the whole service; what is said of each operation stands with the features. */
 export const PRODUCT: ProductFacts = {
   title: 'Pet Store API',
   version: '1.0.0',
@@ -14,8 +21,28 @@ export const PRODUCT: ProductFacts = {
       'An access token of the identity provider, sent as `Authorization: Bearer <token>`: it also manages the account and its API keys.',
   },
   unversioned: 'Messages',
+  lead: `${DOES} Plain JSON over HTTP.`,
+  firstRequest: String.raw`
+An account, an API key with its email and password<!-- with createPet -->, an animal, and what is in the store<!-- /with -->:
+
+~~~sh
+BASE=http://localhost:3000/v1
+
+# An account (the second time, it is there already: 409), and an API key with its email and password
+curl -w '\n' -X POST $BASE/accounts -H 'Content-Type: application/json' \
+  -d '{"email":"grace@example.com","password":"correct horse battery"}'
+API_KEY=$(curl -s -X POST $BASE/api-keys -u 'grace@example.com:correct horse battery' \
+  -H 'Content-Type: application/json' -d '{"name":"My first key"}' \
+  | sed 's/.*"key":"\([^"]*\)".*/\1/')
+
+<!-- with createPet --># Add an animal, and list what is available
+curl -w '\n' -X POST $BASE/pets -H "Authorization: Bearer $API_KEY" -H 'Content-Type: application/json' \
+  -d '{"name":"Luna","categoryId":2,"status":"available"}'
+curl -w '\n' "$BASE/pets?status=available&limit=10" -H "Authorization: Bearer $API_KEY"
+<!-- /with -->~~~
+`.trim(),
   description: `
-List, add and fetch the animals of a store; place orders for them; submit messages.
+${DOES}
 
 **First steps.** Create an account, create an API key with its email and password, and send that key with every other
 request: \`Authorization: Bearer <API key>\`. The [guides](/guides) show [each step](/guides/first-steps).
@@ -25,7 +52,7 @@ operation names what it needs. A request without that is answered 403 \`permissi
 ([guide](/guides/authentication)).
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/docs#errors), the
+\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/reference#errors), the
 [guide on errors](/guides/errors) what to do about each.
 
 **Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address

@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import type { ProductFacts } from './platform/docs/index.js';
 
 /** What a service has beside, or instead of, what the pet store has. */
 export interface PetstoreOptions {
@@ -9,6 +10,8 @@ export interface PetstoreOptions {
   features?: readonly Type[] | (() => Promise<readonly Type[]>);
   /** Names of features of the pet store that the service does without: `['messages']`. */
   without?: readonly string[];
+  /** What the document and the pages say of the whole service, in the place of what they say of the pet store. */
+  product?: Partial<ProductFacts>;
 }
 
 let options: PetstoreOptions = {};
@@ -16,6 +19,11 @@ let options: PetstoreOptions = {};
 /** Says which features this process is to have, before any is loaded. */
 export function useFeatures(chosen: PetstoreOptions): void {
   options = chosen;
+}
+
+/** What this process says of itself in the place of what the pet store says. */
+export function chosenFacts(): Partial<ProductFacts> {
+  return options.product ?? {};
 }
 
 /**

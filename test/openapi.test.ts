@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
 import { Config } from '../src/config.js';
+import { samplesOf } from '../src/platform/docs/openapi/call-samples.js';
 import { codeSamples } from '../src/platform/docs/openapi/operations.js';
 import { type Answer, call, send } from '../src/testing/client.js';
 import { document, isOfProduct, isPublic, operations } from '../src/testing/document.js';
 import { sharedService, startService } from '../src/testing/service.js';
-import { hasPython } from './support/languages.js';
 import { newFolder, removeFolders, runNode } from './support/npm.js';
 import { runSamples } from './support/samples.js';
 
@@ -25,6 +25,8 @@ describe('The OpenAPI document', () => {
   test('is committed as it is served: `npm run openapi` rewrites it', async () => {
     const { text } = await call(service, 'GET', '/openapi.json');
     const served = JSON.parse(text.replaceAll(service.url, 'http://127.0.0.1:3000'));
+    // Relative in the repository, so that a client of the file chooses the origin.
+    for (const one of served.servers) one.url = new URL(one.url).pathname;
     expect(served).toEqual(JSON.parse(committed));
     const yaml = await call(service, 'GET', '/openapi.yaml');
     expect([yaml.status, yaml.headers.get('content-type')]).toEqual([200, 'text/yaml; charset=utf-8']);
@@ -131,6 +133,14 @@ describe('The OpenAPI document', () => {
     ]);
     const limit = operation('listPets').parameters!.find(({ name }) => name === 'limit')!;
     expect(limit).toMatchObject({ required: false, schema: { minimum: 1, maximum: 100, default: 20 } });
+  });
+
+  test('names in every server the origin by which it was asked for, so that tools which import it call that', async () => {
+    const port = new URL(service.url).port;
+    for (const origin of [service.url, `http://localhost:${port}`]) {
+      const { servers } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
+      expect(servers.map(({ url }: { url: string }) => url)).toEqual([`${origin}/v1`, `${origin}/v1`]);
+    }
   });
 
   test('gives messages an absolute address of their own: that by which the document was asked for', async () => {
@@ -314,14 +324,18 @@ describe('The code samples', () => {
       const args = ['--input-type=module-typescript', '-e', `${fetch}\n${source}`];
       return execFileSync(process.execPath, args, { encoding: 'utf8' });
     },
-    Python: (source) => {
-      const requests = `import json, os, sys, types
-os.environ["API_KEY"] = "x"
-def post(url, headers, json): print(url + "\\n" + sys.modules["json"].dumps(json)); sys.exit()
-sys.modules["requests"] = types.SimpleNamespace(post=post)`;
-      return execFileSync('python3', ['-c', `${requests}\n${source}`], { encoding: 'utf8' });
-    },
   };
+  test('in curl send a text of a form that begins with an @ or a < as it is, not the file of that name', () => {
+    const { source } = samplesOf({
+      ...{ method: 'POST', url: 'http://localhost:3000/v1/notes', access: 'bearer' },
+      form: ['@x', '<x', 'a;type=b'].map((text) => ({ name: 'note', text })),
+    }).find(({ label }) => label === 'curl')!;
+    const stub = `curl() { printf '%s\\n' "$@"; }; API_KEY=x; ${source}`;
+    const args = execFileSync('bash', ['-c', stub], { encoding: 'utf8' }).split('\n');
+    const fields = args.flatMap((arg, i) => (arg.startsWith('note=') ? [[args[i - 1], arg]] : []));
+    expect(fields).toEqual(['@x', '<x', 'a;type=b'].map((text) => ['--form-string', `note=${text}`]));
+  });
+
   const HARD_TO_QUOTE = {
     yes: true,
     no: false,
@@ -333,7 +347,7 @@ sys.modules["requests"] = types.SimpleNamespace(post=post)`;
     "it's": { empty: {}, none: [], deep: [[true, null, { 'a b': "''" }]] },
   };
 
-  test.each(Object.entries(TOLD).filter(([label]) => label !== 'Python' || hasPython))(
+  test.each(Object.entries(TOLD))(
     'in %s send any example exactly, and the parameters that a query must have, and no others',
     (label, toldBy) => {
       const query = (name: string, schema: object, required = true) => ({

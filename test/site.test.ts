@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -60,8 +61,8 @@ afterAll(async () => {
   await removeFolders();
 });
 
-const policy = (connect = "'self'") =>
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+const policy = (connect = "'self'", styles = '') =>
+  `default-src 'none'; script-src 'self'; style-src 'self'${styles}; img-src 'self' data:; ` +
   `connect-src ${connect}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
 
 /** What every page has, value by value: its own files run there alone, and no other page may read, frame or open it. */
@@ -86,7 +87,7 @@ const OF_ITS_OWN = new Set([
   'x-request-id',
 ]);
 
-const PAGES = ['/', '/docs', '/guides', '/guides/errors'];
+const PAGES = ['/', '/reference', '/guides', '/guides/errors'];
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 test('The addresses of the configuration are in the document, and are all that Swagger UI may call', () => {
@@ -97,8 +98,8 @@ test('The addresses of the configuration are in the document, and are all that S
   ]);
   expect(paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
   expect(paths['/pets'].get.servers).toBeUndefined();
-  expect(configured.policy).toBe(
-    policy("'self' https://api.example.com https://staging.example.com https://messages.example.com"),
+  expect(configured.policy.match(/connect-src ([^;]*)/)![1]).toBe(
+    "'self' https://api.example.com https://staging.example.com https://messages.example.com",
   );
 });
 
@@ -122,9 +123,28 @@ describe('The pages', () => {
     );
   });
 
+  test('at /docs are Swagger UI, with the same headers and the hash of each style that stands in the page', async () => {
+    const { status, headers, body } = await fetchRaw(hosted, 'GET', '/docs', { accept: 'text/html' });
+    const { 'content-security-policy': told, ...others } = PAGE_HEADERS;
+    expect([status, headers]).toEqual([200, expect.objectContaining(others)]);
+    const [, allowed] = /style-src 'self'( [^;]+)/.exec(headers['content-security-policy'] as string)!;
+    expect(headers['content-security-policy']).toBe(policy("'self'", allowed));
+    expect(told).toBe(policy());
+    const page = body.toString();
+    const styles = [...page.matchAll(/<style>(.*?)<\/style>|style="(.*?)"/gs)];
+    expect(styles.length).toBeGreaterThan(0);
+    for (const [, text, attribute] of styles) {
+      const hash = createHash('sha256').update(text ?? attribute!);
+      expect(allowed).toContain(`'sha256-${hash.digest('base64')}'`);
+    }
+    expect(page).not.toMatch(/<script(?![^>]* src=)|\son\w+=|<[^>]*(?:src|href)=["']https?:/);
+    for (const [, to] of page.matchAll(/(?:src|href)=["']([^"']+)/g))
+      expect([to, (await call(hosted, 'GET', `/${to!.replace('./', '')}`)).status]).toEqual([to, 200]);
+  });
+
   test('have files that a browser keeps for a year, under addresses that change with them, and no other site can load', async () => {
     const version = await versionOfAssets();
-    const { text } = await call(hosted, 'GET', '/docs');
+    const { text } = await call(hosted, 'GET', '/reference');
     const names = [...text.matchAll(/(?:src|href)="assets\/\w+\/([^"]+)"/g)].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(3);
     for (const name of new Set(names)) {
@@ -139,14 +159,14 @@ describe('The pages', () => {
       const before = await call(hosted, 'GET', `/assets/0123456789abcdef/${name}`);
       expect([before.status, before.headers.get('cache-control')]).toEqual([200, 'no-cache']);
     }
-    for (const name of ['bar.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])
+    for (const name of ['page.html', 'package.json', 'swagger-ui.js', '..%2fassets.js', ''])
       expectError(await call(hosted, 'GET', `/assets/x/${name}`), 404, 'route_not_found');
   });
 
   test('have their icon where browsers look for one unasked, and are found with a slash at the end', async () => {
     const { status, headers } = await call(hosted, 'GET', '/favicon.ico');
     expect([status, headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
-    for (const path of ['/docs', '/guides', '/guides/errors']) {
+    for (const path of ['/docs', '/reference', '/guides', '/guides/errors']) {
       const answer = await call(hosted, 'GET', `${path}/`);
       const to = new URL(answer.headers.get('location')!, `${hosted.url}${path}/`).pathname;
       expect([answer.status, to]).toEqual([308, path]);
@@ -165,7 +185,7 @@ describe('An unknown address', () => {
       const links = [...body.toString().matchAll(/(?:href|src)="([^"#]+)"/g)].map(
         ([, to]) => new URL(to!, hosted.url + path).pathname,
       );
-      expect(links).toEqual(expect.arrayContaining(['/', '/docs', '/guides']));
+      expect(links).toEqual(expect.arrayContaining(['/', '/docs', '/guides', '/reference']));
       for (const to of new Set(links)) expect((await call(hosted, 'GET', to)).status).toBe(200);
     },
   );
@@ -195,8 +215,10 @@ describe('The files of the pages, and the OpenAPI document,', () => {
     return [
       '/openapi.json',
       '/openapi.yaml',
-      `/assets/${version}/swagger-ui-bundle.js`,
-      '/docs',
+      `/assets/${version}/site.css`,
+      '/docs/swagger-ui-bundle.js',
+      '/docs/swagger-ui.css',
+      '/reference',
       '/guides/errors',
     ];
   };
@@ -264,7 +286,7 @@ function fetchRaw(
 }
 
 async function versionOfAssets(): Promise<string> {
-  const { text } = await call(hosted, 'GET', '/docs');
+  const { text } = await call(hosted, 'GET', '/reference');
   return /"assets\/([0-9a-f]+)\//.exec(text)![1]!;
 }
 
@@ -309,9 +331,9 @@ describe('The demo key', () => {
       '/docs',
       '/docs/demo-key',
       '/docs/start',
+      '/docs/swagger-ui-init.js',
       '/guides',
-      '/search.json',
-      '/docs/trial.json',
+      '/reference',
       '/openapi.json',
       '/openapi.yaml',
       '/favicon.ico',
@@ -473,6 +495,42 @@ describe('The samples of the guides', () => {
   }
 });
 
+test('The retry of the guide on errors sends a write again only under an Idempotency-Key', async () => {
+  const guide = readFileSync(new URL('../docs/guides/errors.md', import.meta.url), 'utf8');
+  const [, source] = /(async function send\(.*?\n\}\n)/s.exec(guide)!;
+  const program = `${source}
+    const tries = {};
+    globalThis.setTimeout = (resolve) => queueMicrotask(resolve);
+    globalThis.fetch = async (url) => {
+      tries[url] = (tries[url] ?? 0) + 1;
+      if (url.includes('lost')) throw new TypeError('fetch failed');
+      return new Response('{}', { status: Number(url.slice(-3)) });
+    };
+    const key = { 'Idempotency-Key': 'one' };
+    const ask = { GET: {}, POST: { method: 'POST' }, keyed: { method: 'POST', headers: key }, PATCH: { method: 'PATCH' } };
+    for (const [name, options] of Object.entries(ask))
+      for (const what of ['lost', 408, 429, 500, 503, 400])
+        await send(name + ' ' + what, options).catch(() => undefined);
+    console.log(JSON.stringify(tries));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]);
+  const again = { lost: 5, 408: 5, 429: 5, 500: 5, 503: 5, 400: 1 };
+  // 429 alone says that nothing was done.
+  const once = { lost: 1, 408: 1, 429: 5, 500: 1, 503: 1, 400: 1 };
+  const expected = { GET: again, POST: once, keyed: again, PATCH: once };
+  const all = Object.entries(expected).flatMap(([name, counts]) =>
+    Object.entries(counts).map(([what, count]) => [`${name} ${what}`, count]),
+  );
+  expect(JSON.parse(stdout)).toEqual(Object.fromEntries(all));
+});
+
+test('The advice on what may have been done says to send it again only where that does no harm', async () => {
+  const page = await pageOf('errors');
+  for (const code of ['internal_error', 'service_unavailable']) {
+    const [, row] = new RegExp(`id="${code}"(.*?)</tr>`, 's').exec(page)!;
+    expect([code, asText(row!)]).toEqual([code, expect.stringContaining('Idempotency-Key')]);
+  }
+});
+
 // After the guides, whose lists have nothing but what they add.
 describe('The front door', () => {
   test('tells programs where the interface is described (RFC 8631)', async () => {
@@ -492,8 +550,8 @@ describe('The front door', () => {
 
   test('shows commands that work when pasted, and are those of the README', async () => {
     const { text } = await call(hosted, 'GET', '/');
-    const [, code] = /<code id="commands">(.*?)<\/code>/s.exec(text)!;
-    const commands = code!.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
+    const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
+    const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');
     const spread = (lines: string) =>
       lines
         .replaceAll(/\\\n\s*/g, '')

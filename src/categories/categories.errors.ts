@@ -4,7 +4,7 @@ export const ERRORS = {
   category_not_found: {
     status: 404,
     meaning: 'The category cannot be found.',
-    advice: 'Choose one of GET /categories. Where a new animal names one that is missing, the answer is 400.',
+    advice: 'Choose one of GET /categories. A body that names a missing one is answered 400.',
   },
   category_exists: {
     status: 409,

@@ -4,11 +4,13 @@ import { loadFeatures } from '../load-features.js';
 import { buildDocument, HERE } from '../platform/docs/index.js';
 import { takeOverLog } from '../platform/telemetry/index.js';
 
-// Writes `openapi.json` as a service with the default configuration serves it at the address of a first start. Nothing is
-// started for it: the document is made of the decorators of controllers and DTOs alone.
+// Writes `openapi.json` as a service with the default configuration serves it at the address of a first start, with servers
+// relative to wherever it is. Nothing is started for it: it is made of the decorators of controllers and DTOs alone.
 await loadFeatures();
 const { assembleApplication } = await import('./serve/application.js');
 const config = readConfig({ LOG_LEVEL: 'warn' });
 const app = await assembleApplication(config, await takeOverLog(config), { preview: true });
-const document = JSON.stringify(buildDocument(app, config), null, 2);
-await writeFile('openapi.json', `${document.replaceAll(HERE, 'http://127.0.0.1:3000')}\n`);
+const document = buildDocument(app, config);
+for (const server of document.servers!) server.url = server.url.replace(HERE, '');
+const text = JSON.stringify(document, null, 2).replaceAll(HERE, 'http://127.0.0.1:3000');
+await writeFile('openapi.json', `${text}\n`);

@@ -9,7 +9,7 @@ import { useFeatures } from '../load-features.js';
 import type { Surroundings } from './command.js';
 
 // `petstore <command>`, in the folder of a service: its package.json says under `petstore` in which file its `features` are,
-// and which of the pet store's it does `without`.
+// which of the pet store's it does `without`, and what it says of itself as a `product`.
 
 /** Each command, and how it begins; a service's own features are loaded when it asks for them. */
 const COMMANDS: Record<string, () => Promise<unknown>> = {
@@ -23,7 +23,7 @@ const COMMANDS: Record<string, () => Promise<unknown>> = {
 };
 
 const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
-const CHOICE: PetstoreOptions = { features, without: petstore?.without };
+const CHOICE: PetstoreOptions = { features, without: petstore?.without, product: petstore?.product };
 
 const [name = '', ...rest] = process.argv.slice(2);
 const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

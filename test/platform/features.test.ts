@@ -29,7 +29,7 @@ interface Document {
 /** What a service tells of itself: its document and its pages. */
 async function toldBy(service: TestedService): Promise<{ document: Document; pages: string }> {
   const get = async (path: string) => (await fetch(service.url + path)).text();
-  const pages = await Promise.all(['/docs', '/guides', '/', '/metrics'].map(get));
+  const pages = await Promise.all(['/reference', '/guides', '/', '/metrics'].map(get));
   return { document: JSON.parse(await get('/openapi.json')), pages: pages.join('\n') };
 }
 
@@ -86,6 +86,34 @@ describe('Features that are taken out', () => {
     expect(body.permissions).toEqual(allowed(document));
     expect(service.output()).not.toContain('"level":"error"');
     expect(await service.stop()).toBe(0);
+  });
+
+  test('are advertised by no page: neither the front door nor a guide shows how to call what is not there', async () => {
+    const PRODUCT = JSON.stringify({ title: 'Clinic API', lead: 'Keep the records of a clinic.' });
+    const service = await startService({ WITHOUT: without.join(), PRODUCT }, PROGRAM);
+    const get = async (path: string) => (await fetch(service.url + path)).text();
+    // What the service says of itself is its team's.
+    for (const path of ['/', '/docs', '/guides', '/reference', '/nowhere']) {
+      const page = await (await fetch(service.url + path, { headers: { Accept: 'text/html' } })).text();
+      expect([path, /<title>.*?<\/title>|Pet Store/i.exec(page)![0]]).toEqual([
+        path,
+        expect.stringContaining('Clinic API'),
+      ]);
+    }
+    expect(await get('/')).toContain('<p class="lead">Keep the records of a clinic.</p>');
+    const names = [...(await get('/guides')).matchAll(/href="guides\/([\w-]+)"/g)].map(([, name]) => name!);
+    expect(names).toContain('first-steps');
+    // That on generated clients says what generators make of the pet store.
+    const guides = [...new Set(names)].filter((name) => name !== 'clients').map((name) => `/guides/${name}`);
+    for (const path of ['/', ...guides]) {
+      const text = (await get(path)).replaceAll(/<[^>]+>/g, '');
+      expect([
+        path,
+        text.match(/\/(?:pets|store|messages)\b|\b(?:pets|orders|messages):\w+|\banimals?\b/g),
+      ]).toEqual([path, null]);
+      expect(text).not.toContain('with -->');
+    }
+    await service.stop();
   });
 
   test.each([

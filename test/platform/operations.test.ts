@@ -35,7 +35,7 @@ import { breaks } from '../support/break.js';
 import { EverythingController } from '../support/every-field.js';
 import { type Extended, startExtended } from '../support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
-import { hasRequests, LANGUAGES, runSamples } from '../support/languages.js';
+import { LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
 import { newFolder, removeFolders } from '../support/npm.js';
@@ -396,26 +396,23 @@ describe('An answer', () => {
     expect(operationAt('rows').responses[200].content).toEqual({ ...row, ...csv });
     const report = operationAt('report').responses;
     expect([report[200].content, report[202].content]).toEqual([csv, row]);
-    const { content } = referencePage(document, { start: '', guides: new Set() });
+    const { content } = referencePage(document, new Set());
     expect(content).toContain('<p class="limits">image/png</p>');
     expect(content).toContain('id,name\n1,Luna');
   });
 
-  test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
-    'is shown by the samples in %s',
-    async (label) => {
-      const sources = ['csv', 'picture', 'events'].map((path) => {
-        const samples = document.paths[`/answers/${path}`].get['x-codeSamples'];
-        const { source } = samples.find((one: { label: string }) => one.label === label);
-        return source.replaceAll('http://localhost:3000', extended.url) as string;
-      });
-      const cwd = newFolder();
-      const picture = label === 'curl' ? '' : '200 70[^]+';
-      const shown = new RegExp(`1,Luna[^]+${picture}data: .*Luna`);
-      expect(await runSamples(label, sources, { cwd })).toMatch(shown);
-      if (label === 'curl') expect(readFileSync(join(cwd, 'answer'))).toEqual(PIXEL);
-    },
-  );
+  test.each(Object.keys(LANGUAGES))('is shown by the samples in %s', async (label) => {
+    const sources = ['csv', 'picture', 'events'].map((path) => {
+      const samples = document.paths[`/answers/${path}`].get['x-codeSamples'];
+      const { source } = samples.find((one: { label: string }) => one.label === label);
+      return source.replaceAll('http://localhost:3000', extended.url) as string;
+    });
+    const cwd = newFolder();
+    const picture = label === 'curl' ? '' : '200 70[^]+';
+    const shown = new RegExp(`1,Luna[^]+${picture}data: .*Luna`);
+    expect(await runSamples(label, sources, { cwd })).toMatch(shown);
+    if (label === 'curl') expect(readFileSync(join(cwd, 'answer'))).toEqual(PIXEL);
+  });
 });
 
 describe('Fields of every kind', () => {

@@ -10,7 +10,7 @@ import '../../src/features.js';
 import { call, createKey } from '../../src/testing/client.js';
 import { query, type Service, sharedService, startService } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';
-import { hasRequests, LANGUAGES, runSamples } from '../support/languages.js';
+import { LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually } from '../support/npm.js';
 import { setAhead } from '../support/passing-time.js';
@@ -264,7 +264,7 @@ describe('A large body', () => {
     });
   });
 
-  test.each(Object.keys(LANGUAGES).filter((label) => label !== 'Python' || hasRequests))(
+  test.each(Object.keys(LANGUAGES))(
     'is sent as it stands by the samples in %s: bytes, texts and files',
     async (label) => {
       const sources = ['picture put', 'lines post', 'photos post', 'albums post'].map((operation) => {

@@ -39,8 +39,6 @@ async function build(checkout: Checkout, tests: string[]): Promise<void> {
   checkout.removeFolder('dist');
   checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
   checkout.add('docs/guides', 'dist/docs/guides');
-  const samples = 'src/platform/docs/openapi/call-samples.js';
-  checkout.add(samples, `dist/${samples}`);
   const include = ['src', 'ormconfig.ts', ...tests];
   const compilerOptions = { declaration: true };
   const options = { extends: './tsconfig.json', compilerOptions, include };

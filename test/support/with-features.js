@@ -1,8 +1,9 @@
 import { startPetstore } from '../../dist/src/index.js';
 
 // The service without some of its features, and with others, whose file exports them as FEATURES.
-const { WITHOUT, FURTHER } = process.env;
+const { WITHOUT, FURTHER, PRODUCT } = process.env;
 await startPetstore({
   without: WITHOUT?.split(','),
+  product: PRODUCT ? JSON.parse(PRODUCT) : undefined,
   features: FURTHER ? async () => (await import(FURTHER)).FEATURES : [],
 });

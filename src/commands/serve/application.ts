@@ -6,7 +6,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { AppModule } from '../../app.module.js';
 import type { Config } from '../../config.js';
 import { ApiError } from '../../platform/api/index.js';
-import { HEADER_NAMES, serveDocs, serveDocument, serveGuides } from '../../platform/docs/index.js';
+import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
 import type { Clock } from '../../platform/process/index.js';
 import { HttpAdapter, ROUTING } from '../../platform/server/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
@@ -23,7 +23,7 @@ export async function createApplication(
     app.set('trust proxy', config.TRUST_PROXY);
     if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
     if (config.ROLE === 'worker') app.use(onlyProbes);
-    else serveSite(app, config);
+    else serveSite(app, config, serveDocument(app, config));
     return await app.init();
   } catch (error) {
     await app.close();
@@ -53,13 +53,6 @@ export async function assembleApplication(
   );
   app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
   return app;
-}
-
-/** The document, and the pages that are made of it. */
-function serveSite(app: NestExpressApplication, config: Config): void {
-  const document = serveDocument(app, config);
-  serveDocs(app, config, document);
-  serveGuides(app, config, document);
 }
 
 /** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */

@@ -64,8 +64,8 @@ const ADVICE: Record<number, string> = {
   403: 'Ask whoever runs the service for access.',
   404: 'Check the id. What belongs to another account is not found either.',
   409: 'Read the present state, and decide anew.',
-  500: 'Send it again after a pause. If it stays so, report it with the X-Request-Id of the answer.',
-  503: 'Wait as many seconds as Retry-After says, then send it again, and wait longer each time.',
+  500: 'It may have been done. Send a read, or a write with an Idempotency-Key, again after a pause; report what stays so with the X-Request-Id of the answer.',
+  503: 'It may have been done. Wait as many seconds as Retry-After says, longer each time, and send a read, or a write with an Idempotency-Key, again.',
 };
 
 /** What a client does about an error, in a sentence or two. */

@@ -2,5 +2,5 @@ export { buildDocument, ProductFacts } from './openapi/document.js';
 export { HERE } from './openapi/operations.js';
 export { HEADER_NAMES } from './openapi/responses.js';
 export { serveDocument } from './openapi/serve-document.js';
-export { serveDocs, serveGuides } from './site/serve-pages.js';
+export { serveSite } from './site/serve-pages.js';
 export { SiteModule } from './site/site.module.js';

@@ -36,7 +36,24 @@ export abstract class ProductFacts {
   };
   /** What is served at addresses without a version too. */
   abstract readonly unversioned: string;
+  /** What the service does, in a sentence: the lead of the front door. */
+  abstract readonly lead: string;
+  /** A first request, for the front door: a sentence and commands, in Markdown. */
+  abstract readonly firstRequest: string;
 }
+
+/**
+ * A text without what tells of operations that this service does not have, each part of which stands between
+ * `<!-- with createPet -->` and `<!-- /with -->`.
+ */
+export function withPresent(text: string, { paths }: OpenAPIObject): string {
+  const all = Object.values(paths).flatMap((item) => operationsIn(item));
+  const ids = new Set(all.map(([, { operationId }]) => operationId));
+  return text.replaceAll(PARTS, (_all, id: string, _line, part: string) => (ids.has(id) ? part : ''));
+}
+
+/** A comment on a line of its own goes with that line. */
+const PARTS = /<!-- with (\w+) -->(\n\n)?(.*?)<!-- \/with -->\2/gs;
 
 /** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
@@ -44,7 +61,6 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
-    .setDescription(description)
     .setVersion(version)
     .addExtension('x-release', RELEASE, 'info')
     .setLicense(license.name, license.url)
@@ -65,6 +81,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
   document.info.contact = { name: team, url: frontDoor };
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
+  document.info.description = withPresent(description, document);
   const declared = declaredOperations(app.get(ModulesContainer));
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
@@ -95,9 +112,12 @@ function finishOperations(
   return [...tags.values()];
 }
 
-/** URL and description of a server. Without a URL it is this server, and described so: two may be the same. */
+/**
+ * URL and description of a server. Without a URL it is this server, and described so: two may be the same. Tools that import
+ * the document take a URL without an origin for the whole address.
+ */
 function deployment(name: string, url?: string): [url: string, description: string] {
-  return url ? [url, name] : ['/v1', `${name} (this server)`];
+  return url ? [url, name] : [`${HERE}/v1`, `${name} (this server)`];
 }
 
 /**

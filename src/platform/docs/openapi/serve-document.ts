@@ -22,67 +22,47 @@ const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));
-  serve(app, 'json', () => JSON.stringify(build()));
-  serve(app, 'yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+  const { httpAdapter } = app.get(HttpAdapterHost);
+  const json = new DocumentText('json', () => JSON.stringify(build()));
+  const yaml = new DocumentText('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+  for (const [extension, text] of Object.entries({ json, yaml }))
+    httpAdapter.get(`/openapi.${extension}`, (request: Request, response: Response) =>
+      text.send(request, response),
+    );
   return build;
 }
 
-function serve(app: NestExpressApplication, extension: string, write: () => string): void {
-  let template: Template | undefined;
-  app
-    .get(HttpAdapterHost)
-    .httpAdapter.get(`/openapi.${extension}`, (request: Request, response: Response) => {
-      template ??= new Template(extension, write());
-      return template.send(request, response);
-    });
-}
-
 /**
- * A text that may name the address by which it is asked for. One that does not, as BASE_URL is set, and those for the own
- * machine are compressed and kept. For any other name, which a client can make up, nothing is: the parts of the text,
- * which all answers share, are sent as they are, with the address between them.
+ * A text that names the address by which it is asked for. For the own machine, and where it names none as `BASE_URL` is set,
+ * it is compressed and kept; for any other name, which a client can make up, it is not.
  */
-class Template {
-  private readonly parts: readonly Buffer[];
-  private readonly tag: string;
+export class DocumentText {
+  private text?: string;
   /** By origin, of which there are as many as local names; one for all origins if the text names none. */
   private readonly kept = new Map<string, StaticContent>();
 
   constructor(
     private readonly extension: string,
-    text: string,
-  ) {
-    this.parts = text.split(HERE).map((part) => Buffer.from(part));
-    this.tag = createHash('sha256').update(text).digest('base64url');
-  }
+    private readonly write: () => string,
+  ) {}
 
   async send(request: Request, response: Response): Promise<void> {
-    const origin = this.parts.length > 1 ? originOf(request) : '';
-    if (origin && !isLocal(origin, request)) return this.sendParts(origin, request, response);
+    const text = (this.text ??= this.write());
+    const origin = text.includes(HERE) ? originOf(request) : '';
+    const placed = () => text.replaceAll(HERE, () => origin);
+    if (origin && !isLocal(origin, request)) {
+      const body = placed();
+      const tag = createHash('sha256').update(body).digest('base64url');
+      response.type(this.extension).vary('Accept-Encoding');
+      response.set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` }).send(body);
+      return;
+    }
     let content = this.kept.get(origin);
     if (!content) {
-      content = new StaticContent(this.extension, () => Buffer.concat(this.placed(origin)));
+      content = new StaticContent(this.extension, () => Buffer.from(placed()));
       this.kept.set(origin, content);
     }
-    return content.send(request, response, CACHE_CONTROL);
-  }
-
-  private sendParts(origin: string, request: Request, response: Response): void {
-    const pieces = this.placed(origin);
-    const tag = createHash('sha256').update(this.tag).update(origin).digest('base64url');
-    response
-      .type(this.extension)
-      .vary('Accept-Encoding')
-      .set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` });
-    if (request.fresh) return void response.status(304).send();
-    response.set('Content-Length', String(pieces.reduce((sum, { length }) => sum + length, 0)));
-    if (request.method !== 'HEAD') for (const piece of pieces) response.write(piece);
-    response.end();
-  }
-
-  private placed(origin: string): Buffer[] {
-    const here = Buffer.from(origin);
-    return this.parts.flatMap((part, i) => (i === 0 ? [part] : [here, part]));
+    await content.send(request, response, CACHE_CONTROL);
   }
 }
 

@@ -1,27 +1,21 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
+import { ProductFacts } from '../openapi/document.js';
 import { escape } from './markdown.js';
 
 const OWN = fileURLToPath(new URL('./assets', import.meta.url));
-/** The file of Swagger UI's package that the page needs. */
-const SWAGGER_UI = fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'));
-/** Files of others under names of the page's. */
-const MORE = [
-  ['minisearch.js', fileURLToPath(import.meta.resolve('minisearch'))],
-  ['oauth4webapi.js', fileURLToPath(import.meta.resolve('oauth4webapi'))],
-  ['call-samples.js', fileURLToPath(new URL('../openapi/call-samples.js', import.meta.url))],
-] as const;
 
 /** What all pages look like, in one file: on a slow line each further one is asked for in its turn. */
-const STYLES = ['palette.css', 'shapes.css', 'bar.css', 'landing.css', 'side.css', 'guides.css'];
+const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.css'];
 
 /** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {
@@ -36,24 +30,27 @@ export interface Page {
 /** For a year. The address of a file changes with its content. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** The pages and their files, all served by this service. */
+/** The files of the pages, and what stands around each page. */
 @Injectable()
 export class Assets {
   private readonly contents = new Map<string, StaticContent>();
   /** Changes with any of the files. It is part of their addresses, so that a browser never asks for one twice. */
   private readonly version: string;
 
-  constructor() {
-    const files = readdirSync(OWN).map((name) => join(OWN, name));
+  constructor(private readonly modules: ModuleRef) {
     const hash = createHash('sha256');
-    const named = [...files.toSorted(), SWAGGER_UI].map((path) => [basename(path), path] as const);
-    for (const [name, path] of [...named, ...MORE]) {
-      hash.update(readFileSync(path));
-      if (extname(path) === '.html' || STYLES.includes(name)) continue;
-      this.contents.set(name, new StaticContent(extname(path), () => readFile(path)));
+    for (const name of readdirSync(OWN).toSorted()) {
+      hash.update(own(name));
+      if (extname(name) === '.html' || STYLES.includes(name)) continue;
+      this.contents.set(name, new StaticContent(extname(name), () => readFile(join(OWN, name))));
     }
     this.contents.set('site.css', new StaticContent('css', () => Buffer.from(STYLES.map(own).join('\n'))));
     this.version = hash.digest('hex').slice(0, 16);
+  }
+
+  /** The address of a file, relative to the root of the site. */
+  addressOf(name: string): string {
+    return `assets/${this.version}/${name}`;
   }
 
   /**
@@ -72,24 +69,17 @@ export class Assets {
    * @param root the way from its address to the root of the site, such as `../`
    */
   inShell({ title, description, content, head = '' }: Page, root: string): string {
+    const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
     const parts: Record<string, string> = {
-      title: title ? `${escape(title)} · Pet Store API` : 'Pet Store API',
-      ...{ description: escape(description), content, head, bar: own('bar.html') },
+      title: title ? `${escape(title)} · ${site}` : site,
+      ...{ site, description: escape(description), content, head },
     };
     // Each in the place of a comment that names it.
-    const page = own('page.html').replaceAll(
-      /<!-- (\w+) -->/g,
-      (place, part: string) => parts[part] ?? place,
-    );
-    return page
-      .replaceAll('"~/assets/', () => `"${root}assets/${this.version}/`)
+    return own('page.html')
+      .replaceAll(/<!-- (\w+) -->/g, (place, part: string) => parts[part] ?? place)
+      .replaceAll('"~/assets/', () => `"${root}${this.addressOf('')}`)
       .replaceAll('"~/"', () => `"${root || './'}"`)
       .replaceAll('"~/', () => `"${root}`);
-  }
-
-  /** A part of a page, such as one that others are written around. */
-  part(name: string): string {
-    return own(name);
   }
 }
 
@@ -97,33 +87,32 @@ function own(name: string): string {
   return readFileSync(join(OWN, name), 'utf8');
 }
 
-/** RFC 8631: where a program that comes to the front door finds the interface. */
-const LINKS = [
-  '</openapi.json>; rel="service-desc"; type="application/json"',
-  '</openapi.yaml>; rel="service-desc"; type="text/yaml"',
-  '</docs>; rel="service-doc"; type="text/html"',
-  '</health/ready>; rel="status"',
-];
-
-export const FRONT_DOOR = { Link: LINKS.join(', ') };
+/** What a page may do beside what every page may. */
+interface PageNeeds {
+  /** Sources (CSP3, 2.3.1) that it calls. */
+  readonly called?: readonly string[];
+  /** Hashes of its inline styles. */
+  readonly styles?: readonly string[];
+  /** Whether a window that it opens may answer it. */
+  readonly opensWindows?: boolean;
+}
 
 /**
  * Headers of every page. It runs nothing but its own files, calls nothing but this service, the addresses of the
- * configuration and those of `others`, and no other page may frame it or read it.
+ * configuration and what it needs beside, and no other page may frame it or read it.
  */
 export function pageHeaders(
   { BASE_URL, STAGING_URL, API_URL }: Config,
-  others: readonly string[] = [],
+  { called = [], styles = [], opensWindows = false }: PageNeeds = {},
 ): Record<string, string> {
   const origins = [BASE_URL, STAGING_URL, API_URL].flatMap((url) => (url ? [new URL(url).origin] : []));
-  const called = [...origins, ...others];
   const policy = {
     'default-src': "'none'",
     'script-src': "'self'",
-    'style-src': "'self'",
+    'style-src': ["'self'", ...styles].join(' '),
     // Swagger UI's style sheet has its arrows and crosses in itself.
     'img-src': "'self' data:",
-    'connect-src': ["'self'", ...new Set(called)].join(' '),
+    'connect-src': ["'self'", ...new Set([...origins, ...called])].join(' '),
     'base-uri': "'none'",
     'form-action': "'self'",
     'frame-ancestors': "'none'",
@@ -132,7 +121,7 @@ export function pageHeaders(
     'Content-Security-Policy': Object.entries(policy)
       .map((directive) => directive.join(' '))
       .join('; '),
-    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': opensWindows ? 'same-origin-allow-popups' : 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',
     'Referrer-Policy': 'no-referrer',
   };

@@ -3,10 +3,11 @@ import { basename } from 'node:path';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
 import { installedFeatures } from '../../features/index.js';
+import { withPresent } from '../openapi/document.js';
 import { statusesIn } from '../openapi/responses.js';
 import type { Page } from './assets.js';
 import { escape, htmlOf, idOf } from './markdown.js';
-import { operationsOf } from './operations.js';
+import { linksTo } from './operations.js';
 
 /** The build keeps them beside the program, as they stand beside it in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
@@ -20,16 +21,6 @@ export interface Guide {
   readonly summary: string;
   /** As it stands in the repository. */
   readonly markdown: string;
-  /** What stands before the first of its parts. */
-  readonly opening: string;
-  readonly parts: readonly Part[];
-}
-
-/** What is under a heading of a guide. */
-interface Part {
-  readonly id: string;
-  readonly heading: string;
-  readonly text: string;
 }
 
 /** What the service says of its guides, and the guides in their order, from `docs/guides`; those of features come last. */
@@ -39,21 +30,11 @@ export function readGuides(): { intro: string; guides: Guide[] } {
   const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
   const guides = [...listed].map(([, title, name, summary]) => {
     const facts = { title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) };
-    return readGuide(facts, read(new URL(`${facts.name}.md`, FOLDER)));
+    return { ...facts, markdown: read(new URL(`${facts.name}.md`, FOLDER)) };
   });
   for (const { title, summary, file } of installedFeatures().flatMap((one) => one.guides ?? []))
-    guides.push(readGuide({ title, summary, name: basename(file.pathname, '.md') }, read(file)));
+    guides.push({ title, summary, name: basename(file.pathname, '.md'), markdown: read(file) });
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
-}
-
-function readGuide(listed: Pick<Guide, 'title' | 'name' | 'summary'>, markdown: string): Guide {
-  const [opening = '', ...parts] = markdown.split(/^## (?=.+$)/m);
-  return { ...listed, markdown, opening, parts: parts.map(toPart) };
-}
-
-function toPart(source: string): Part {
-  const [heading = '', ...rest] = source.split('\n');
-  return { id: idOf(heading), heading, text: rest.join('\n') };
 }
 
 /** A text, whatever the line ends of the checkout are, without the byte order mark that some editors write. */
@@ -62,7 +43,7 @@ function read(file: URL): string {
 }
 
 /** Where a guide says in the repository in which file a list of the code is. */
-export const LIST = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
+const LIST = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
 
 const LISTS = {
   codes: (document: OpenAPIObject) => {
@@ -98,46 +79,45 @@ export function guidesPage(intro: string, guides: readonly Guide[]): Page {
 <h1>Guides</h1>
 <p class="summary">${escape(intro)}</p>
 <ul class="cards">${cards.join('\n')}</ul>
-<p>Every operation with its fields, examples and errors is in the <a href="~/docs">reference</a>.</p>
+<p>Every operation with its fields, examples and errors is in the <a href="~/reference">reference</a>.</p>
 </main>`;
-  return { title: 'Guides', description: intro, content: columns(guides, content) };
+  return { title: 'Guides', description: intro, content: columns(menuOf(guides), content) };
 }
 
 /** One of the guides, with the lists that the code has. */
 export function guidePage(guide: Guide, guides: readonly Guide[], document: OpenAPIObject): Page {
   const place = guides.indexOf(guide);
-  const links = new Map(operationsOf(document).map(({ name, address }) => [name, address]));
-  const markdown = guide.markdown.replaceAll(LIST, (_, list: keyof typeof LISTS) => LISTS[list](document));
+  const whole = guide.markdown.replaceAll(LIST, (_, list: keyof typeof LISTS) => LISTS[list](document));
+  const markdown = withPresent(whole, document);
+  const headings = Array.from(markdown.matchAll(/^## (.+)$/gm), ([, heading]) => heading!);
+  const menu = menuOf(guides, guide, headings);
   const content = `<main class="guide" id="content">
-<details class="menu"><summary>All guides</summary>${linksTo(guides, guide)}</details>
+<details class="menu"><summary>All guides</summary>${menu}</details>
 <article>
-${htmlOf(markdown, links, new Set(guides.map(({ name }) => name)))}</article>
+${htmlOf(markdown, linksTo(document), new Set(guides.map(({ name }) => name)))}</article>
 <nav class="around row" aria-label="Previous and next guide">
 ${neighbour('Previous', guides[place - 1])}${neighbour('Next', guides[place + 1])}</nav>
 </main>`;
-  return { title: guide.title, description: guide.summary, content: columns(guides, content, guide) };
+  return { title: guide.title, description: guide.summary, content: columns(menu, content) };
 }
 
-function columns(guides: readonly Guide[], main: string, current?: Guide): string {
+function columns(menu: string, main: string): string {
   return `<div class="columns">
-<nav class="side" aria-label="Guides">${linksTo(guides, current)}</nav>
+<nav class="side" aria-label="Guides">${menu}</nav>
 ${main}
 </div>`;
 }
 
 /** Links to all guides, and to the parts of the one that is open. */
-function linksTo(guides: readonly Guide[], current?: Guide): string {
+function menuOf(guides: readonly Guide[], current?: Guide, headings: readonly string[] = []): string {
+  const parts = headings.map((heading) => `<li><a href="#${idOf(heading)}">${escape(heading)}</a></li>`);
   const items = guides.map((guide) => {
     const isOpen = guide === current;
     const mark = isOpen ? ' aria-current="page"' : '';
-    const parts = isOpen ? `<ul>${guide.parts.map(toLink).join('')}</ul>` : '';
-    return `<li><a href="~/guides/${guide.name}"${mark}>${escape(guide.title)}</a>${parts}</li>`;
+    const link = `<a href="~/guides/${guide.name}"${mark}>${escape(guide.title)}</a>`;
+    return `<li>${link}${isOpen ? `<ul>${parts.join('')}</ul>` : ''}</li>`;
   });
   return `<ul>${items.join('\n')}</ul>`;
-}
-
-function toLink({ id, heading }: Guide['parts'][number]): string {
-  return `<li><a href="#${id}">${escape(heading)}</a></li>`;
 }
 
 function neighbour(where: string, guide?: Guide): string {

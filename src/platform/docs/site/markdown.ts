@@ -3,7 +3,7 @@ import { Marked, type Tokens } from 'marked';
 /** The address that the samples have in the repository; a script of the page puts that of the service in its place. */
 const ORIGIN = /http:\/\/localhost:\d+/g;
 
-/** Where an operation stands in the reference, by its method and path: `docs#/pets/createPet` of `POST /pets`. */
+/** Where an operation stands in the reference, by its method and path: `reference#/pets/createPet` of `POST /pets`. */
 export type OperationLinks = ReadonlyMap<string, string>;
 
 /**
@@ -46,7 +46,7 @@ function heading(depth: number, text: string, html: string): string {
 
 /** Code in a text, which leads to the operation or the address that it names. */
 function linked(text: string, operations: OperationLinks): string {
-  const isAddress = /^\/(?:docs|guides|openapi\.\w+)$/.test(text);
+  const isAddress = /^\/(?:docs|guides|reference|openapi\.\w+)$/.test(text);
   const to = operations.get(text) ?? (isAddress ? text.slice(1) : undefined);
   const code = `<code>${breakable(escape(text))}</code>`;
   return to ? `<a href="~/${escape(to)}">${code}</a>` : code;
@@ -64,7 +64,7 @@ export function idOf(text: string): string {
 const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
 
 /** What is run, or begun with, rather than looked at. */
-const COPIED = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript', 'Python']);
+const COPIED = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript']);
 
 /** A block of code with its comments in another colour, and the part in it that is the address of the service. */
 export function sample(text: string, info = ''): string {

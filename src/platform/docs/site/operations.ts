@@ -14,14 +14,10 @@ export interface NamedOperation {
   readonly description: string;
   /** `deprecated`, or how unstable it is. */
   readonly mark?: string;
-  /** Where it stands in the reference: `/pets/createPet`, which is also the fragment of its address. */
+  /** Where it stands in the reference and in Swagger UI, as the fragment of the address: `/pets/createPet`. */
   readonly place: string;
-  /** Relative to the root of the site: `docs#/pets/createPet`. */
-  readonly address: string;
   readonly operation: Operation;
 }
-
-type Paths = OpenAPIObject['paths'];
 
 /** Every operation of the document. */
 export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
@@ -33,33 +29,18 @@ export function webhooksOf({ webhooks = {} }: OpenAPIObject): NamedOperation[] {
   return named(webhooks).map((one) => ({ ...one, place: `/webhooks/${one.id}` }));
 }
 
-function named(paths: Paths): NamedOperation[] {
+/** Where the reference has each operation, relative to the root of the site: `reference#/pets/createPet` of `POST /pets`. */
+export function linksTo(document: OpenAPIObject): Map<string, string> {
+  return new Map(operationsOf(document).map(({ name, place }) => [name, `reference#${place}`]));
+}
+
+function named(paths: OpenAPIObject['paths']): NamedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     operationsIn(item).map(([method, operation]) => {
       const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
       const name = `${method.toUpperCase()} ${path}`;
       const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
-      const place = `/${tag}/${id}`;
-      const address = `docs#${place}`;
-      return { name, path, method, tag, id, summary, description, mark, place, address, operation };
+      return { name, path, method, tag, id, summary, description, mark, place: `/${tag}/${id}`, operation };
     }),
   );
-}
-
-/** What the path of an operation on one thing begins with: that at which such things are made, and the name of their id. */
-const ONE = /^(.*)\/\{(\w+)\}/;
-
-/** The name by which paths take the id of what is made at a path. */
-export function nameOfIdAt(path: string, all: readonly NamedOperation[]): string | undefined {
-  return all.map((one) => ONE.exec(one.path)).find((found) => found?.[1] === path)?.[2];
-}
-
-/** What makes the thing that a path names, and the name of its id there. */
-export function makerOf(
-  { path }: NamedOperation,
-  all: readonly NamedOperation[],
-): { maker: NamedOperation; id: string } | undefined {
-  const [whole, collection, id] = ONE.exec(path) ?? [];
-  const maker = all.find((one) => one.path === collection && one.method === 'post');
-  return maker && whole === path ? { maker, id: id! } : undefined;
 }

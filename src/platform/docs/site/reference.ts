@@ -1,35 +1,21 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
 import { HERE } from '../openapi/operations.js';
-import type { Answer, Body, Operation, Schema } from '../openapi/schemas.js';
+import type { Answer, Body, Schema } from '../openapi/schemas.js';
 import type { Page } from './assets.js';
 import { type Field, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, sample } from './markdown.js';
-import { makerOf, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
+import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
 
-/** What stands on the page beside what the document says. */
-export interface Parts {
-  /** How to come by a key, and the key in use. */
-  readonly start: string;
-  readonly guides: ReadonlySet<string>;
+/**
+ * The reference: all that the document says, to read without a script. In its addresses, `~/` is the root of the site.
+ * @param guides the names of those that are there
+ */
+export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): Page {
+  return new Reference(document, guides).page();
 }
 
-/** The reference: all that the document says, to read without a script. In its addresses, `~/` is the root of the site. */
-export function referencePage(document: OpenAPIObject, parts: Parts): Page {
-  return new Reference(document, parts).page();
-}
-
-/** What the script asks for in turn, so that it comes with the script and not after it. */
-const MODULES = 'ask authorize credentials new-key place samples start try visit'.split(' ');
-/** What a panel needs comes last, when the browser has nothing else to do, unless its reader saves data. */
-const HEAD = `<link rel="stylesheet" href="~/assets/docs.css" />
-    <link rel="prefetch" as="script" href="~/assets/swagger-ui-bundle.js" />
-    <link rel="prefetch" as="script" href="~/assets/swagger.js" />
-    <script type="module" src="~/assets/docs.js"></script>
-${MODULES.map((name) => `    <link rel="modulepreload" href="~/assets/${name}.js" />`).join('\n')}`;
-
-/** A text for whoever has the operation of a place. */
-const NEEDS = /<span data-needs="([^"]*)"\s*>(.*?)<\/span\s*>/gs;
+const HEAD = '<link rel="stylesheet" href="~/assets/reference.css" />';
 
 const MEANING: Record<string, string> = {
   beta: 'May still change in details',
@@ -48,18 +34,10 @@ class Reference {
 
   constructor(
     private readonly document: OpenAPIObject,
-    private readonly parts: Parts,
+    private readonly guides: ReadonlySet<string>,
   ) {
     this.operations = operationsOf(document);
     this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
-  }
-
-  /** What says how to come by a key, without what tells of operations that the service does not have. */
-  private start(): string {
-    const places = new Set(this.operations.map(({ place }) => place));
-    return this.parts.start.replaceAll(NEEDS, (_all, place: string, text: string) =>
-      places.has(place) ? text : '',
-    );
   }
 
   page(): Page {
@@ -86,10 +64,10 @@ class Reference {
       );
     const content = `<div class="columns">
 <nav class="side" aria-label="Operations">${list}</nav>
-<main class="reference" id="content" data-server="${escape((this.document.servers?.[0]?.url ?? '').replace(HERE, ''))}">
+<main class="reference" id="content">
 <details class="menu"><summary>All operations</summary>${list}</details>
 <h1>${escape(info.title)} <small>${escape(info.version)}</small></h1>
-${this.start()}<div class="about">${this.textOf(info.description ?? '')}${licenseOf(info)}</div>
+<div class="about">${this.textOf(info.description ?? '')}${licenseOf(info)}</div>
 ${sections.join('\n')}
 ${this.errorCodes()}</main>
 </div>`;
@@ -102,8 +80,7 @@ ${this.errorCodes()}</main>
   }
 
   private textOf(markdown: string): string {
-    const links = new Map(this.operations.map(({ name, address }) => [name, address]));
-    return htmlOf(markdown, links, this.parts.guides);
+    return htmlOf(markdown, linksTo(this.document), this.guides);
   }
 
   /** Links to the operations under their tags, in the order of the page, and to the errors. */
@@ -120,7 +97,7 @@ ${this.errorCodes()}</main>
 
   /** @param isOurs whether clients can send it, rather than get it */
   private article(one: NamedOperation, isOurs: boolean): string {
-    const { id, place, path, method, tag, summary, description, operation } = one;
+    const { id, place, path, method, summary, description, operation } = one;
     const sunset = operation['x-deprecated-sunset'];
     const stability = operation['x-stability'];
     const marks = [
@@ -130,36 +107,18 @@ ${this.errorCodes()}</main>
     const code = `<code>${breakable(escape(path))}</code>`;
     const address = isOurs ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
     const route = `<b class="method ${method}">${method.toUpperCase()}</b>${address}`;
-    const about = isOurs
-      ? ` data-tag="${escape(tag)}" data-path="${escape(path)}" data-method="${method}" data-rem="${roomFor(operation)}"`
-      : '';
-    return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}"${about}>
+    const tryOut = `<p><a class="button primary try" href="~/docs#${escape(place)}" aria-label="Try out: ${escape(summary)}">Try it out</a></p>\n`;
+    return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}">
 <div class="head">
 <h3>${escape(summary)} <a class="anchor" href="#${escape(place)}" aria-label="Link to ${escape(summary)}">#</a></h3>
 <p class="route">${route} ${marks.join(' ')}</p>
 ${this.textOf(description)}${isOurs ? accessTo(operation.security) : ''}
 </div>
 <div class="shown">
-${isOurs ? `<div class="trial"><button type="button" class="button primary try" aria-expanded="false">Try it out</button>${this.hintsOf(one)}</div>` : ''}
-${samplesOf(one)}${this.exampleOf(operation.requestBody, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
+${isOurs ? tryOut : ''}${samplesOf(one)}${this.exampleOf(operation.requestBody, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
 <div class="said">
 ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
 </article>`;
-  }
-
-  /** What has to be done before an operation can be tried out; `data-until` names what the page knows when that is done. */
-  private hintsOf(one: NamedOperation): string {
-    const account = this.operations.find(({ id }) => id === 'createAccount');
-    const takesAccount = one.operation.security?.some((scheme) => 'basicAuth' in scheme);
-    const made = makerOf(one, this.operations);
-    return [
-      takesAccount && account
-        ? `<p class="hint" data-until="account">Needs the email and password of an account: ${toTry(account, 'create one')}, and the page enters them.</p>`
-        : '',
-      made
-        ? `<p class="hint" data-until="${escape(made.id)}">The id is an example. Do this first, and the page enters one that is there: ${toTry(made.maker)}.</p>`
-        : '',
-    ].join('');
   }
 
   private parametersOf({ operation }: NamedOperation): string {
@@ -256,15 +215,6 @@ ${this.textOf(linkedCodes(ErrorCode.description))}</section>\n`;
   }
 }
 
-/** About as many rem as the panel of an operation is high: what stands below moves once. */
-function roomFor({ parameters = [], requestBody }: Operation): number {
-  return 12 + 4 * parameters.length + (requestBody ? 13 : 0);
-}
-
-function toTry({ place, summary }: NamedOperation, text = summary): string {
-  return `<a class="to-try" href="#${escape(place)}">${escape(text)}</a>`;
-}
-
 function section(name: string, about: string, operations: string): string {
   return `<section class="tag"><h2 id="/${escape(name)}">${escape(name)}</h2>
 <div class="about">${about}</div>
@@ -305,6 +255,5 @@ function samplesOf({ id, operation }: NamedOperation): string {
   const figures = samples.map(({ label, source }) => sample(source, `${label} title="${label}"`));
   return `<section class="samples" aria-label="Code samples of ${escape(id)}">
 <fieldset><legend class="only-heard">Language</legend>${choices.join('')}</fieldset>
-<p class="needs" hidden></p>
 ${figures.join('')}</section>\n`;
 }

@@ -1,49 +1,8 @@
-import { Controller, Get, Injectable, Module, Param, Req, Res, VERSION_NEUTRAL } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { Injectable, Module } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Config } from '../../../config.js';
-import { Public } from '../../api/index.js';
-import { NotFoundPage, StaticContent } from '../../server/index.js';
-import { Assets, FRONT_DOOR, type Page, pageHeaders } from './assets.js';
-
-/** The front door for people, and the files of the pages. */
-@ApiExcludeController()
-@Public()
-@Controller({ version: VERSION_NEUTRAL })
-class SiteController {
-  private readonly frontDoor: StaticContent;
-
-  constructor(
-    private readonly assets: Assets,
-    private readonly config: Config,
-  ) {
-    const description = 'Pet Store API: animals, orders and messages over HTTP.';
-    const page = () => assets.inShell({ description, content: assets.part('landing.html') }, '');
-    this.frontDoor = new StaticContent('html', () => Buffer.from(page()));
-  }
-
-  @Get()
-  landing(@Req() request: Request, @Res() response: Response): Promise<void> {
-    response.set({ ...pageHeaders(this.config), ...FRONT_DOOR });
-    return this.frontDoor.send(request, response, 'no-store');
-  }
-
-  @Get('assets/:version/:name')
-  asset(
-    @Param() { version, name }: Record<'version' | 'name', string>,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    response.set('Cross-Origin-Resource-Policy', 'same-origin');
-    return this.assets.send(name, request, response, version);
-  }
-
-  /** Browsers request it with anything that is not a page of this service, such as the OpenAPI document. */
-  @Get('favicon.ico')
-  favicon(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.assets.send('favicon.svg', request, response);
-  }
-}
+import { NotFoundPage } from '../../server/index.js';
+import { Assets, type Page, pageHeaders } from './assets.js';
 
 const PAGE: Page = {
   title: 'Not found',
@@ -53,8 +12,9 @@ const PAGE: Page = {
 <p class="summary">It may have been mistyped. These are the ways in:</p>
 <ul class="cards">
 <li><a href="~/"><strong>Front door</strong></a><p>What the service does, and a first request.</p></li>
-<li><a href="~/guides"><strong>Guides</strong></a><p>Keys, pages, errors, webhooks: a two-minute read each.</p></li>
-<li><a href="~/docs"><strong>Reference</strong></a><p>Every operation, to read and to run.</p></li>
+<li><a href="~/guides"><strong>Guides</strong></a><p>Keys, pages, errors: a two-minute read each.</p></li>
+<li><a href="~/reference"><strong>Reference</strong></a><p>Every operation, to read.</p></li>
+<li><a href="~/docs"><strong>Swagger UI</strong></a><p>Every operation, to try out.</p></li>
 </ul>
 <p>Programs get the same answer as JSON, with the code <a href="~/guides/errors#route_not_found"><code>route_not_found</code></a>.</p>
 </main>`,
@@ -87,7 +47,6 @@ class SiteNotFoundPage extends NotFoundPage {
 }
 
 @Module({
-  controllers: [SiteController],
   providers: [Assets, { provide: NotFoundPage, useClass: SiteNotFoundPage }],
   exports: [NotFoundPage],
 })

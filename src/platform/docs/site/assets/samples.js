@@ -4,20 +4,12 @@ const here = new URL('../..', import.meta.url).href.replace(/\/$/, '');
 // The samples name the address under which the page was opened.
 for (const origin of document.querySelectorAll('.origin')) origin.textContent = here;
 
-/** Those that are copied otherwise than they are shown: with what the reader's neighbours should not see. */
-const whole = new WeakMap();
-
-/** Shows other code in its place. */
-export function showCode(code, source, copied) {
-  if (code.textContent !== source) code.textContent = source;
-  whole.set(code, copied);
-}
-
-/** Shows the samples of all operations in one language. */
-export function chooseLanguage(language) {
+// Shows the samples of all operations in the language that is chosen at one.
+document.addEventListener('change', ({ target }) => {
+  if (!target.closest('.samples')) return;
   for (const choice of document.querySelectorAll('.samples input'))
-    choice.checked = choice.value === language;
-}
+    choice.checked = choice.value === target.value;
+});
 
 /** For how many milliseconds a button says that it has copied. */
 const SAID_MS = 2_000;
@@ -27,7 +19,7 @@ document.addEventListener('click', async ({ target }) => {
   const button = target.closest?.('.copy');
   const code = button?.closest(':has(pre)').querySelector('code');
   if (!code) return;
-  await copy(whole.get(code) ?? code.textContent);
+  await copy(code.textContent);
   clearTimeout(timers.get(button));
   button.textContent = 'Copied';
   timers.set(

@@ -1,0 +1,142 @@
+import { type Access, JSON_TYPE } from '../../api/index.js';
+
+/** How to make a call in a language, ready to paste. */
+export interface Sample {
+  lang: string;
+  label: string;
+  source: string;
+}
+
+/** A text, or bytes. */
+export interface SampleContent {
+  readonly type: string;
+  readonly text?: string;
+  readonly base64?: string;
+}
+
+/** A call, as samples show it. Credentials are variables of the environment. */
+export interface Call {
+  /** In capitals. */
+  readonly method: string;
+  readonly url: string;
+  readonly access: Access;
+  /** What is sent as JSON. */
+  readonly body?: unknown;
+  /** A body of another type, instead. */
+  readonly content?: SampleContent;
+  /** The fields of a form, instead; those with a type are files. */
+  readonly form?: readonly (Partial<SampleContent> & { readonly name: string })[];
+  /** What the answer has beside its status. */
+  readonly answers?: 'json' | 'text' | 'bytes' | 'nothing' | 'events';
+}
+
+/** The samples of a call. */
+export function samplesOf(call: Call): Sample[] {
+  return [
+    { lang: 'Shell', label: 'curl', source: curl(call) },
+    { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
+  ];
+}
+
+function curl({ method, url, access, body, content, form = [], answers }: Call): string {
+  const parts = [method === 'GET' ? `curl ${inShell(url)}` : `curl -X ${method} ${inShell(url)}`];
+  if (access === 'bearer') parts.push('-H "Authorization: Bearer $API_KEY"');
+  if (access === 'basic') parts.push('-u "$EMAIL:$PASSWORD"');
+  for (const field of form) parts.push(fieldInShell(field));
+  const type = content?.type ?? (body === undefined ? undefined : JSON_TYPE);
+  if (type) parts.push(`-H 'Content-Type: ${type}'`);
+  if (body !== undefined) parts.push(`-d ${inShell(literal(body))}`);
+  // Unlike `-d`, it does not take a text that begins with an @ for the name of a file.
+  if (content?.text !== undefined) parts.push(`--data-raw ${inShell(content.text)}`);
+  if (content?.base64 !== undefined) parts.push('--data-binary @-');
+  if (answers === 'bytes') parts.push('-o answer');
+  // Each event when it comes.
+  if (answers === 'events') parts.push('-N');
+  const from = content?.base64 === undefined ? '' : `${bytesInShell(content.base64)} | `;
+  return from + parts.join(' \\\n  ');
+}
+
+/** A text is sent as it is: `-F` would take one that begins with an @ for the name of a file. Bash gives a file the output of a command. */
+function fieldInShell({ name, type, text = '', base64 = '' }: NonNullable<Call['form']>[number]): string {
+  if (!type) return `--form-string ${inShell(`${name}=${text}`)}`;
+  const ends = `;type=${type};filename=${fileName(name, type)}`;
+  return `-F ${inShell(`${name}=@`)}<(${bytesInShell(base64)})${inShell(ends)}`;
+}
+
+const bytesInShell = (base64: string): string => `echo ${inShell(base64)} | base64 -d`;
+
+/** What a file is called that is sent as a field. */
+const fileName = (name: string, type: string): string => `${name}.${type.replace(/.*\//, '')}`;
+
+/** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
+function inShell(text: string): string {
+  return /^[\w%+,./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+const AUTHORIZATION: Partial<Record<Access, string>> = {
+  bearer: 'Authorization: `Bearer ${process.env.API_KEY}`',
+  basic:
+    "Authorization: `Basic ${Buffer.from(`${process.env.EMAIL}:${process.env.PASSWORD}`).toString('base64')}`",
+};
+
+/** What is printed of an answer, after its status. */
+const SEEN = {
+  text: ', await response.text()',
+  bytes: ', (await response.bytes()).length',
+  nothing: '',
+  events: '',
+  json: ', await response.json()',
+};
+
+function typescript({ method, url, access, body, content, form, answers = 'json' }: Call): string {
+  const type = content?.type ?? (body === undefined ? undefined : JSON_TYPE);
+  const headers = [
+    ...(AUTHORIZATION[access] ? [AUTHORIZATION[access]] : []),
+    ...(type ? [`'Content-Type': '${type}'`] : []),
+  ];
+  const sent =
+    (form && 'form') ||
+    (content && bytesIn(content)) ||
+    (body === undefined ? undefined : `JSON.stringify(${literal(body)})`);
+  const options = [
+    ...(method === 'GET' ? [] : [`method: '${method}'`]),
+    ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} }`] : []),
+    ...(sent ? [`body: ${sent}`] : []),
+  ];
+  const fields = (form ?? []).map(({ name, type: ofFile, ...held }) => {
+    if (!ofFile) return `form.append(${quote(name)}, ${quote(held.text)});\n`;
+    const file = `new Blob([${bytesIn(held)}], { type: ${quote(ofFile)} })`;
+    return `form.append(${quote(name)}, ${file}, ${quote(fileName(name, ofFile))});\n`;
+  });
+  const before = form ? `const form = new FormData();\n${fields.join('')}` : '';
+  const given = options.length > 0 ? `, {\n${options.map((one) => `  ${one},\n`).join('')}}` : '';
+  const asked = `const response = await fetch('${url.replaceAll("'", '%27')}'${given});`;
+  const events =
+    answers === 'events'
+      ? '\nfor await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);'
+      : '';
+  return `${before}${asked}\nconsole.log(response.status${SEEN[answers]});${events}`;
+}
+
+function bytesIn({ text, base64 }: Partial<SampleContent>): string {
+  return base64 === undefined ? quote(text) : `Buffer.from(${quote(base64)}, 'base64')`;
+}
+
+/** A text as a literal. */
+const quote = (text = ''): string => JSON.stringify(text);
+
+/** A value as JSON on one line, with spaces as people write it. */
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return between('[', value.map(literal), ']');
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const properties = Object.entries(value).filter(([, held]) => held !== undefined);
+  return between(
+    '{',
+    properties.map(([name, held]) => `${JSON.stringify(name)}: ${literal(held)}`),
+    '}',
+  );
+}
+
+function between(open: string, items: string[], close: string): string {
+  return items.length === 0 ? open + close : `${open} ${items.join(', ')} ${close}`;
+}

@@ -1,0 +1,40 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { type ProductFacts, withPresent } from '../openapi/document.js';
+import type { Page } from './assets.js';
+import { escape, htmlOf } from './markdown.js';
+import { linksTo } from './operations.js';
+
+/** The ways in, with what each is for. */
+const WAYS = [
+  ['~/guides', 'Guides', 'Keys, pages, retries, errors: a two-minute read each, with samples that work.'],
+  ['~/reference', 'Reference', 'Every operation with its fields, examples and errors, to read.'],
+  ['~/docs', 'Swagger UI', 'Every operation, to try out in the browser.'],
+  ['~/openapi.json', 'OpenAPI, JSON', 'The contract, version 3.1, for generators of clients and for tests.'],
+  ['~/openapi.yaml', 'OpenAPI, YAML', 'The same document, to read and to compare.'],
+  ['~/health/ready', 'Health', 'Whether this service can answer.'],
+];
+
+/** The front door for people: what the service does, a first request, and where things are. */
+export function frontDoor({ title, lead, firstRequest }: ProductFacts, document: OpenAPIObject): Page {
+  const description = withPresent(lead, document);
+  const ways = WAYS.map(
+    ([to, name, about]) => `<li><a href="${to}"><strong>${name}</strong></a><p>${about}</p></li>`,
+  );
+  const content = `<main class="front" id="content">
+<header class="hero">
+<img src="~/assets/favicon.svg" alt="" width="64" height="64" />
+<h1>${escape(title)}</h1>
+<p class="lead">${escape(description)}</p>
+<p class="row"><a class="button primary" href="~/docs">Try it in the browser</a>
+<a class="button" href="~/guides">Read the guides</a></p>
+</header>
+<section aria-labelledby="quickstart">
+<h2 id="quickstart">First request</h2>
+${htmlOf(withPresent(firstRequest, document), linksTo(document), new Set())}</section>
+<section aria-labelledby="more">
+<h2 id="more">Where things are</h2>
+<ul class="cards">${ways.join('\n')}</ul>
+</section>
+</main>`;
+  return { description, content };
+}
