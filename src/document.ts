@@ -36,8 +36,8 @@ API_KEY=$(curl -s -X POST $BASE/api-keys -u 'grace@example.com:correct horse bat
   | sed 's/.*"key":"\([^"]*\)".*/\1/')
 
 <!-- with createPet --># Add an animal, and list what is available
-curl -w '\n' -X POST $BASE/pets -H "Authorization: Bearer $API_KEY" -H 'Content-Type: application/json' \
-  -d '{"name":"Luna","categoryId":2,"status":"available"}'
+curl -w '\n' -X POST $BASE/pets -H "Authorization: Bearer $API_KEY" \
+  -H 'Content-Type: application/json' -d '{"name":"Luna","categoryId":2,"status":"available"}'
 curl -w '\n' "$BASE/pets?status=available&limit=10" -H "Authorization: Bearer $API_KEY"
 <!-- /with -->~~~
 `.trim(),

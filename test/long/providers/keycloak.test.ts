@@ -8,7 +8,7 @@ import { executablePath } from '../../support/chromium.js';
 import { AUDIENCE } from '../../support/issuer.js';
 import { endRuns, eventually } from '../../support/npm.js';
 import { freePorts } from '../../support/ports.js';
-import { execute, keptBy, openBrowser, pressSignIn, read } from '../../support/signing-in.js';
+import { execute, keptBy, openBrowser, pressSignIn, read, signedIn } from '../../support/signing-in.js';
 import { PAGE, PERSON, PROGRAM, startKeycloak, unpackKeycloak } from './keycloak.js';
 
 const MINUTES = 60_000;
@@ -32,7 +32,8 @@ let browser: Browser | undefined;
     const keycloak = startKeycloak(folder, port!, service.url);
     const isReady = async () => {
       if (keycloak.stdout.includes('ERROR')) throw new Error(keycloak.stdout);
-      return (await call(service, 'GET', '/docs/sign-in.json')).status === 200;
+      const { body } = await call(service, 'GET', '/docs/openapi.json');
+      return body.components.securitySchemes.openIdConnect.type === 'oauth2';
     };
     await eventually(isReady, 4 * MINUTES);
     if (executablePath) browser = await openBrowser();
@@ -74,7 +75,7 @@ let browser: Browser | undefined;
       await popup.locator('#password').fill(PERSON.password);
       if (process.env.PICTURES) await popup.screenshot({ path: `${process.env.PICTURES}-keycloak.png` });
       await popup.locator('#kc-login').click();
-      await page.getByText(`You are signed in as ${PERSON.email}`).waitFor();
+      await signedIn(page);
       const [status, sent] = await execute(page, 'createPet');
       expect(status).toBe(201);
       if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}-docs.png` });

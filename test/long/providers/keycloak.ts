@@ -50,7 +50,7 @@ const realm = (site: string) => ({
     {
       clientId: PAGE,
       publicClient: true,
-      redirectUris: [`${site}/docs/signed-in`],
+      redirectUris: [`${site}/oauth2-redirect.html`],
       webOrigins: [site],
       attributes: { 'pkce.code.challenge.method': 'S256' },
       protocolMappers: [audience],

@@ -107,7 +107,7 @@ ${this.errorCodes()}</main>
     const code = `<code>${breakable(escape(path))}</code>`;
     const address = isOurs ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
     const route = `<b class="method ${method}">${method.toUpperCase()}</b>${address}`;
-    const tryOut = `<p><a class="button primary try" href="~/docs#${escape(place)}" aria-label="Try out: ${escape(summary)}">Try it out</a></p>\n`;
+    const tryOut = `<p><a class="button primary try" href="~/docs#${escape(place)}" aria-label="Try it out: ${escape(summary)}">Try it out</a></p>\n`;
     return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}">
 <div class="head">
 <h3>${escape(summary)} <a class="anchor" href="#${escape(place)}" aria-label="Link to ${escape(summary)}">#</a></h3>

@@ -121,6 +121,10 @@ globalThis.petstore = (() => {
   /** What is asked of Swagger UI's requests: those credentials are in use. */
   function sent(request) {
     last = { ...request };
+    // A token endpoint reads its parameters in the body (RFC 6749, 3.2; RFC 8707), and Swagger UI puts some into the address.
+    const { tokenUrl } = spec?.components.securitySchemes.openIdConnect?.flows?.authorizationCode ?? {};
+    if (tokenUrl && request.url.startsWith(`${tokenUrl}?`))
+      request.body += `&${request.url.slice(tokenUrl.length + 1)}`;
     const [, scheme, value] = /^(Bearer|Basic) (.+)$/.exec(request.headers?.Authorization ?? '') ?? [];
     if (scheme === 'Bearer' && value !== key && value.startsWith('petstore_'))
       [key, keyId] = [value, undefined];
