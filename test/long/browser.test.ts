@@ -290,9 +290,8 @@ let browser: Browser;
         const links = await page
           .locator('.try')
           .evaluateAll((found) => found.map((one) => one.getAttribute('href')));
-        expect(links.toSorted()).toEqual(
-          operations.map(({ operation }) => `docs#/${operation.tags[0]}/${operation.operationId}`).toSorted(),
-        );
+        const places = operations.map(({ operation }) => `${operation.tags[0]}/${operation.operationId}`);
+        expect(new Set(links)).toEqual(new Set(places.map((place) => `docs#/${place}`)));
         await page.getByRole('link', { name: 'Try it out: Add an animal' }).click();
         await blockOf(page, 'createPet').getByRole('button', { name: 'Execute' }).waitFor();
       },
@@ -340,7 +339,7 @@ let browser: Browser;
         expect([operation.operationId, ...badges]).toEqual([
           operation.operationId,
           ...(operation['x-stability'] ? [operation['x-stability']] : []),
-          ...(operation.deprecated ? [`deprecated, until ${operation['x-deprecated-sunset']}`] : []),
+          ...(operation.deprecated ? [`deprecated, until ${String(operation['x-deprecated-sunset'])}`] : []),
         ]);
       }
       expect(await page.locator('.route s').count()).toBe(

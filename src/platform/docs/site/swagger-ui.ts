@@ -9,6 +9,7 @@ import type { Config } from '../../../config.js';
 import { StaticContent } from '../../server/index.js';
 import { DocumentText } from '../openapi/serve-document.js';
 import { type Assets, pageHeaders } from './assets.js';
+import { escape } from './markdown.js';
 import { Provider, withSignIn } from './provider.js';
 
 /** What our script, `assets/docs.js`, has Swagger UI call; these functions run there. */
@@ -82,21 +83,18 @@ export function serveSwaggerUi(
     for (const name of ['oauth2-redirect.html', 'oauth2-redirect.js']) serveFile(`/${name}`, name, headers);
   }
   if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
-  const { info, openapi } = { info: { title, version: '' }, openapi: '3.1.0' };
-  SwaggerModule.setup(
-    'docs',
-    app,
-    { openapi, info, paths: {} },
-    {
-      raw: false,
-      swaggerUrl: config.OIDC_ISSUER ? 'docs/openapi.json' : 'openapi.json',
-      customSiteTitle: `Swagger UI · ${title}`,
-      customfavIcon: assets.addressOf('favicon.svg'),
-      customCssUrl: assets.addressOf('docs.css'),
-      customJs: assets.addressOf('docs.js'),
-      swaggerOptions: { ...OPTIONS, ...(provider ? { initOAuth: provider.options() } : {}) },
-    },
-  );
+  // In the place of the document, which is fetched by `swaggerUrl`.
+  const nothing = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
+  SwaggerModule.setup('docs', app, nothing, {
+    raw: false,
+    swaggerUrl: config.OIDC_ISSUER ? 'docs/openapi.json' : 'openapi.json',
+    // Which `SwaggerModule` writes as it stands.
+    customSiteTitle: `Swagger UI · ${escape(title)}`,
+    customfavIcon: assets.addressOf('favicon.svg'),
+    customCssUrl: assets.addressOf('docs.css'),
+    customJs: assets.addressOf('docs.js'),
+    swaggerOptions: { ...OPTIONS, ...(provider ? { initOAuth: provider.options() } : {}) },
+  });
 }
 
 /** The document of the page where there is an identity provider. */
