@@ -4,7 +4,7 @@ import { HERE } from '../openapi/operations.js';
 import type { Answer, Body, Schema } from '../openapi/schemas.js';
 import type { Page } from './assets.js';
 import { type Field, FieldLists } from './field-lists.js';
-import { breakable, escape, htmlOf, sample } from './markdown.js';
+import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
 import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
 
 /**
@@ -30,6 +30,7 @@ const ACCESS: Record<string, string> = {
 
 class Reference {
   private readonly operations: readonly NamedOperation[];
+  private readonly links: OperationLinks;
   private readonly fields: FieldLists;
 
   constructor(
@@ -37,6 +38,7 @@ class Reference {
     private readonly guides: ReadonlySet<string>,
   ) {
     this.operations = operationsOf(document);
+    this.links = linksTo(document);
     this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
   }
 
@@ -80,7 +82,7 @@ ${this.errorCodes()}</main>
   }
 
   private textOf(markdown: string): string {
-    return htmlOf(markdown, linksTo(this.document), this.guides);
+    return htmlOf(markdown, this.links, this.guides);
   }
 
   /** Links to the operations under their tags, in the order of the page, and to the errors. */

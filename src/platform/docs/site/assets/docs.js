@@ -18,6 +18,8 @@ globalThis.petstore = (() => {
   /** The document, once Swagger UI has fetched it, and whether Swagger UI can be told anything yet. */
   let spec;
   let isLoaded = false;
+  /** What was said of the key in use. */
+  let told = '';
   /** The last request of Swagger UI: what is answered does not say what it was asked. */
   let last = {};
 
@@ -47,6 +49,8 @@ globalThis.petstore = (() => {
   function useKey(text, id, words) {
     [key, keyId] = [text, id];
     fillIn();
+    // What to do next is known when the document is.
+    told = words;
     say(words + next());
   }
 
@@ -75,7 +79,7 @@ globalThis.petstore = (() => {
   /** A new account, and a key of it, by the operations that are there for everybody. */
   async function makeKey() {
     say('Getting a key…');
-    const base = spec.servers[0].url;
+    const base = spec?.servers[0].url ?? new URL('v1', location.href).href;
     try {
       if (!account) {
         // Nobody can own an address in `.invalid` (RFC 2606), and nobody else knows the password.
@@ -188,7 +192,7 @@ globalThis.petstore = (() => {
     isLoaded = true;
     fillIn();
     if (!status.textContent) needKey();
-    else if (key && !button.onclick) say('The demo key is filled in.' + next());
+    else if (told && !button.onclick) say(told + next());
   }
 
   void followLink();
