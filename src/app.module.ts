@@ -42,7 +42,7 @@ import type { Log } from './platform/telemetry/index.js';
   ],
   providers: [
     AuditRetention,
-    { provide: ProductFacts, useValue: { ...PRODUCT, ...chosenFacts() } },
+    { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, chosenFacts()) },
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_GUARD, useClass: BodyGuard },

@@ -614,6 +614,20 @@ describe('A row that is changed or put', () => {
   });
 });
 
+test('A page of a query has the rows that it finds, in the order of the query, and goes on where it ended', async () => {
+  const rows = fast(kinds.Signed);
+  await rows.addRows(Array.from({ length: 5 }, (_, i) => ({ id: String(6e6 + i), label: `found ${9 - i}` })));
+  const query = { sql: `SELECT id, label FROM ${rows.shape.table} WHERE id >= 6000000` };
+  const first = await rows.pageOf(query, { limit: 3, sort: ['label'] });
+  const second = await rows.pageOf(query, { limit: 3, sort: ['label'], cursor: first.next });
+  const labels = [first, second].map(({ items }) => items.map(({ label }) => label));
+  expect(labels).toEqual([
+    ['found 5', 'found 6', 'found 7'],
+    ['found 8', 'found 9'],
+  ]);
+  expect([first.items[0], second.next]).toEqual([expect.any(kinds.Signed), undefined]);
+});
+
 test("TypeORM's stream of rows is refused, and leaves its connection to others: RowStreams has its own", async () => {
   const runner = database.createQueryRunner();
   const stream = await runner.stream('SELECT 1');
