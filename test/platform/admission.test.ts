@@ -59,7 +59,7 @@ async function statusesOfOthers(): Promise<number[]> {
 
 describe('Others are served', () => {
   test('while clients ask for much and read nothing', async () => {
-    const much = 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_400);
+    const much = 'GET /reference HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_400);
     for (let i = 0; i < 5; i++) open(much, '127.0.0.3');
     await isConnected();
     expect(await statusesOfOthers()).toEqual([200, 201]);

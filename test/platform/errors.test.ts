@@ -78,7 +78,7 @@ function beginSlowly() {
     clearInterval(drip);
     return { text: text(), seconds: (Date.now() - begun) / 1_000 };
   };
-  const much = 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100);
+  const much = 'GET /reference HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100);
   return {
     headers: wait('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX:'),
     body: wait(`${head('Content-Length: 500').join('\r\n')}\r\n\r\n{`),

@@ -6,6 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
+import { ApiError } from '../../api/index.js';
 import { StaticContent } from '../../server/index.js';
 import { DocumentText } from '../openapi/serve-document.js';
 import { type Assets, pageHeaders } from './assets.js';
@@ -48,8 +49,11 @@ const STYLES = [
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
-/** Served compressed; the others of Swagger UI's package come as `SwaggerModule` serves them. */
-const COMPRESSED = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css'];
+/** All that the page takes from Swagger UI's package, served compressed. */
+const FILES = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css'];
+
+/** The script that `SwaggerModule` makes. */
+const MADE = 'swagger-ui-init.js';
 
 /** Swagger UI as it comes, at `/docs`, with a style sheet and a script of ours. */
 export function serveSwaggerUi(
@@ -76,13 +80,18 @@ export function serveSwaggerUi(
       content.send(request, response.set(headers), 'no-cache'),
     );
   };
-  for (const name of COMPRESSED) serveFile(`/docs/${name}`, name);
+  for (const name of FILES) serveFile(`/docs/${name}`, name);
   if (provider) {
     // Where Swagger UI has the provider send its reader back to. The window is of no use to it without its opener.
     const { 'Cross-Origin-Opener-Policy': _ours, ...headers } = pageHeaders(config);
     for (const name of ['oauth2-redirect.html', 'oauth2-redirect.js']) serveFile(`/${name}`, name, headers);
   }
   if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
+  // `SwaggerModule` would serve the whole package, with what it says of itself.
+  httpAdapter.get('/docs/:file', ({ params }: Request, _response: Response, next?: Function) => {
+    if (params['file'] !== MADE) throw new ApiError('route_not_found');
+    next!();
+  });
   // In the place of the document, which is fetched by `swaggerUrl`.
   const nothing = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
   SwaggerModule.setup('docs', app, nothing, {
