@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConfig } from '../src/config.js';
 import {
@@ -12,15 +14,17 @@ import {
   TIMESTAMP,
 } from '../src/testing/client.js';
 import {
+  createDatabase,
   query,
   type Service,
   sharedService,
   startService,
   type TestedService,
 } from '../src/testing/service.js';
+import { jobs as operateJobs } from './support/commands.js';
 import { CHARACTER } from './support/character.js';
 import { readMetrics, valueOf } from './support/metrics.js';
-import { eventually } from './support/npm.js';
+import { eventually, ROOT } from './support/npm.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
 
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
@@ -256,7 +260,7 @@ describe('The receiver of messages', () => {
     }
   });
 
-  test('is asked again after half of 5 to 5 seconds, or when its Retry-After says, if that is not too late', async () => {
+  test('is asked again after three seconds or more, or when its Retry-After says, if that is not too late', async () => {
     await eventually(() => WAITING.every((text) => callsFor(text).length > 0));
     const [date, late] = [await pauseOf(`wait ${DATE}`), await pauseOf('wait 999999999999')];
     const until = Date.parse(DATE) - callsFor(`wait ${DATE}`)[0]!.at;
@@ -266,9 +270,9 @@ describe('The receiver of messages', () => {
     expect(late).toBeLessThan((LONGEST_S + 10) * 1_000);
     for (const [text, least] of [
       ['wait 7', 7_000],
-      ['wait soon', 2_500],
-      ['wait -1', 2_500],
-      ['always 500', 2_500],
+      ['wait soon', 3_000],
+      ['wait -1', 3_000],
+      ['always 500', 3_000],
     ] as const) {
       await eventually(() => callsFor(text).length > 1);
       const [first, second] = callsFor(text);
@@ -300,9 +304,9 @@ describe('The receiver of messages', () => {
 
   test('that has failed for a day has failed', async () => {
     await eventually(() => callsFor('always 500').length > 1);
-    const age = `UPDATE pgboss.job SET start_after = now(), data = jsonb_build_object('failingSince', now() - interval '1 day')
-                 WHERE id = $1`;
-    // Again and again, because the try under way writes the job's data too.
+    const age = `UPDATE pgboss.job SET start_after = now(), retry_limit = retry_count
+                 WHERE id = $1 AND state = 'retry'`;
+    // Again and again, as it may be tried at this moment.
     await eventually(async () => {
       await query(delivering.databaseUrl, age, [idOf('always 500')]);
       return (await statusOf(idOf('always 500'), where)) === 'failed';
@@ -454,6 +458,52 @@ describe('A message and its job', () => {
     );
     return rows.map(({ id }) => id);
   }
+});
+
+test('Messages of 1.1 are carried over, each once: queued, put off, and failed', async () => {
+  const databaseUrl = await createDatabase();
+  await query(databaseUrl, readFileSync(join(ROOT, 'released/data-1.1.0.sql'), 'utf8'));
+  // As 1.1.0 has them: it keeps no job of a failed message, and is told by itself alone when a job is tried again.
+  const add = (text: string, count: number, status: string) =>
+    query(
+      databaseUrl,
+      `INSERT INTO messages (id, account_id, message, status, failure)
+       SELECT gen_random_uuid(), 1, $1 || ' ' || n, $3, CASE $3 WHEN 'failed' THEN 'The receiver answered 410' END
+       FROM generate_series(1, $2::int) AS n`,
+      [text, count, status],
+    );
+  await add('queued', 1_000, 'queued');
+  await add('later', 3, 'queued');
+  await add('failed', 10, 'failed');
+  await query(
+    databaseUrl,
+    `INSERT INTO pgboss.job (id, name, state, retry_limit, retry_count, retry_delay, expire_seconds, deletion_seconds,
+       start_after, keep_until, policy, heartbeat_seconds, data)
+     SELECT id, 'messages', (CASE WHEN message LIKE '%7' THEN 'retry' ELSE 'created' END)::pgboss.job_state, 2147483647,
+       CASE WHEN message LIKE '%7' THEN 3 ELSE 0 END, 1, 150, 600,
+       now() + CASE WHEN message LIKE 'later%' THEN interval '20 s' ELSE interval '0' END,
+       now() + interval '60 years', 'standard', 20,
+       CASE WHEN message LIKE '%7' THEN jsonb_build_object('failingSince', now() - interval '1 hour') END
+     FROM messages WHERE message LIKE 'queued%' OR message LIKE 'later%'`,
+  );
+  const due = Date.now() + 20_000;
+  const receiver = await Receiver.start();
+  const upgraded = await startService({ ...receiver.env, DATABASE_URL: databaseUrl });
+  const operate = (...args: string[]) => operateJobs(args, { DATABASE_URL: databaseUrl });
+  const { stdout } = await operate('list', '--failed');
+  expect(stdout.match(/ messages .* The receiver answered 410$/gm)).toHaveLength(10);
+  expect(await operate('retry', '--all')).toMatchObject({ code: 0, stdout: '10 jobs are queued again.\n' });
+  const undelivered = `SELECT FROM messages WHERE status <> 'delivered'`;
+  await eventually(async () => (await query(databaseUrl, undelivered)).length === 0);
+  await eventually(
+    async () => (await query(databaseUrl, `SELECT FROM pgboss.job WHERE name = 'messages'`)).length === 0,
+  );
+  const texts = receiver.calls.map(({ message }) => message);
+  expect([texts.length, new Set(texts).size]).toEqual([1_014, 1_014]);
+  for (const { message, at } of receiver.calls)
+    if (message.startsWith('later')) expect(at).toBeGreaterThan(due - 2_000);
+  expect(await upgraded.stop()).toBe(0);
+  receiver.stop();
 });
 
 test('Wrong settings of the delivery are refused, all of them at once, and without what is secret', () => {

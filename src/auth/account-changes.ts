@@ -98,7 +98,7 @@ export class AccountChanges {
   }
 
   /** Ends what keys of a closed account have still added elsewhere, within the second in which that may be. */
-  @HandlesJob(CLEAR, { isForAll: true, idlePollMs: 5_000 })
+  @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear(by: Caller): Promise<void> {
     return this.closing.run(by);
   }

@@ -59,8 +59,8 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
           command.error('error: give the ids of jobs, or --all');
         return onJobs(async (unfinished) => {
           const { done } = CHANGES[name];
-          if (all) return line.print([`${await unfinished.all(name, queue)} jobs are ${done}.`]);
-          const changed = new Set(await unfinished[name](ids!));
+          const changed = new Set(await unfinished[name](all ? { queue } : { ids }));
+          if (all) return line.print([`${changed.size} jobs are ${done}.`]);
           await line.print([...changed].map((id) => `${id} is ${done}.`));
           const others = ids!.filter((id) => !changed.has(id));
           if (others.length > 0) throw new OperatorError(`No failed job: ${others.join(', ')}.`);
@@ -70,8 +70,7 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
 }
 
 function lineOf({ id, queue, createdAt, tries, reason }: UnfinishedJob): string {
-  const tried = tries === null ? [] : [`${tries} tries`];
-  return [id, queue, createdAt.toISOString(), ...tried, reason ?? ''].join('  ').trimEnd();
+  return [id, queue, createdAt.toISOString(), `${tries} tries`, reason ?? ''].join('  ').trimEnd();
 }
 
 /** Adds a UUID to those before it. */

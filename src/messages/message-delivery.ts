@@ -1,28 +1,22 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import {
   FastRepository,
   InjectFastRepository,
   type Job,
+  JobError,
   Jobs,
   Metrics,
-  type Outcome,
   StartBlock,
   Sweeps,
-  Transactions,
 } from 'petstore/platform';
 import { Config } from '../config.js';
 import { Message, MessageStatus, QUEUE } from './message.entity.js';
-import { Transport } from './transport.js';
-
-/** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
-const RECORD = `
-  UPDATE messages SET status = outcome.status, failure = outcome.failure
-  FROM json_to_recordset($1::json) AS outcome (id uuid, status text, failure text)
-  WHERE messages.id = outcome.id AND messages.status <> 'delivered'`;
+import { WebhookTransport } from './webhook-transport.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** What a message is once nothing more becomes of it. */
+/** What a message is once nothing more becomes of it by itself; an operator may have a failed one tried again. */
 const DONE = [MessageStatus.Delivered, MessageStatus.Failed];
+const OPEN = [MessageStatus.Queued, MessageStatus.Failed];
 
 /**
  * Delivers queued messages, if there is a transport, and records what becomes of them. Removes those that are done, so
@@ -30,22 +24,22 @@ const DONE = [MessageStatus.Delivered, MessageStatus.Failed];
  */
 @Injectable()
 export class MessageDelivery implements OnApplicationBootstrap {
+  private readonly transport: WebhookTransport | null;
+
   constructor(
     private readonly config: Config,
-    @Inject(Transport) private readonly transport: Transport | null,
     @InjectFastRepository(Message) private readonly messages: FastRepository<Message>,
-    private readonly transactions: Transactions,
     private readonly sweeps: Sweeps,
     jobs: Jobs,
     metrics: Metrics,
     start: StartBlock,
   ) {
+    const transport = (this.transport = transportOf(config));
     jobs.declare({
       name: QUEUE,
       concurrency: config.MESSAGES_CONCURRENCY,
       longestPauseSeconds: config.MESSAGES_RETRY_MAX_SECONDS,
       handle: transport ? (job) => this.deliver(job, transport) : undefined,
-      record: (outcomes) => this.record(outcomes),
     });
     tell(metrics, jobs);
     start.add('Messages', deliveryOf(config, transport));
@@ -59,25 +53,33 @@ export class MessageDelivery implements OnApplicationBootstrap {
     this.sweeps.start(Message, () => ({ before: { id: first() }, where: { status: DONE } }));
   }
 
-  /** Returns whether this try has delivered the message: of one that was removed or is done, only the job is left. */
-  private async deliver({ id, signal }: Job, transport: Transport): Promise<boolean> {
-    const message = await this.messages.findRow({ id, status: MessageStatus.Queued });
-    if (!message) return false;
-    await transport.deliver(message, signal);
-    return true;
+  /** Of a message that was removed, or that another try has delivered, only the job is left. */
+  private async deliver({ id, isLast, signal }: Job, transport: WebhookTransport): Promise<void> {
+    const message = await this.messages.findRow({ id });
+    if (!message || message.status === MessageStatus.Delivered) return;
+    try {
+      await transport.deliver(message, signal);
+    } catch (error) {
+      const isOver = isLast || (error instanceof JobError && error.isFinal);
+      if (isOver && !signal.aborted) await this.record(id, MessageStatus.Failed, (error as Error).message);
+      throw error;
+    }
+    await this.record(id, MessageStatus.Delivered, null);
   }
 
-  private async record(outcomes: readonly Outcome[]): Promise<void> {
-    const known = outcomes.flatMap(({ id, result, failure }) => {
-      if (failure !== undefined) return [{ id, status: MessageStatus.Failed, failure }];
-      return result ? [{ id, status: MessageStatus.Delivered }] : [];
-    });
-    if (known.length > 0) await this.transactions.manager.query(RECORD, [JSON.stringify(known)]);
+  /** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
+  private async record(id: string, status: MessageStatus, failure: string | null): Promise<void> {
+    await this.messages.updateRows({ id, status: OPEN }, { status, failure });
   }
 }
 
+/** The transport for messages, or null without one: they then wait. */
+function transportOf({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets }: Config) {
+  return url && secrets ? new WebhookTransport(new URL(url), secrets.split(',')) : null;
+}
+
 /** What the start block says. */
-function deliveryOf({ ROLE }: Config, transport: Transport | null): string {
+function deliveryOf({ ROLE }: Config, transport: WebhookTransport | null): string {
   if (ROLE === 'api') return 'queued for processes with ROLE=worker';
   if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
   return `delivered to ${transport.destination}`;

@@ -1,15 +1,7 @@
 import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
-import {
-  AccountId,
-  Idempotent,
-  Operation,
-  Reply,
-  type ReplyHeaders,
-  Sends,
-  Stability,
-  Tag,
-} from 'petstore/platform';
+import { AccountId, Idempotent, Insert, Operation, Sends, Stability, Tag } from 'petstore/platform';
 import { DELIVERY } from './delivery-webhook.js';
+import { Message } from './message.entity.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
@@ -32,12 +24,8 @@ export class MessagesController {
     status: 202,
     located: true,
   })
-  async submit(
-    @AccountId() accountId: string,
-    @Body() body: NewMessageDto,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<MessageDto> {
-    return reply.created(await this.messages.submit(accountId, body));
+  submit(@AccountId() accountId: string, @Body() body: NewMessageDto): Insert<Message> {
+    return this.messages.submit(accountId, body);
   }
 
   @Get(':messageId')

@@ -1,11 +1,8 @@
 import { Feature } from 'petstore/platform';
-import { Config } from '../config.js';
 import { MessageDelivery } from './message-delivery.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
-import { Transport } from './transport.js';
-import { WebhookTransport } from './webhook-transport.js';
 import { ERRORS } from './messages.errors.js';
 import { PERMISSIONS } from './messages.permissions.js';
 
@@ -22,16 +19,6 @@ import { PERMISSIONS } from './messages.permissions.js';
     },
   ],
   controllers: [MessagesController],
-  providers: [
-    MessagesService,
-    MessageDelivery,
-    { provide: Transport, inject: [Config], useFactory: webhook },
-  ],
+  providers: [MessagesService, MessageDelivery],
 })
 export class MessagesModule {}
-
-/** The transport for messages, or null without one: they then wait. */
-function webhook(config: Config): Transport | null {
-  const { MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets, MESSAGES_CONCURRENCY } = config;
-  return url && secrets ? new WebhookTransport(url, secrets.split(','), MESSAGES_CONCURRENCY) : null;
-}

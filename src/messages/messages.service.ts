@@ -1,6 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AccountClosing, FastRepository, InjectFastRepository, Jobs } from 'petstore/platform';
+import {
+  AccountClosing,
+  FastRepository,
+  InjectFastRepository,
+  Insert,
+  insert,
+  Jobs,
+} from 'petstore/platform';
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus, QUEUE } from './message.entity.js';
 
@@ -16,11 +23,10 @@ export class MessagesService {
     closing.erases(Message);
   }
 
-  /** Stores a message for delivery, with its job; it is durable when the promise resolves. */
-  submit(accountId: string, { message }: NewMessageDto): Promise<Message> {
-    const id = randomUUIDv7();
-    const row = { id, accountId, message, status: MessageStatus.Queued };
-    return this.messages.addRow(row, () => this.jobs.addAll(QUEUE, [{ id }]));
+  /** A message for delivery, stored with its job by one statement. */
+  submit(accountId: string, { message }: NewMessageDto): Insert<Message> {
+    const row = { id: randomUUIDv7(), accountId, message, status: MessageStatus.Queued };
+    return insert(this.messages, row).with(this.jobs.of(QUEUE));
   }
 
   /** @throws ApiError `message_not_found` */

@@ -86,6 +86,6 @@ export { ApiError, type Errors, Needs, NeedsBy, type Permissions } from './api/i
 // Rows of an account, what was done to them, and what is done later
 export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';
 export { Sends, type Webhook } from './api/index.js';
-export { HandlesJob, type Job, JobError, Jobs, type Outcome, Scheduled } from './jobs/index.js';
+export { HandlesJob, type Job, JobError, Jobs, Scheduled } from './jobs/index.js';
 export { Metrics } from './telemetry/index.js';
 export { StartBlock } from './process/index.js';

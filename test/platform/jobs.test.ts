@@ -4,7 +4,7 @@ import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/job
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
-import { Reminders } from '../support/reminders.js';
+import { type HandledCall, Reminders } from '../support/reminders.js';
 
 /** Handlers as TypeScript has them: with what they need of payload and job, and with or without a result. */
 class Handlers {
@@ -35,7 +35,7 @@ describe('A job', () => {
   test('is handled once, with what was given to it', async () => {
     const payload = { name: 'once', visitId: '9007199254740993', text: 'e\u0301 "\u2028' };
     expect(await reminders.add({ payloads: [payload] })).toBe('added');
-    await eventually(async () => (await reminders.state('once')) === 'completed');
+    await reminders.done('once');
     expect((await reminders.calls('once')).map((one) => one.payload)).toEqual([payload]);
   });
 
@@ -48,7 +48,7 @@ describe('A job', () => {
   test('is one of several that one statement adds', async () => {
     const payloads = Array.from({ length: 50 }, (_, n) => ({ name: 'many', n }));
     expect(await reminders.add({ payloads })).toBe('added');
-    await eventually(async () => (await reminders.jobs('many')).every(({ state }) => state === 'completed'));
+    await reminders.done('many');
     const handled = (await reminders.calls('many')).map(({ payload }) => Number(payload.n));
     expect(handled.toSorted((a, b) => a - b)).toEqual(payloads.map(({ n }) => n));
   });
@@ -65,10 +65,11 @@ describe('A job', () => {
   test('is refused with all that are added with it, if there is one with its id already', async () => {
     const ids = [randomUUID(), randomUUID(), randomUUID()];
     const named = (name: string) => ids.slice(0, 2).map((_id, n) => ({ name, n }));
-    expect(await reminders.add({ payloads: named('first'), ids })).toBe('added');
+    const first = { payloads: named('first'), ids, startAfter: Date.now() + 86_400_000 };
+    expect(await reminders.add(first)).toBe('added');
     const before = await reminders.visits();
-    const skipped = 'pg-boss has skipped a job, which has an id of an earlier one';
-    expect(await reminders.add({ payloads: named('second'), ids: [ids[2], ids[0]] })).toBe(skipped);
+    const refused = await reminders.add({ payloads: named('second'), ids: [ids[2], ids[0]] });
+    expect(refused).toContain('duplicate key');
     expect([await reminders.visits(), await reminders.jobs('second')]).toEqual([before, []]);
   });
 
@@ -121,10 +122,10 @@ describe('A job', () => {
         'SELECT actor, account_id::int AS account, action, subject_id AS subject FROM audit_log WHERE job = $1',
         job,
       );
-    await eventually(async () => (await reminders.state('audited')) === 'completed');
-    const [job] = await reminders.jobs('audited');
+    await reminders.done('audited');
+    const [{ job_id: subject }] = (await reminders.calls('audited')) as [HandledCall];
     expect(await records('send-reminder')).toEqual([
-      { actor: 'job', account: 7, action: 'visit.reminded', subject: job!.id },
+      { actor: 'job', account: 7, action: 'visit.reminded', subject },
     ]);
     await eventually(async () => (await records('every-minute')).length > 0);
     expect((await records('every-minute'))[0]).toEqual({
@@ -161,7 +162,7 @@ describe('A job', () => {
   });
 
   test.each(['once', 'oddly'])('is tried again after an error, after a pause: %s', async (fails) => {
-    await eventually(async () => (await reminders.state(`fails ${fails}`)) === 'completed');
+    await reminders.done(`fails ${fails}`);
     const [first, second, ...more] = await reminders.calls(`fails ${fails}`);
     expect([second!.job_id, more]).toEqual([first!.job_id, []]);
     expect(second!.at.getTime() - first!.at.getTime()).toBeGreaterThanOrEqual(2_500);
@@ -171,7 +172,8 @@ describe('A job', () => {
 test('A handler takes what it needs, and gives back what it likes', async () => {
   const [remind, report] = ['remind', 'report'].map((method) => queueOf(new Handlers(), method)!);
   const { signal } = new AbortController();
-  const job: Job = { id: 'b', payload: { visitId: 'a' }, by: { job: 'send-reminder' }, tries: 0, signal };
+  const by = { job: 'send-reminder' };
+  const job: Job = { id: 'b', payload: { visitId: 'a' }, by, tries: 0, isLast: false, signal };
   expect(remind).toMatchObject({ name: 'send-reminder', concurrency: 3, longestPauseSeconds: 3_600 });
   expect(await remind!.handle!(job)).toBe('a b');
   expect(report).toMatchObject({ name: 'nightly-report', concurrency: 10, cron: '0 3 * * *' });

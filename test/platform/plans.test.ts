@@ -330,7 +330,8 @@ const fillAll = (from: number, to: number) => [...fill(from, to), ...facts.rows(
 
 /** What puts the jobs of messages into the transaction. */
 function jobsOf(database: DataSource): Jobs {
-  const jobs = new Jobs(new ModulesContainer(), database, Transactions.of(database), new Metrics());
+  const modules = new ModulesContainer();
+  const jobs = new Jobs(new Config(), modules, database, Transactions.of(database), new Metrics());
   jobs.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
   return jobs;
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
+import { eventually } from './npm.js';
 
 const MAIN = fileURLToPath(new URL('with-reminders.js', import.meta.url));
 
@@ -56,6 +57,14 @@ export class Reminders {
 
   async state(name: string): Promise<string | undefined> {
     return (await this.jobs(name))[0]?.state;
+  }
+
+  /** Waits until all jobs with this name are done: they are there no more. */
+  async done(name: string, withinMs?: number): Promise<void> {
+    await eventually(
+      async () => (await this.calls(name)).length > 0 && (await this.jobs(name)).length === 0,
+      withinMs,
+    );
   }
 
   async visits(): Promise<number> {

@@ -73,7 +73,8 @@ function decorate(method, decorator) {
   decorator(Reminders.prototype, method, Object.getOwnPropertyDescriptor(Reminders.prototype, method));
 }
 if (process.env.WITHOUT_HANDLER === undefined) decorate('remind', HandlesJob('send-reminder'));
-decorate('everyMinute', Scheduled('every-minute', '* * * * *'));
+if (process.env.WITHOUT_SCHEDULE === undefined)
+  decorate('everyMinute', Scheduled('every-minute', '* * * * *'));
 
 const reminders = {
   provide: Reminders,

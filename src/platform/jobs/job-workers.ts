@@ -8,27 +8,40 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import type { PgBoss } from 'pg-boss';
+import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-import { createBoss, createMaintenance, JobsDatabase } from './boss.js';
-import type { JobQueue } from './job.js';
+import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
+import { JobError, type JobQueue } from './job.js';
 import { Jobs } from './jobs.js';
-import { QueueWorker } from './queue-worker.js';
 
 const START_RETRY_MS = 1_000;
-/** Milliseconds allowed at a stop for handing unfinished jobs back. */
-const HAND_BACK_MS = 2_000;
+/** How often one of a queue's workers looks for jobs, in milliseconds: pg-boss itself looks twice a second at most. */
+const LOOK_MS = 200;
+/** How often each looks where none is woken, in seconds. */
+const POLL_SECONDS = 10;
+/** Jobs that a worker takes together: it waits for the slowest of them. */
+const LARGEST_BATCH = 25;
+/** For how many milliseconds a stop waits for the database. */
+const STOP_MS = 3_000;
+/** Maximum length of a stored reason, in characters. */
+const REASON_LENGTH = 500;
+/** For how many seconds the job of a schedule waits: those of one that is no longer declared do not pile up. */
+const SCHEDULED_SECONDS = 24 * 60 * 60;
 
-/** Works on the jobs of the queues while the service runs: on all if that is its role, else on those that are for all. */
+type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
+
+/** Works on the jobs of the queues while the service runs: on all if that is its role, else on those of every role. */
 @Injectable()
 export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(JobWorkers.name);
   private readonly failures = new ThrottledWarning(this.logger, 'The jobs met an error and go on');
-  private workers: QueueWorker[] = [];
-  private bosses: PgBoss[] = [];
-  private databases: JobsDatabase[] = [];
+  private readonly troubles = new ThrottledWarning(this.logger, 'Tries have failed and will be repeated');
+  private readonly databases: JobsDatabase[] = [];
+  private readonly bosses: PgBoss[] = [];
+  private readonly wakers: NodeJS.Timeout[] = [];
   private readonly stopping = new AbortController();
+  private queues: JobQueue[] = [];
   private started?: Promise<void>;
   private stopped?: Promise<void>;
 
@@ -39,10 +52,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Not awaited: requests need neither the workers nor a reachable queue. */
   onApplicationBootstrap(): void {
-    const queues = this.jobs.all.filter(
-      ({ handle, isForAll }) => handle && (isForAll || this.config.ROLE !== 'api'),
-    );
-    if (queues.length > 0) this.started = this.start(queues, this.stopping.signal);
+    const { ROLE } = this.config;
+    this.queues = this.jobs.all.filter((one) => one.handle && (one.runsInEveryRole || ROLE !== 'api'));
+    if (this.queues.length > 0) this.started = this.start();
   }
 
   /** Takes no more jobs; those under way continue while the HTTP server finishes its requests. */
@@ -51,36 +63,39 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.stopped = this.stop();
   }
 
-  /** Before the connections are closed, which the endings of jobs still need: those are of a module further in. */
+  /** Before the connections are closed that handlers use: those are of a module further in. */
   async onApplicationShutdown(): Promise<void> {
     await this.stopped;
   }
 
-  private async start(queues: JobQueue[], stopping: AbortSignal): Promise<void> {
-    const own = new JobsDatabase(this.config, 'worker');
-    const maintenance = new JobsDatabase(this.config, 'maintenance');
-    this.databases = [own, maintenance];
-    const hasSchedules = queues.some(({ cron }) => cron);
+  private async start(): Promise<void> {
+    const { signal } = this.stopping;
+    const [own, maintenance] = [
+      new JobsDatabase(this.config, 'worker'),
+      new JobsDatabase(this.config, 'maintenance'),
+    ];
+    this.databases.push(own, maintenance);
     const boss = createBoss(own);
-    this.bosses = [boss, createMaintenance(maintenance, hasSchedules)];
+    const hasSchedules = this.queues.some(({ cron }) => cron);
+    this.bosses.push(boss, createMaintenance(maintenance, hasSchedules));
     for (const one of this.bosses) {
       one.on('error', (error) => this.failures.add(error.message));
       one.on('warning', ({ message }) => this.logger.warn(message));
     }
-    while (!stopping.aborted && !(await this.begin()))
-      await sleep(START_RETRY_MS, undefined, { signal: stopping }).catch(() => {});
-    if (!stopping.aborted) await this.warnOfUnhandled(boss);
-    // Each wait may have been the one in which the stop has come: a worker that begins now would never end.
-    if (stopping.aborted) return;
-    const warn = (error: Error) => this.failures.add(error.message);
-    this.workers = queues.map((queue) => new QueueWorker(queue, this.jobs, boss, warn));
+    while (!signal.aborted && !(await this.begin(boss)))
+      await sleep(START_RETRY_MS, undefined, { signal }).catch(() => {});
+    // A worker that begins now would never end.
+    if (!signal.aborted) for (const queue of this.queues) await this.work(boss, queue);
   }
 
   /** Starts both of pg-boss; false if one failed. */
-  private async begin(): Promise<boolean> {
+  private async begin(boss: PgBoss): Promise<boolean> {
     try {
-      for (const boss of this.bosses) await boss.start();
-      if (this.config.ROLE !== 'api') await keepSchedules(this.bosses[0]!, this.jobs.all);
+      for (const one of this.bosses) await one.start();
+      // What an instance of another release has declared stays: it may be a newer one.
+      for (const { name, cron } of this.queues)
+        if (cron) await boss.schedule(name, cron, null, { tz: 'UTC', retentionSeconds: SCHEDULED_SECONDS });
+      await this.warnOfUnhandled(boss);
       return true;
     } catch (error) {
       this.failures.add((error as Error).message);
@@ -91,28 +106,92 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   /** Their jobs wait, for a release that handles them. */
   private async warnOfUnhandled(boss: PgBoss): Promise<void> {
     const declared = new Set(this.jobs.all.map(({ name }) => name));
-    const queues = await boss.getQueues().catch(() => []);
+    const queues = await boss.getQueues();
     const names = queues
       .map(({ name }) => name)
       .filter((name) => !declared.has(name) && !name.startsWith('__'));
     if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
   }
 
+  /** Begins as many workers of pg-boss as take all jobs that may be under way. Each that finds jobs wakes another. */
+  private async work(boss: PgBoss, queue: JobQueue): Promise<void> {
+    const size = Math.max(1, Math.min(LARGEST_BATCH, Math.floor(queue.concurrency / 4)));
+    const ids: string[] = [];
+    let woken = 0;
+    const wakeNext = () => boss.notifyWorker(ids[(woken = (woken + 1) % ids.length)]!);
+    for (let left = queue.concurrency; left > 0; left -= size) {
+      const nth = ids.length;
+      const handle = (jobs: Fetched[]) => {
+        // Whoever has found some looks for more at once.
+        boss.notifyWorker(ids[nth]!);
+        wakeNext();
+        return this.handle(boss, queue, jobs);
+      };
+      const options = {
+        batchSize: Math.min(size, left),
+        includeMetadata: true,
+        perJobResults: true,
+        pollingIntervalSeconds: POLL_SECONDS,
+      } as const;
+      ids.push(await boss.work(queue.name, options, handle));
+    }
+    this.wakers.push(setInterval(wakeNext, LOOK_MS).unref());
+  }
+
+  private async handle(boss: PgBoss, queue: JobQueue, jobs: Fetched[]): Promise<JobResult[]> {
+    const results = await Promise.all(jobs.map((job) => this.tryOne(boss, queue, job)));
+    const done = jobs.filter((_job, i) => results[i]!.status === 'completed');
+    if (done.length > 0) await boss.deleteJob(queue.name, done);
+    return results;
+  }
+
+  private async tryOne(boss: PgBoss, queue: JobQueue, job: Fetched): Promise<JobResult> {
+    const { id, data, retryCount: tries, signal } = job;
+    const isLast = tries >= job.retryLimit;
+    try {
+      const by = { job: queue.name };
+      await queue.handle!({ id, payload: data?.payload, by, tries, isLast, signal });
+      this.jobs.count(queue.name, 'done');
+      return { id, status: 'completed' };
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const verdict = error instanceof JobError ? error : new JobError('');
+      // JSON of PostgreSQL holds neither.
+      const reason = error.message.replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
+      const output = { reason };
+      // Whoever has the job now says what comes next.
+      if (signal.aborted) return { id, status: 'failed', output };
+      const isOver = verdict.isFinal || isLast;
+      this.jobs.count(queue.name, isOver ? 'failed' : 'postponed');
+      if (isOver) this.logger.warn(`Job ${id} of ${queue.name} has failed: ${reason}`);
+      else this.troubles.add(reason);
+      if (!isOver && verdict.retryAfterSeconds > 0) {
+        const { longestPauseSeconds: longest } = queue;
+        const asked = Math.min(verdict.retryAfterSeconds, longest);
+        await boss.fail(queue.name, job, output);
+        await boss.update(queue.name, undefined, {
+          id,
+          startAfter: Math.ceil(Math.max(asked, pauseAfter(tries, longest))),
+        });
+      }
+      // pg-boss has no queue of dead letters here, and so only tries it no more.
+      return { id, status: verdict.isFinal ? 'deadletter' : 'failed', output };
+    }
+  }
+
   private async stop(): Promise<void> {
-    const { bosses, databases, started } = this;
+    const { bosses, databases, queues, started, wakers } = this;
     if (!started) return;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
-    await within(HAND_BACK_MS, started);
-    const { workers } = this;
-    await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(workers.map((worker) => worker.drain())));
-    await within(HAND_BACK_MS, Promise.all(workers.map((worker) => worker.handBack())));
-    await within(
-      HAND_BACK_MS,
-      Promise.all(bosses.map((boss) => boss.stop({ graceful: false }))).then(() =>
-        Promise.all(databases.map((database) => database.close())),
-      ),
-    );
+    await within(STOP_MS, started);
+    for (const waker of wakers) clearInterval(waker);
+    const [boss] = bosses;
+    const { SHUTDOWN_GRACE_MS } = this.config;
+    await within(SHUTDOWN_GRACE_MS, Promise.all(queues.map(({ name }) => boss!.offWork(name))));
+    // Hands back what is still under way.
+    await within(STOP_MS, Promise.all(bosses.map((one) => one.stop({ graceful: false }))));
+    await within(STOP_MS, Promise.all(databases.map((database) => database.close())));
   }
 }
 
@@ -125,9 +204,7 @@ export class JobsModule {}
 @Module({ providers: [JobWorkers] })
 export class JobWorkersModule {}
 
-/** Gives the database the schedules of the queues, and takes out those that are no longer declared. */
-async function keepSchedules(boss: PgBoss, queues: readonly JobQueue[]): Promise<void> {
-  const scheduled = new Map(queues.flatMap(({ name, cron }) => (cron ? [[name, cron]] : [])));
-  for (const { name } of await boss.getSchedules()) if (!scheduled.has(name)) await boss.unschedule(name);
-  for (const [name, cron] of scheduled) await boss.schedule(name, cron, null, { tz: 'UTC' });
+/** Seconds of pg-boss's pause after so many earlier tries. */
+function pauseAfter(earlier: number, longestSeconds: number): number {
+  return Math.min(longestSeconds, FIRST_PAUSE_SECONDS * 2 ** Math.min(earlier, 30) * (1 + Math.random()));
 }

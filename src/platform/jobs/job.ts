@@ -4,23 +4,16 @@ import type { Anyone } from '../api/index.js';
 export interface Job<Payload = unknown> {
   /** UUID; the same at every try. */
   id: string;
-  /** What was given to `Jobs.add`; undefined for a job without one, as those of a schedule. */
+  /** What was given to `Jobs.add`; undefined for a job without one, such as that of a schedule. */
   payload: Payload;
   /** Who makes its changes, as the audit log has it: `{ ...by, accountId }` for those of an account's rows. */
   by: Anyone;
   /** Earlier tries. */
   tries: number;
+  /** Whether the job is given up if this try fails. */
+  isLast: boolean;
   /** Aborted when the service has to stop, when another worker has the job, and after two minutes. */
   signal: AbortSignal;
-}
-
-/** What has become of a job, of which there is no further try. */
-export interface Outcome {
-  id: string;
-  /** What the handler has returned. */
-  result?: unknown;
-  /** Why the job was given up; undefined if it is done. */
-  failure?: string;
 }
 
 /** How jobs of one name are worked on. */
@@ -32,14 +25,10 @@ export interface JobQueue<Payload = any> {
   longestPauseSeconds: number;
   /** Handles one job; without it, jobs wait. @throws JobError to decide what comes next; after any other error the job is tried again */
   handle?: (job: Job<Payload>) => Promise<unknown>;
-  /** Records outcomes in the open transaction, which ends their jobs. Jobs that were given up are then not kept. */
-  record?: (outcomes: readonly Outcome[]) => Promise<unknown>;
-  /** When a job is made by itself: five fields of cron, in UTC. */
+  /** When a job is added by itself: five fields of cron, in UTC. */
   cron?: string;
-  /** Longest time between two looks at a queue that is empty, in milliseconds; 250 when left out. */
-  idlePollMs?: number;
   /** Whether every process works on it, whatever its `ROLE`: for what a service promises that has no other process. */
-  isForAll?: boolean;
+  runsInEveryRole?: boolean;
 }
 
 interface Verdict {
@@ -64,9 +53,7 @@ export class JobError extends Error {
 const HANDLES_JOB = Symbol('handles job');
 
 /** What may be said of a handler's queue; everything has a default. */
-type Options = Partial<
-  Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron' | 'idlePollMs' | 'isForAll'>
->;
+type Options = Partial<Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron' | 'runsInEveryRole'>>;
 
 const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
 

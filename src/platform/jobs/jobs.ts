@@ -1,14 +1,14 @@
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import type { PoolClient } from 'pg';
-import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
-import { DataSource, type EntityManager } from 'typeorm';
-import { Transactions } from '../data/index.js';
+import { PgBoss, type QueueOptions } from 'pg-boss';
+import { DataSource } from 'typeorm';
+import { Config } from '../../config.js';
+import { type Belonging, Transactions } from '../data/index.js';
 import { Metrics } from '../telemetry/index.js';
-import { QUEUE_OPTIONS } from './boss.js';
+import { type Backlog, Backlogs } from './backlogs.js';
+import { createBoss, optionsOf } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
-import { type Backlog, Backlogs } from './job-table.js';
 
 /** Maximum length of a payload as JSON, in characters: what is larger belongs into a table. */
 const PAYLOAD_LENGTH = 8_192;
@@ -23,8 +23,25 @@ interface NewJob {
   startAfter?: Date | number;
 }
 
-/** The same, for pg-boss. */
-type NewRow = Pick<NewJob, 'id' | 'startAfter'> & { data?: object };
+/** What a job takes from its queue. */
+const OF_QUEUE = `policy, retry_limit, retry_delay, retry_backoff, retry_delay_max, expire_seconds,
+  heartbeat_seconds, deletion_seconds`;
+
+/**
+ * Adds jobs, as pg-boss documents it for those who write into its table themselves (https://pgboss.io/sql/job-table).
+ * @param name SQL of the queue's name
+ * @param jobs SQL of the ids, the data and the times of the jobs
+ */
+const insertOf = (name: string, jobs: string) => `
+  INSERT INTO pgboss.job (id, name, data, start_after, keep_until, ${OF_QUEUE})
+  SELECT id, name, data, start_after, start_after + retention_seconds * interval '1 second', ${OF_QUEUE}
+  FROM (${jobs}) AS added (id, data, start_after), pgboss.queue WHERE name = ${name} RETURNING 1`;
+
+const ADD = insertOf(
+  '$1',
+  `SELECT id, data, coalesce(at, now() + coalesce(seconds, 0) * interval '1 second')
+   FROM json_to_recordset($2::json) AS job (id uuid, data jsonb, at timestamptz, seconds float8)`,
+);
 
 const RESULTS = ['done', 'postponed', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
@@ -35,22 +52,20 @@ type Result = (typeof RESULTS)[number];
  */
 @Injectable()
 export class Jobs implements OnApplicationBootstrap {
-  /** Adds and ends jobs in the open transaction. It asks for queues there too: a second connection could be one too many. */
-  readonly boss: PgBoss;
-  /** The queues that this process has paused. */
-  readonly paused = new Set<string>();
   private readonly queues = new Map<string, JobQueue>();
   private readonly tried = new Map<string, number>();
   private readonly backlogs: Backlogs;
+  private readonly boss: PgBoss;
 
   constructor(
+    private readonly config: Config,
     private readonly modules: ModulesContainer,
     database: DataSource,
-    readonly transactions: Transactions,
+    private readonly transactions: Transactions,
     metrics: Metrics,
   ) {
-    this.boss = new PgBoss({
-      db: { executeSql: async (...sql) => ({ rows: await transactions.manager.query(...sql) }) },
+    this.boss = createBoss({
+      executeSql: async (text, values) => ({ rows: await database.query(text, values) }),
     });
     this.backlogs = new Backlogs(database);
     this.tell(metrics);
@@ -67,7 +82,7 @@ export class Jobs implements OnApplicationBootstrap {
   }
 
   /**
-   * Adds a job, in a transaction of its own if none is open. Returns its id.
+   * Adds a job, in the open transaction if there is one. Returns its id.
    * @throws Error if nothing handles jobs of this name, or the payload is too large
    */
   async add(queue: string, payload?: object, when: Pick<NewJob, 'startAfter'> = {}): Promise<string> {
@@ -78,15 +93,23 @@ export class Jobs implements OnApplicationBootstrap {
 
   /** Adds several by one statement. @throws Error as `add` does, or if there is a job with one of the ids already */
   async addAll(name: string, jobs: readonly NewJob[]): Promise<void> {
-    const queue = this.queues.get(name);
-    if (!queue) throw new Error(`Nothing handles the jobs "${name}"`);
+    this.require(name);
     if (jobs.length === 0) return;
-    const rows = jobs.map(({ id, payload, startAfter }) => ({
+    const rows = jobs.map(({ id = randomUUID(), payload, startAfter }) => ({
       id,
       data: payload && { payload: checked(name, payload) },
-      startAfter,
+      ...(startAfter instanceof Date ? { at: startAfter } : { seconds: startAfter }),
     }));
-    await this.transactions.run((transaction) => this.insert(transaction, name, rows));
+    const added = await this.transactions.manager.query<object[]>(ADD, [name, JSON.stringify(rows)]);
+    if (added.length !== rows.length) throw new Error(`The database does not know the queue "${name}"`);
+  }
+
+  /** The job of a new row, whose id it has, as a part of its `insert`. @throws Error if nothing handles such jobs */
+  of(name: string): Belonging {
+    this.require(name);
+    const text = (parameter: (place: number) => string) =>
+      insertOf(parameter(0), 'SELECT id, NULL::jsonb, now() FROM made');
+    return { of: () => ({ name: `job ${name}`, values: [name], text }) };
   }
 
   /** What waits in a queue, as it was at most a second ago. */
@@ -104,16 +127,23 @@ export class Jobs implements OnApplicationBootstrap {
     this.tried.set(`${queue} ${result}`, this.triesOf(queue, result) + 1);
   }
 
-  /** Creates what the database does not have yet: also those that only insert jobs need it. */
+  /** Creates the queues that the database does not have: also a process that only adds jobs needs them. */
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
     const found = await this.boss.getQueues([...this.queues.keys()]);
     const known = new Map(found.map((queue) => [queue.name, queue]));
-    for (const name of this.queues.keys()) {
-      const queue = known.get(name);
-      if (!queue) await this.boss.createQueue(name, QUEUE_OPTIONS);
-      else if (!isAsWanted(queue)) await this.boss.updateQueue(name, QUEUE_OPTIONS);
+    for (const queue of this.all) {
+      const options = optionsOf(queue);
+      const stored = known.get(queue.name);
+      if (!stored) await this.boss.createQueue(queue.name, options);
+      // Those who work on the jobs know best how.
+      else if (this.config.ROLE !== 'api' && !isAs(options, stored))
+        await this.boss.updateQueue(queue.name, options);
     }
+  }
+
+  private require(name: string): void {
+    if (!this.queues.has(name)) throw new Error(`Nothing handles the jobs "${name}"`);
   }
 
   private discover(): void {
@@ -126,22 +156,6 @@ export class Jobs implements OnApplicationBootstrap {
         if (queue) this.declare(queue);
       }
     }
-  }
-
-  private async insert(transaction: EntityManager, queue: string, rows: NewRow[]): Promise<void> {
-    const ids = await this.boss.insert(queue, rows, { db: this.dbOf(transaction), returnId: true });
-    if (ids?.length !== rows.length)
-      throw new Error('pg-boss has skipped a job, which has an id of an earlier one');
-  }
-
-  /** A transaction, for pg-boss. Its long statements are prepared: parsing one takes longer than running it. */
-  private dbOf({ queryRunner }: EntityManager): Db {
-    return {
-      executeSql: async (text: string, values?: unknown[]) => {
-        const client = (await queryRunner!.connect()) as PoolClient;
-        return client.query({ name: nameOf(text), text, values });
-      },
-    };
   }
 
   private readBacklogs(): Promise<Backlog[]> {
@@ -163,9 +177,6 @@ export class Jobs implements OnApplicationBootstrap {
         RESULTS.map((result) => ({ labels: { queue, result }, value: this.triesOf(queue, result) })),
       );
     metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by what became of them.', tries);
-    const paused = () =>
-      this.all.map(({ name }) => ({ labels: { queue: name }, value: Number(this.paused.has(name)) }));
-    metrics.gauge('petstore_jobs_paused', 'Whether jobs are paused, as all tries fail.', paused);
   }
 }
 
@@ -175,11 +186,6 @@ function checked(queue: string, payload: object): object {
   throw new Error(`The payload of a job "${queue}" has ${length} characters: more than ${PAYLOAD_LENGTH}`);
 }
 
-function nameOf(text: string): string {
-  return `job_${hash('sha256', text).slice(0, 16)}`;
-}
-
-function isAsWanted(queue: QueueOptions): boolean {
-  const options = Object.entries(QUEUE_OPTIONS) as [keyof QueueOptions, number][];
-  return options.every(([name, value]) => queue[name] === value);
+function isAs(wanted: QueueOptions, stored: QueueOptions): boolean {
+  return (Object.keys(wanted) as (keyof QueueOptions)[]).every((name) => stored[name] === wanted[name]);
 }

@@ -1,9 +1,7 @@
-import type { Job, PgBoss } from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { asker } from '../database/index.js';
 
-// What pg-boss's calls cannot tell: its statistics are up to a minute old, read the whole table and know no age; `fail` does
-// not say which jobs it has failed. Its table is documented: https://timgit.github.io/pg-boss/sql/job-table
+// pg-boss's own statistics are up to a minute old, and know no age. Its table is documented: https://pgboss.io/sql/job-table
 
 /** The jobs of a queue that wait, for their first try or a further one. */
 export interface Backlog {
@@ -23,7 +21,7 @@ const KEPT = { ms: 1_000, times: 20 };
 
 /**
  * The same work at any size: a bounded count and the first entry of pg-boss's index of waiting jobs, which holds them in
- * the order of their creation (all have one priority). Those that are done cost nothing.
+ * the order of their creation (all have one priority).
  */
 const WAITING = `FROM pgboss.job WHERE name = queue AND state < 'active' AND NOT blocked`;
 const BACKLOG = `
@@ -33,16 +31,15 @@ const BACKLOG = `
       SELECT created_on ${WAITING} ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS "oldestSeconds"
   FROM unnest($1::text[]) AS queue`;
 
-/** What share of the table's pages is to be read, in percent. */
+/** The same pages of the table each time, so that a backlog that drains is seen to. */
+const ESTIMATE = (percent: number) => `
+  SELECT name AS queue, round(count(*) * 100 / ${percent})::int AS waiting
+  FROM pgboss.job TABLESAMPLE SYSTEM (${percent}) REPEATABLE (1)
+  WHERE name = ANY($1) AND state < 'active' AND NOT blocked GROUP BY name`;
 const SHARE = `
   SELECT least(100, 100.0 * ${SAMPLED_PAGES} * current_setting('block_size')::int
     / greatest(1, sum(pg_relation_size(relid))))::float8 AS percent
   FROM pg_partition_tree('pgboss.job')`;
-/** The same pages each time, so that a backlog that drains is seen to. */
-const SAMPLE = `
-  SELECT name AS queue, round(count(*) * 100 / $1::float8)::int AS waiting
-  FROM pgboss.job TABLESAMPLE SYSTEM ($1::float8) REPEATABLE (1)
-  WHERE name = ANY($2) AND state < 'active' AND NOT blocked GROUP BY name`;
 
 /** What waits in the queues, read from the database at most once a second. */
 export class Backlogs {
@@ -70,28 +67,11 @@ export class Backlogs {
     if (large.length === 0) return backlogs;
     const [{ percent }] = await this.database.query<[{ percent: number }]>(SHARE);
     const names = large.map(({ queue }) => queue);
-    const estimates = await this.database.query<Backlog[]>(SAMPLE, [percent, names]);
+    const estimates = await this.database.query<Backlog[]>(ESTIMATE(percent), [names]);
     for (const backlog of large) {
       const estimate = estimates.find(({ queue }) => queue === backlog.queue)?.waiting ?? 0;
       backlog.waiting = Math.max(COUNTED, estimate);
     }
     return backlogs;
   }
-}
-
-const HELD = `
-  SELECT id FROM pgboss.job
-  WHERE name = $1 AND state = 'active' AND (id, retry_count) IN (SELECT * FROM unnest($2::uuid[], $3::integer[]))
-  FOR UPDATE`;
-
-/** The ids of the jobs whose tries are under way: others have taken over the rest. In a transaction, none is taken over. */
-export async function heldIn(
-  boss: PgBoss,
-  queue: string,
-  tries: readonly Pick<Job, 'id' | 'retryCount'>[],
-): Promise<Set<string>> {
-  if (tries.length === 0) return new Set();
-  const attempts = [tries.map(({ id }) => id), tries.map(({ retryCount }) => retryCount)];
-  const { rows } = await boss.getDb().executeSql(HELD, [queue, ...attempts]);
-  return new Set((rows as { id: string }[]).map(({ id }) => id));
 }
