@@ -1,6 +1,10 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConfig } from '../src/config.js';
@@ -197,6 +201,7 @@ describe('The receiver of messages', () => {
     if (word === 'once' && isFirst) return { status: Number(argument), headers: { Location: '/elsewhere' } };
     if (word === 'wait' && isFirst) return { status: 503, headers: { 'Retry-After': message.slice(5) } };
     if (word === 'silence') await new Promise(() => {});
+    if (word === 'cut') return { status: 200, rest: (response) => void response.destroy() };
     if (word === 'endless') return { status: 200, rest: (response) => void response.write('x'.repeat(100)) };
     return { status: 200 };
   };
@@ -215,9 +220,11 @@ describe('The receiver of messages', () => {
       ...receiver.env,
       MESSAGES_WEBHOOK_SECRET: `${NEXT_SECRET},${receiver.secret}`,
       MESSAGES_RETRY_MAX_SECONDS: String(LONGEST_S),
+      // A URL, whose scheme is of any case.
+      MESSAGES_WEBHOOK_URL: receiver.env.MESSAGES_WEBHOOK_URL!.replace('http:', 'Http:'),
     });
     where = { at: delivering, by: await createKey(delivering) };
-    for (const text of ['silence', 'endless', 'always 500', HELLO, ...FINAL, ...ONCE, ...WAITING])
+    for (const text of ['silence', 'cut', 'endless', 'always 500', HELLO, ...FINAL, ...ONCE, ...WAITING])
       ids.set(text, await queue(text, where));
   });
   afterAll(async () => {
@@ -290,6 +297,11 @@ describe('The receiver of messages', () => {
     });
     return jobs[0]!.start_after.getTime() - callsFor(text)[0]!.at;
   }
+
+  test('that closes before its answer has not accepted, and costs no other message', async () => {
+    await eventually(() => callsFor('cut').length > 1);
+    expect(await statusOf(idOf('cut'), where)).toBe('queued');
+  });
 
   test('that does not end its answer has accepted', async () => {
     await becomes(idOf('endless'), 'delivered', where);
@@ -459,6 +471,49 @@ describe('A message and its job', () => {
     return rows.map(({ id }) => id);
   }
 });
+
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
+
+(hasOpenssl ? test : test.skip)(
+  'An https address of any case is delivered to over TLS, and not where the certificate is of another host',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'receiver-'));
+    const [key, cert] = ['key.pem', 'cert.pem'].map((name) => join(folder, name)) as [string, string];
+    const request = ['req', '-x509', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+    const named = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    execFileSync('openssl', [...request, ...named, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const received: string[] = [];
+    const tls = { key: readFileSync(key), cert: readFileSync(cert) };
+    const server = createServer(tls, (call, response) => {
+      received.push(String(call.headers['webhook-id']));
+      response.end();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const start = (host: string, DATABASE_URL?: string) =>
+      startService({
+        MESSAGES_WEBHOOK_URL: `Https://${host}:${port}/`,
+        MESSAGES_WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}`,
+        NODE_EXTRA_CA_CERTS: cert,
+        ...(DATABASE_URL && { DATABASE_URL }),
+      });
+    const wrong = await start('127.0.0.1');
+    const where = { at: wrong, by: await createKey(wrong) };
+    const id = await queue('Secret', where);
+    const operate = (...args: string[]) => operateJobs(args, { DATABASE_URL: wrong.databaseUrl });
+    await eventually(async () =>
+      (await operate('list', '--waiting')).stdout.includes('ERR_TLS_CERT_ALTNAME_INVALID'),
+    );
+    expect(await wrong.stop()).toBe(0);
+    expect(received).toEqual([]);
+    const right = await start('localhost', wrong.databaseUrl);
+    await becomes(id, 'delivered', { ...where, at: right });
+    expect(received).toEqual([id]);
+    expect(await right.stop()).toBe(0);
+    server.close();
+    rmSync(folder, { recursive: true });
+  },
+);
 
 test('Messages of 1.1 are carried over, each once: queued, put off, and failed', async () => {
   const databaseUrl = await createDatabase();

@@ -66,6 +66,16 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
           if (others.length > 0) throw new OperatorError(`No failed job: ${others.join(', ')}.`);
         });
       });
+  line.program
+    .command('unschedule')
+    .description('take out a schedule that no release declares any more')
+    .argument('<name>')
+    .action((name: string) =>
+      onJobs(async (unfinished) => {
+        if (!(await unfinished.unschedule(name))) throw new OperatorError(`No schedule: ${name}.`);
+        await line.print([`${name} is no longer scheduled.`]);
+      }),
+    );
   return line.run(args);
 }
 

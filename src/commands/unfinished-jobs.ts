@@ -1,3 +1,4 @@
+import { PgBoss } from 'pg-boss';
 import type { JobsDatabase } from '../platform/jobs/index.js';
 
 // pg-boss documents its table: https://pgboss.io/sql/job-table
@@ -61,6 +62,14 @@ export class UnfinishedJobs {
   /** Forgets failed jobs. Returns the ids of those that had failed. */
   drop(which: Which): Promise<string[]> {
     return this.change(DROP, which);
+  }
+
+  /** Takes out a schedule that no release declares any more; false if there is none with this name. */
+  async unschedule(name: string): Promise<boolean> {
+    const boss = new PgBoss({ db: this.database });
+    const found = await boss.getSchedules(name);
+    await boss.unschedule(name);
+    return found.length > 0;
   }
 
   private async change(sql: string, { ids, queue }: Which): Promise<string[]> {
