@@ -407,7 +407,7 @@ async function record(): Promise<Sent[]> {
     .catch(() => {});
   await orders.get('1', placed[0]!.id);
   await Promise.all(placed.map(cancel));
-  await messages.submit('1', { message: 'first' });
+  await messages.submit('1', { message: 'first' }).run();
   // Of an account with as many rows as others.
   await closing.run({ accountId: '5' });
   const keyed = (name: string) => ({
@@ -462,11 +462,12 @@ test('The statements examined are those of every list, and of whatever else feat
   const counts = {
     unseen: lists.filter((one) => !ofLists.get(one.operation.operationId)?.length),
     placing: texts.filter((text) => /UPDATE "pets" .*INSERT INTO "orders"/s.test(text)).length,
+    submitting: texts.filter((text) => /INSERT INTO "messages".*pgboss/s.test(text)).length,
     locking: texts.filter((text) => text.includes('FOR UPDATE')).length,
     unread: filled.filter((table) => !texts.some((text) => text.includes(`"${table}"`))),
   };
   // With a key and without.
-  expect(counts).toEqual({ unseen: [], placing: 2, locking: 2, unread: [] });
+  expect(counts).toEqual({ unseen: [], placing: 2, submitting: 1, locking: 2, unread: [] });
 });
 
 test('Every table has rows: those that no example fills get theirs by `rows` of the facts of their feature', async () => {
