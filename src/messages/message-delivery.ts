@@ -40,6 +40,7 @@ export class MessageDelivery implements OnApplicationBootstrap {
       concurrency: config.MESSAGES_CONCURRENCY,
       longestPauseSeconds: config.MESSAGES_RETRY_MAX_SECONDS,
       handle: transport ? (job) => this.deliver(job, transport) : undefined,
+      record: (ids) => this.record(ids, MessageStatus.Delivered, null),
     });
     tell(metrics, jobs);
     start.add('Messages', deliveryOf(config, transport));
@@ -61,15 +62,14 @@ export class MessageDelivery implements OnApplicationBootstrap {
       await transport.deliver(message, signal);
     } catch (error) {
       const isOver = isLast || (error instanceof JobError && error.isFinal);
-      if (isOver && !signal.aborted) await this.record(id, MessageStatus.Failed, (error as Error).message);
+      if (isOver && !signal.aborted) await this.record([id], MessageStatus.Failed, (error as Error).message);
       throw error;
     }
-    await this.record(id, MessageStatus.Delivered, null);
   }
 
   /** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
-  private async record(id: string, status: MessageStatus, failure: string | null): Promise<void> {
-    await this.messages.updateRows({ id, status: OPEN }, { status, failure });
+  private async record(ids: readonly string[], status: MessageStatus, failure: string | null): Promise<void> {
+    await this.messages.updateRows({ id: [...ids], status: OPEN }, { status, failure });
   }
 }
 

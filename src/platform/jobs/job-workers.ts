@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import {
   Global,
   Injectable,
@@ -138,11 +138,28 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.wakers.push(setInterval(wakeNext, LOOK_MS).unref());
   }
 
-  private async handle(boss: PgBoss, queue: JobQueue, jobs: Fetched[]): Promise<JobResult[]> {
-    const results = await Promise.all(jobs.map((job) => this.tryOne(boss, queue, job)));
-    const done = jobs.filter((_job, i) => results[i]!.status === 'completed');
-    if (done.length > 0) await boss.deleteJob(queue.name, done);
-    return results;
+  private handle(boss: PgBoss, queue: JobQueue, jobs: Fetched[]): Promise<JobResult[]> {
+    const done: Fetched[] = [];
+    let ending: Promise<void> | undefined;
+    // None waits for those that take longer; those that are done at the same time end together.
+    const end = async () => {
+      await nextTurn();
+      while (done.length > 0) {
+        const some = done.splice(0);
+        await queue.record?.(some.map(({ id }) => id));
+        await boss.deleteJob(queue.name, some);
+      }
+      ending = undefined;
+    };
+    const handled = jobs.map(async (job) => {
+      const result = await this.tryOne(boss, queue, job);
+      if (result.status === 'completed') {
+        done.push(job);
+        await (ending ??= end());
+      }
+      return result;
+    });
+    return Promise.all(handled);
   }
 
   private async tryOne(boss: PgBoss, queue: JobQueue, job: Fetched): Promise<JobResult> {

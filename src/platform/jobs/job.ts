@@ -25,6 +25,8 @@ export interface JobQueue<Payload = any> {
   longestPauseSeconds: number;
   /** Handles one job; without it, jobs wait. @throws JobError to decide what comes next; after any other error the job is tried again */
   handle?: (job: Job<Payload>) => Promise<unknown>;
+  /** Records that jobs are done, those of the same moment together; they come again if it fails. */
+  record?: (ids: readonly string[]) => Promise<unknown>;
   /** When a job is added by itself: five fields of cron, in UTC. */
   cron?: string;
   /** Whether every process works on it, whatever its `ROLE`: for what a service promises that has no other process. */
