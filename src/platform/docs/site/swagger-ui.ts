@@ -88,9 +88,9 @@ export function serveSwaggerUi(
   }
   if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
   // `SwaggerModule` would serve the whole package, with what it says of itself.
-  httpAdapter.get('/docs/:file', ({ params }: Request, _response: Response, next?: Function) => {
-    if (params['file'] !== MADE) throw new ApiError('route_not_found');
-    next!();
+  app.use('/docs', ({ path }: Request, _response: Response, next: Function) => {
+    if (path !== '/' && path !== `/${MADE}`) throw new ApiError('route_not_found');
+    next();
   });
   // In the place of the document, which is fetched by `swaggerUrl`.
   const nothing = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
