@@ -1,5 +1,6 @@
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -52,9 +53,6 @@ const STYLES = [
 /** All that the page takes from Swagger UI's package, served compressed. */
 const FILES = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css'];
 
-/** The script that `SwaggerModule` makes. */
-const MADE = 'swagger-ui-init.js';
-
 /** Swagger UI as it comes, at `/docs`, with a style sheet and a script of ours. */
 export function serveSwaggerUi(
   app: NestExpressApplication,
@@ -88,8 +86,9 @@ export function serveSwaggerUi(
   }
   if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
   // `SwaggerModule` would serve the whole package, with what it says of itself.
+  const others = new Set(readdirSync(dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist')))));
   app.use('/docs', ({ path }: Request, _response: Response, next: Function) => {
-    if (path !== '/' && path !== `/${MADE}`) throw new ApiError('route_not_found');
+    if (others.has(path.slice(1))) throw new ApiError('route_not_found');
     next();
   });
   // In the place of the document, which is fetched by `swaggerUrl`.
