@@ -260,6 +260,8 @@ describe('Keys', () => {
       expiresAt,
     });
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+    // The use of a key is noted beside the request.
+    await eventually(async () => (await json(['keys', 'list', email]))[0].lastUsedAt !== undefined);
     expect(await json(['keys', 'list', email])).toEqual([{ ...told, lastUsedAt: expect.any(String) }]);
     // So that the service has just seen it.
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);

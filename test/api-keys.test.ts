@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
+import { Client } from 'pg';
 import { KeyCache, type KeyOwner } from '../src/auth/key-owners.js';
 import { networksOf, requireNetwork } from '../src/auth/networks.js';
 import { isSecret, KEYS } from '../src/auth/secret.js';
@@ -27,7 +28,6 @@ import {
   storedOf,
   type TestedService,
 } from '../src/testing/service.js';
-import { behind } from './support/held.js';
 import { eventually } from './support/npm.js';
 
 const checksum = (random: string) => crc32(random).toString(16).padStart(8, '0');
@@ -249,15 +249,20 @@ describe('DELETE /api-keys', () => {
   test('/current waits for no other change of the account', async () => {
     const owner = await createCheapAccount(service);
     const key = await createKey(service, owner);
-    const locked = `SELECT FROM accounts WHERE id = ${owner.id} FOR UPDATE`;
-    await behind(service, locked, async () => {
+    const holder = new Client({ connectionString: service.databaseUrl });
+    await holder.connect();
+    try {
+      await holder.query(`BEGIN; SELECT FROM accounts WHERE id = ${owner.id} FOR UPDATE`);
       const waiting = call(service, 'PATCH', '/v1/accounts/current', {
         account: owner,
         body: { revokeKeys: true },
       });
       expect((await revokeItself(key)).status).toBe(204);
-      return waiting;
-    });
+      await holder.query('COMMIT');
+      await waiting;
+    } finally {
+      await holder.end();
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { join, matchesGlob } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { call, createKey } from '../../src/testing/client.js';
@@ -367,8 +367,14 @@ describe('a start that is told to stop', () => {
     async (WORKERS) => {
       const env = { DATA_DIR: newFolder(), WORKERS, LOG_LEVEL: 'warn' };
       for (const moment of MOMENTS) {
+        // Some are short, and not to be missed on a busy machine.
+        const seen: string[] = [];
+        const watcher = fs.watch(env.DATA_DIR, (_event, name) => void seen.push(name ?? ''));
         const run = nodeStart(env);
-        await eventually(() => fs.globSync(moment, { cwd: env.DATA_DIR }).length > 0);
+        await eventually(() =>
+          [...seen, ...fs.globSync(moment, { cwd: env.DATA_DIR })].some((name) => matchesGlob(name, moment)),
+        );
+        watcher.close();
         await run.stop();
         expect(run.stderr).toBe('');
         expect(postgresOn(env.DATA_DIR)).toEqual([]);
