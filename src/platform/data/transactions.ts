@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Client } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
+import { codeOf } from '../database/index.js';
 
 /** SQLSTATE `in_failed_sql_transaction`. */
 const UNDONE = '25P02';
@@ -12,6 +13,8 @@ interface Session {
   isOver: boolean;
   /** The failure of a part, for which all of it is undone. */
   failure?: { readonly error: unknown };
+  /** Its last statement, which is sent together with COMMIT. */
+  last?: () => Promise<unknown>;
 }
 
 const known = new WeakMap<DataSource, Transactions>();
@@ -69,6 +72,16 @@ export class Transactions {
     return result;
   }
 
+  /**
+   * Has the open transaction send a statement last, together with COMMIT. Its failure is that of the transaction.
+   * @throws Error where no transaction is open, or one has a last statement already
+   */
+  last(statement: () => Promise<unknown>): void {
+    const { current } = this;
+    if (!current || current.last) throw new Error('A transaction has one last statement');
+    current.last = statement;
+  }
+
   private get current(): Session | undefined {
     const session = this.open.getStore();
     if (session?.isOver) throw new Error('The transaction has ended before all of its work was done');
@@ -86,7 +99,7 @@ export class Transactions {
 
   /**
    * Does the work of a transaction up to its COMMIT. A failure that was ignored has PostgreSQL answer that by a ROLLBACK, which
-   * neither `pg` nor TypeORM takes for a failure: a statement in front of it fails, and is sent together with it.
+   * neither `pg` nor TypeORM takes for a failure: the last statement in front of it fails, and is sent together with it.
    */
   private async work<T>(
     manager: EntityManager,
@@ -97,8 +110,9 @@ export class Transactions {
       const result = await this.open.run(session, () => work(manager));
       if (session.failure) throw session.failure.error;
       const client = (await manager.queryRunner!.connect()) as Client;
-      const isWhole = client.query('SELECT').catch((cause: Error & { code?: string }) => {
-        if (cause.code !== UNDONE) throw cause;
+      const last = session.last ?? (() => client.query('SELECT'));
+      const isWhole = this.open.run(session, last).catch((cause: unknown) => {
+        if (codeOf(cause) !== UNDONE) throw cause;
         throw new Error('The transaction was undone: a failure of one of its statements was ignored', {
           cause,
         });

@@ -26,6 +26,8 @@ const SHARED = 1_000;
 
 /** SQLSTATE `lock_not_available`. */
 const LOCKED = '55P03';
+/** SQLSTATE `query_canceled`, as at the time-out of a statement that has waited for more than one lock. */
+const CANCELLED = '57014';
 const PRIMARY_KEY = 'idempotency_keys_pkey';
 
 /** A write that must happen once: whose it is, under which key, and what tells the request from others. */
@@ -91,7 +93,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
       if (!(await this.claim(request))) return { stored: (await this.find(request))! };
       const value = await write();
       const { body, ...head } = answerOf(value);
-      await this.keys.updateRows({ accountId, key }, { body, head, location: null, createdAt: new Date() });
+      const answer = { body, head, location: null, createdAt: new Date() };
+      this.transactions.last(() => this.keys.updateRows({ accountId, key }, answer));
       return { value };
     };
     return this.first(request, () => this.transactions.run(work));
@@ -114,11 +117,12 @@ export class IdempotencyService implements OnApplicationBootstrap {
       try {
         return await once();
       } catch (error) {
-        if (isUnavailable(error) && codeOf(error) !== LOCKED) throw error;
+        const hasWaited = [LOCKED, CANCELLED].includes(codeOf(error) ?? '');
+        if (isUnavailable(error) && !hasWaited) throw error;
+        if (hasWaited) await this.requireFree(request);
         // Whatever the insert was refused for: an answer that is stored comes first.
         const stored = await this.find(request, insert.rows);
         if (stored) return { stored };
-        if (isBusy(error)) throw new ApiError('idempotency_key_in_use', undefined, { cause: error });
         if (constraintOf(error) !== PRIMARY_KEY) throw error;
         await this.forgetExpired(request);
         return once();
@@ -166,6 +170,23 @@ export class IdempotencyService implements OnApplicationBootstrap {
       if (codeOf(error) !== LOCKED) throw error;
       throw new ApiError('idempotency_key_in_use', undefined, { cause: error });
     }
+  }
+
+  /**
+   * Asks whose lock it was that an insert has waited for in vain: one of another row, or that of a request with the same key.
+   * @throws ApiError `idempotency_key_in_use`
+   */
+  private async requireFree(request: KeyedRequest): Promise<void> {
+    const free = new Error();
+    await this.transactions
+      .run(async (transaction) => {
+        await transaction.query('SET LOCAL lock_timeout = 1');
+        await this.claim(request);
+        throw free;
+      })
+      .catch((error: unknown) => {
+        if (error !== free) throw error;
+      });
   }
 
   /** The key and the answer of a new row. */
@@ -267,12 +288,6 @@ function constraintOf(error: unknown): string | undefined {
   return error instanceof QueryFailedError
     ? (error.driverError as { constraint?: string }).constraint
     : undefined;
-}
-
-/** Whether a statement has waited for another write with the same key for as long as it may. */
-function isBusy(error: unknown): boolean {
-  const { driverError } = error as { driverError?: { where?: string } };
-  return codeOf(error) === LOCKED && Boolean(driverError?.where?.includes('idempotency_keys'));
 }
 
 /** Serves `@Idempotent()` wherever it stands. */
