@@ -15,7 +15,8 @@ import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from
 import { JobError, type JobQueue } from './job.js';
 import { Jobs } from './jobs.js';
 
-const START_RETRY_MS = 1_000;
+/** Before what the database has refused is tried again, in milliseconds. */
+const RETRY_MS = 1_000;
 /** How often one of a queue's workers looks for jobs, in milliseconds: pg-boss itself looks twice a second at most. */
 const LOOK_MS = 200;
 /** How often each looks where none is woken, in seconds. */
@@ -83,7 +84,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       one.on('warning', ({ message }) => this.logger.warn(message));
     }
     while (!signal.aborted && !(await this.begin(boss)))
-      await sleep(START_RETRY_MS, undefined, { signal }).catch(() => {});
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
     // A worker that begins now would never end.
     if (!signal.aborted) for (const queue of this.queues) await this.work(boss, queue);
   }
@@ -146,8 +147,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       await nextTurn();
       while (done.length > 0) {
         const some = done.splice(0);
-        await queue.record?.(some.map(({ id }) => id));
-        await boss.deleteJob(queue.name, some);
+        await this.untilDone(some[0]!.signal, async () => {
+          await queue.record?.(some.map(({ id }) => id));
+          await boss.deleteJob(queue.name, some);
+        });
       }
       ending = undefined;
     };
@@ -160,6 +163,19 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       return result;
     });
     return Promise.all(handled);
+  }
+
+  /** Repeats what ends jobs, so that a fault of the database does not have them done twice, while they are this worker's. */
+  private async untilDone(lost: AbortSignal, end: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await end();
+      } catch (error) {
+        if (lost.aborted || this.stopping.signal.aborted) throw error;
+        this.failures.add((error as Error).message);
+        await sleep(RETRY_MS);
+      }
+    }
   }
 
   private async tryOne(boss: PgBoss, queue: JobQueue, job: Fetched): Promise<JobResult> {
