@@ -24,7 +24,7 @@ import {
   type TestedService,
 } from '../src/testing/service.js';
 import { hashSecret, INVITATIONS, newSecret } from '../src/auth/secret.js';
-import { Customer, times } from './support/customer.js';
+import { Customer, times, untilServed } from './support/customer.js';
 import { behind } from './support/held.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { admin } from './support/commands.js';
@@ -231,8 +231,8 @@ describe('While many passwords are checked', () => {
       return answer;
     });
     await eventually(() => seen.includes(401));
-    expect((await logInFrom('192.0.2.2')).status).toBe(200);
-    expect((await logInFrom('2001:db8::1')).status).toBe(200);
+    for (const ip of ['192.0.2.2', '2001:db8::1'])
+      expect((await untilServed(() => logInFrom(ip))).status).toBe(200);
     expect((await call(other, 'GET', '/openapi.json')).status).toBe(200);
     expect(seen.filter((status) => status === 401).length).toBeLessThan(60);
     const refused = (await answered).filter(({ status }) => status !== 401);
