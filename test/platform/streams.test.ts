@@ -273,8 +273,10 @@ describe('A large body', () => {
         const { source } = samples.find((one: { label: string }) => one.label === label);
         return source.replaceAll('http://localhost:3000', () => extended.url) as string;
       });
-      const stdout = await runSamples(label, sources, { env: { PATH: process.env.PATH, API_KEY: key } });
-      expect(stdout).toMatch(/Buffer.*70.*text.*1,Luna.*Luna 3.*photo\.png image\/png 70.*album.*70/s);
+      const run = () => runSamples(label, sources, { env: { PATH: process.env.PATH, API_KEY: key } });
+      const sent = /Buffer.*70.*text.*1,Luna.*Luna 3.*photo\.png image\/png 70.*album.*70/s;
+      // On a busy machine, one may be answered 503.
+      await eventually(async () => sent.test(await run()));
     },
   );
 
