@@ -22,6 +22,7 @@ import {
   DatabaseUrls,
   EndsIn,
   IsAudience,
+  IsClaim,
   IsIssuer,
   isOidcUsed,
   IsSignInQuery,
@@ -84,12 +85,12 @@ export class Config {
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
   /** What keys of new accounts may do, separated by commas; everything when left out. */
   @IsOptional() @AreListed(permissionNames) ACCOUNT_PERMISSIONS?: string;
-  /** An OpenID Connect provider whose access tokens are accepted, exactly as its tokens name it. */
+  /** An OpenID Connect provider whose access tokens are accepted; must equal their `iss` character for character. */
   @ValidateIf(isOidcUsed) @IsIssuer() OIDC_ISSUER?: string;
-  /** What those tokens are for: one of these audiences, separated by commas. */
+  /** Accepted `aud` values, separated by commas; a token needs one. */
   @ValidateIf(isOidcUsed) @IsAudience() OIDC_AUDIENCE?: string;
-  /** The claim that says what a token may do: a name, or a path such as `realm_access.roles`. */
-  @IsString() OIDC_PERMISSIONS_CLAIM = 'scope';
+  /** The claim that says what a token may do: a name, a path such as `realm_access.roles`, or a JSON Pointer (RFC 6901). */
+  @IsClaim() OIDC_PERMISSIONS_CLAIM = 'scope';
   /** Whether a subject that has no account yet gets one. */
   @IsIn(['open', 'closed']) OIDC_SIGN_UP: 'open' | 'closed' = 'open';
   /** The public client with which the page at `/docs` signs its reader in. */

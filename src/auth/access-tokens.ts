@@ -1,7 +1,8 @@
-import { load as parseYaml } from 'js-yaml';
-import { errors, type JWTPayload, jwtVerify, type JWTVerifyResult } from 'jose';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { ApiError } from 'petstore/platform';
 import type { Config } from '../config.js';
 import { isEmailAddress, isPermission, isPlainText } from '../platform/api/index.js';
+import type { IdentityProvider } from '../platform/process/index.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -31,6 +32,8 @@ const ALGORITHMS = [
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i;
 /** What many issuers write in its place, as in their ID tokens. */
 const ANY_TOKEN = /^(?:application\/)?jwt$/i;
+/** How Keycloak (`typ`) and Amazon (`token_use`) name access tokens in a claim. */
+const KINDS = new Set<unknown>(['Bearer', 'access']);
 /** Claims of ID tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
 const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 /** Claims that access tokens have and ID tokens have not, by RFC 9068, 2.2.3, and as Microsoft and Okta name it. */
@@ -40,16 +43,20 @@ const CLIENT = ['client_id', 'azp', 'cid', 'appid'];
 
 /** The access tokens of one issuer: JWT by RFC 9068, checked as RFC 8725 has it. */
 export class AccessTokens {
-  private readonly issuer: string;
-  private readonly audience: string[];
-  private readonly permissionsClaim: string;
   private readonly keys: IssuerKeys;
+  private readonly options;
+  private readonly permissionsClaim: string;
 
-  constructor({ OIDC_ISSUER, OIDC_AUDIENCE, OIDC_PERMISSIONS_CLAIM }: Config) {
-    this.issuer = OIDC_ISSUER!;
-    this.audience = OIDC_AUDIENCE!.split(',');
+  constructor({ OIDC_AUDIENCE, OIDC_PERMISSIONS_CLAIM }: Config, provider: IdentityProvider) {
+    this.keys = new IssuerKeys(provider);
+    this.options = {
+      algorithms: ALGORITHMS,
+      issuer: provider.issuer,
+      audience: OIDC_AUDIENCE!.split(','),
+      requiredClaims: ['exp', 'sub'],
+      clockTolerance: LEEWAY_SECONDS,
+    };
     this.permissionsClaim = OIDC_PERMISSIONS_CLAIM;
-    this.keys = new IssuerKeys(this.issuer);
   }
 
   /**
@@ -59,63 +66,24 @@ export class AccessTokens {
   async read(token: string): Promise<TokenFacts> {
     if (token.length > MAX_BYTES) throw unauthorized('invalid_token');
     try {
-      const { payload, protectedHeader } = await this.verify(token);
-      requireUnique(token);
+      const { payload, protectedHeader } = await jwtVerify(token, this.keys.find, this.options);
       return this.factsOf(payload, protectedHeader.typ);
     } catch (error) {
       throw refusalOf(error);
     }
   }
 
-  private async verify(token: string): Promise<JWTVerifyResult> {
-    const keys = await this.keys.get();
-    try {
-      return await this.verifyWith(keys, token);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      const present = await this.keys.getAnew(keys);
-      if (!present) throw error;
-      return this.verifyWith(present, token);
-    }
-  }
-
-  private async verifyWith(
-    keys: Awaited<ReturnType<IssuerKeys['get']>>,
-    token: string,
-  ): Promise<JWTVerifyResult> {
-    const options = {
-      algorithms: ALGORITHMS,
-      issuer: this.issuer,
-      audience: this.audience,
-      requiredClaims: ['exp', 'sub'],
-      clockTolerance: LEEWAY_SECONDS,
-    };
-    try {
-      return await jwtVerify(token, keys, options);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-      // A token without a `kid`, of an issuer with several keys.
-      for await (const key of error) {
-        try {
-          return await jwtVerify(token, key, options);
-        } catch (other) {
-          if (!(other instanceof errors.JWSSignatureVerificationFailed)) throw other;
-        }
-      }
-      throw new errors.JWSSignatureVerificationFailed();
-    }
-  }
-
-  private factsOf(claims: JWTPayload, type: unknown): TokenFacts {
-    const { sub, iat, exp, email, email_verified, cnf } = claims;
+  private factsOf(claims: JWTPayload, type: string | undefined): TokenFacts {
+    const { iss, sub, iat, exp, email, email_verified, cnf } = claims;
     const permissions = claimAt(claims, this.permissionsClaim);
-    if (!this.isAccessToken(claims, type)) throw wrong('typ', claims);
+    this.requireAccessToken(claims, type, permissions);
     // A token for whoever has a key (RFC 9449, 6; RFC 8705, 3) proves nothing by itself.
-    if (cnf !== undefined) throw wrong('cnf', claims);
-    if (iat !== undefined && iat > Date.now() / 1000 + LEEWAY_SECONDS) throw wrong('iat', claims);
-    if (typeof sub !== 'string' || !isSubject(sub)) throw wrong('sub', claims);
+    if (cnf !== undefined) throw refusal('its claim `cnf` is not accepted');
+    if (iat !== undefined && iat > Date.now() / 1000 + LEEWAY_SECONDS)
+      throw refusal('its claim `iat` is not accepted');
+    if (!isSubject(sub)) throw refusal('its claim `sub` is not accepted');
     return {
-      issuer: this.issuer,
+      issuer: iss!,
       subject: sub,
       email: email_verified === true && isEmailAddress(email) ? email : undefined,
       permissions: new Set(namesIn(permissions).filter(isPermission)),
@@ -124,35 +92,44 @@ export class AccessTokens {
   }
 
   /**
-   * An ID token says who somebody is, to one client; it opens nothing. Where the type does not tell, the claims must: it
-   * may have the claim of the permissions too, as Microsoft's have `roles`, but is for its client.
+   * An ID token says who somebody is, to one client; it opens nothing. What the issuer says of the kind of a token counts.
+   * Where it says nothing, the claims must tell: an ID token may have the claim of the permissions too, as Microsoft's
+   * have `roles`, but is for its client.
    */
-  private isAccessToken(claims: JWTPayload, type: unknown): boolean {
-    if (typeof type === 'string' && ACCESS_TOKEN.test(type)) return true;
-    if (type !== undefined && !(typeof type === 'string' && ANY_TOKEN.test(type))) return false;
-    // Keycloak and Amazon write the kind of a token into these claims.
-    if (claims.typ === 'ID' || claims.token_use === 'id') return false;
-    if (OF_ID_TOKENS.some((name) => claims[name] !== undefined)) return false;
-    if (OF_ACCESS_TOKENS.some((name) => claims[name] !== undefined)) return true;
-    const client = CLIENT.map((name) => claims[name]).find((value) => value !== undefined);
-    const isForItsClient = [claims.aud].flat().includes(client as string);
-    return claimAt(claims, this.permissionsClaim) !== undefined && client !== undefined && !isForItsClient;
+  private requireAccessToken(claims: JWTPayload, type: string | undefined, permissions: unknown): void {
+    if (type !== undefined && ACCESS_TOKEN.test(type)) return;
+    const kind = claims.typ ?? claims.token_use;
+    if (KINDS.has(kind)) return;
+    if ((type !== undefined && !ANY_TOKEN.test(type)) || kind !== undefined)
+      throw refusal('it is of another type');
+    const has = (name: string) => claims[name] !== undefined;
+    if (OF_ID_TOKENS.some(has)) throw refusal('it is an ID token');
+    if (OF_ACCESS_TOKENS.some(has)) return;
+    if (permissions === undefined) throw refusal(`it has no claim \`${this.permissionsClaim}\``);
+    const client = CLIENT.find(has);
+    if (client === undefined) throw refusal('it has no claim `client_id`');
+    if ([claims.aud].flat().includes(claims[client] as string)) throw refusal('it is an ID token');
   }
 }
 
-function isSubject(sub: string): boolean {
-  return sub.length > 0 && sub.length <= LONGEST_SUBJECT && isPlainText(sub);
+function isSubject(sub: unknown): sub is string {
+  return isPlainText(sub) && sub.length > 0 && sub.length <= LONGEST_SUBJECT;
 }
 
-/** The claim of this name, or at this path. */
+/** The claim of this name, at this dotted path, or at this JSON Pointer (RFC 6901), which can name dots too. */
 function claimAt(claims: object, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path as keyof typeof claims];
+  const names = path.startsWith('/') ? path.slice(1).split('/').map(unescape) : path.split('.');
   let value: unknown = claims;
-  for (const name of path.split('.')) {
+  for (const name of names) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
     value = value[name as keyof typeof value];
   }
   return value;
+}
+
+function unescape(name: string): string {
+  return name.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** The names in a text, separated by spaces (RFC 6749, 3.3), or in a list. */
@@ -160,21 +137,20 @@ function namesIn(value: unknown): unknown[] {
   return typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
 }
 
-/** RFC 7519, 4: of duplicate names, another reader might take another. YAML, of which JSON is a part, refuses them. */
-function requireUnique(token: string): void {
-  for (const part of token.split('.', 2)) parseYaml(Buffer.from(part, 'base64url').toString());
+/** Nothing of a token is in its refusal but the name of a claim. */
+function refusal(why: string): ApiError {
+  return unauthorized('invalid_token', `The access token is not valid here: ${why}.`);
 }
 
-function wrong(claim: string, claims: JWTPayload): Error {
-  return new errors.JWTClaimValidationFailed('not accepted', claims, claim);
-}
-
-/** A refusal that has nothing of the token in it but the name of the claim that is wrong; or another failure, as it is. */
-function refusalOf(error: unknown): unknown {
+function refusalOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
   if (error instanceof errors.JWTExpired)
     return unauthorized('invalid_token', 'The access token has expired.');
   if (error instanceof errors.JWTClaimValidationFailed)
-    return unauthorized('invalid_token', `The access token is not valid here: its claim \`${error.claim}\`.`);
-  const isOurs = error instanceof Error && 'code' in error && error.code === 'service_unavailable';
-  return isOurs ? error : unauthorized('invalid_token');
+    return refusal(
+      error.reason === 'missing'
+        ? `it has no claim \`${error.claim}\``
+        : `its claim \`${error.claim}\` is not accepted`,
+    );
+  return unauthorized('invalid_token');
 }

@@ -30,6 +30,10 @@ export class Issuer {
     this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
+  get isListening(): boolean {
+    return this.server.listening;
+  }
+
   async stop(): Promise<void> {
     this.server.closeAllConnections();
     this.server.close();

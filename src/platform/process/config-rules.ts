@@ -94,6 +94,13 @@ export const IsAudience = () =>
     (value) => value !== undefined && every((one) => one.trim() !== '' && one === one.trim())(value),
   );
 
+/** The name of a claim, a dotted path to it, or a JSON Pointer (RFC 6901). */
+export const IsClaim = () =>
+  must(
+    'be the name of a claim, a path such as realm_access.roles, or a JSON Pointer such as /resource_access/my.client/roles',
+    (value) => /^(?!\/)|^(?:\/(?:[^~/]|~[01])+)+$/.test(String(value)),
+  );
+
 /** What a page that signs in sets itself in its request (RFC 6749, 4.1.1; RFC 7636, 4.3). */
 const OF_THE_PAGE = new Set([
   'client_id',

@@ -1,5 +1,10 @@
 /** Of one answer of an identity provider. */
 const MAX_BYTES = 512 * 1024;
+/** For how long what a provider says of itself is known, and for how long it is not asked again after a failure. */
+const KNOWN_MS = 5 * 60_000;
+const AWAY_MS = 10_000;
+/** A page is not held up for longer. */
+const PAGE_MS = 1_500;
 
 /** What an OpenID Connect provider says of itself (OpenID Connect Discovery 1.0, 3), as it has sent it. */
 export type ProviderFacts = Readonly<Record<string, unknown>>;
@@ -9,8 +14,32 @@ export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-/** @throws Error if the issuer is away or slow, or if its document is of another (OpenID Connect Discovery 1.0, 4.3) */
-export async function fetchProvider(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
+/** The discovery document of an OpenID Connect provider, for access tokens and for the page that signs in. */
+export class IdentityProvider {
+  private latest?: Promise<ProviderFacts>;
+  // Value of `performance.now()`.
+  private until = -Infinity;
+
+  constructor(readonly issuer: string) {}
+
+  /** What it has said within the last minutes; undefined while it is away. */
+  known(): Promise<ProviderFacts | undefined> {
+    const isKnown = this.latest && performance.now() < this.until;
+    const facts = isKnown ? this.latest! : this.ask(AbortSignal.timeout(PAGE_MS));
+    return facts.catch(() => undefined);
+  }
+
+  /** What it says now. @throws Error if it is away or slow, or its document is another issuer's */
+  ask(signal: AbortSignal): Promise<ProviderFacts> {
+    this.until = performance.now() + KNOWN_MS;
+    this.latest = fetchProvider(this.issuer, signal);
+    this.latest.catch(() => (this.until = performance.now() + AWAY_MS));
+    return this.latest;
+  }
+}
+
+/** @throws Error as `ask` does (OpenID Connect Discovery 1.0, 4.3) */
+async function fetchProvider(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
   const about = await fetchJson(discoveryUrl(issuer), signal);
   if (about.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
   return about;

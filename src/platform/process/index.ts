@@ -9,6 +9,7 @@ export {
   DatabaseUrls,
   EndsIn,
   IsAudience,
+  IsClaim,
   IsIssuer,
   isOidcUsed,
   IsSignInQuery,
@@ -20,7 +21,7 @@ export {
   addressIn,
   discoveryUrl,
   fetchJson,
-  fetchProvider,
+  IdentityProvider,
   type ProviderFacts,
 } from './identity-provider.js';
 export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';

@@ -1,13 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import { allPermissions } from '../../api/index.js';
-import { addressIn, fetchProvider, type ProviderFacts } from '../../process/index.js';
+import { addressIn, type IdentityProvider, type ProviderFacts } from '../../process/index.js';
 import { OIDC } from '../openapi/operations.js';
-
-/** The page is not held up for longer by an issuer that is away. */
-const FETCH_MS = 1_500;
-const KNOWN_FOR_MS = 5 * 60_000;
-const AWAY_FOR_MS = 10_000;
 
 /** A flow of OAuth as OpenAPI describes it, which Swagger UI signs in by. */
 interface Flow {
@@ -19,21 +14,19 @@ interface Flow {
 
 /** The identity provider at which Swagger UI signs its reader in, where `OIDC_CLIENT_ID` names a client for that. */
 export class Provider {
-  private found?: Promise<Flow | undefined>;
-  // Value of `performance.now()`.
-  private until = -Infinity;
-
-  constructor(private readonly config: Config) {}
+  constructor(
+    private readonly config: Config,
+    private readonly identityProvider: IdentityProvider,
+  ) {}
 
   /** Undefined while the issuer is away, or says nothing that the page can use. */
-  flow(): Promise<Flow | undefined> {
-    if (this.found && performance.now() < this.until) return this.found;
-    this.until = performance.now() + KNOWN_FOR_MS;
-    this.found = this.ask().catch(() => {
-      this.until = performance.now() + AWAY_FOR_MS;
+  async flow(): Promise<Flow | undefined> {
+    const about = await this.identityProvider.known();
+    try {
+      return about && this.flowOf(about);
+    } catch {
       return undefined;
-    });
-    return this.found;
+    }
   }
 
   /** What the page calls beside the service, as a source of its policy (CSP3, 2.3.1). */
@@ -59,8 +52,8 @@ export class Provider {
     return Object.fromEntries(new URLSearchParams(this.config.OIDC_SIGN_IN_QUERY));
   }
 
-  private async ask(): Promise<Flow> {
-    const about = await fetchProvider(this.config.OIDC_ISSUER!, AbortSignal.timeout(FETCH_MS));
+  /** @throws Error for an address that is not safe */
+  private flowOf(about: ProviderFacts): Flow {
     return {
       authorizationUrl: addressIn(about, 'authorization_endpoint').href,
       tokenUrl: addressIn(about, 'token_endpoint').href,

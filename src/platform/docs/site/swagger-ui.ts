@@ -8,6 +8,7 @@ import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
+import { IdentityProvider } from '../../process/index.js';
 import { StaticContent } from '../../server/index.js';
 import { DocumentText } from '../openapi/serve-document.js';
 import { type Assets, pageHeaders } from './assets.js';
@@ -61,7 +62,8 @@ export function serveSwaggerUi(
   { assets, title }: { assets: Assets; title: string },
 ): void {
   const { httpAdapter } = app.get(HttpAdapterHost);
-  const provider = config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config);
+  const provider =
+    config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config, app.get(IdentityProvider));
   httpAdapter.get('/docs', async (request: Request, response: Response, next?: Function) => {
     if (request.path.endsWith('/')) return response.redirect(308, '../docs');
     const needs = { called: await provider?.called(), styles: STYLES, opensWindows: Boolean(provider) };
