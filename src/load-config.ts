@@ -19,7 +19,21 @@ export async function loadConfig(): Promise<Config> {
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
   // The features say which permissions there are, and take a third of a second to load.
   if (process.env.ACCOUNT_PERMISSIONS) await loadFeatures();
-  return readConfig(process.env);
+  const config = readConfig(process.env);
+  if (cluster.isPrimary) for (const line of warningsOfIssuer(config)) console.warn(`petstore: ${line}`);
+  return config;
+}
+
+/** As `URL.hostname` writes the hosts of this machine. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** What is wrong with how the identity provider is reached. */
+export function warningsOfIssuer({ OIDC_ISSUER = '' }: Config): string[] {
+  const { protocol, hostname = '' } = URL.parse(OIDC_ISSUER) ?? {};
+  if (protocol !== 'http:' || LOOPBACK.test(hostname)) return [];
+  return [
+    'OIDC_ISSUER is reached by http: whoever is on the way can send keys of their own, and so sign in as anybody. Use https.',
+  ];
 }
 
 /**

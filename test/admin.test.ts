@@ -136,7 +136,7 @@ describe('Accounts', () => {
     const { stdout } = await admin(['accounts', 'list'], env);
     const lines = stdout.trim().split('\n');
     const emails = Array.from({ length: 1_001 }, (_, index) => `${index + 1}@example.com`);
-    expect(lines[0]).toMatch(/^id {4}email {13}createdAt$/);
+    expect(lines[0]).toMatch(/^id {4}email {13}createdAt {17}issuer {2}subject$/);
     expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(emails);
     expect(stdout).not.toContain('password');
     const listed = JSON.parse((await admin(['accounts', 'list', '--json'], env)).stdout);

@@ -308,6 +308,18 @@ describe('POST /api-keys/{keyId}/roll', () => {
       expectError(await roll(id, { overlapSeconds }), 400, 'validation_failed');
   });
 
+  test('is refused for one that has expired, until it gets a later end', async () => {
+    const { body: old } = await create({ name: 'Ended', expiresAt: soon(60) });
+    await query(service.databaseUrl, 'UPDATE api_keys SET expires_at = now() WHERE id = $1', [old.id]);
+    for (const body of [undefined, { overlapSeconds: 60 }])
+      expectError(await roll(old.id, body), 409, 'api_key_expired');
+    const expiresAt = soon(600);
+    expect((await change(old.id, { expiresAt })).status).toBe(200);
+    const { status, body } = await roll(old.id);
+    expect([status, body.expiresAt]).toEqual([201, expiresAt]);
+    expect((await use(body.key)).status).toBe(200);
+  });
+
   test('leaves the old one valid for the overlap, which never makes it last longer', async () => {
     const owner = await createCheapAccount(service);
     const { body: old } = await create({ name: 'Overlaps' }, owner);
@@ -354,8 +366,14 @@ describe('A key with networks', () => {
     [['fe80::/10'], { 'fe80::2%eth0.100': 200 }],
     [['::/0'], { '::ffff:192.0.2.1%a-b': 403 }],
     [['0.0.0.0/0'], { '::ffff:192.0.2.1%a-b': 200 }],
+    // IPv4 within IPv6, as a key of before may have it, too.
+    [['::ffff:c000:201'], { '192.0.2.1': 200, '::ffff:192.0.2.1': 200, '192.0.2.2': 403 }],
+    [['::FFFF:C000:200/120'], { '192.0.2.255': 200, '192.0.3.0': 403 }],
   ])('of %j is answered by where it is used from', async (networks, expected) => {
-    const { body } = await create({ name: 'Branches', networks });
+    const { body } = await create({ name: 'Branches' });
+    // As a release before stored them.
+    const sql = 'UPDATE api_keys SET networks = $2 WHERE id = $1';
+    await query(service.databaseUrl, sql, [body.id, networks]);
     for (const [ip, status] of Object.entries(expected)) {
       const answer = await useFrom(ip, body.key);
       expect([ip, answer.status]).toEqual([ip, status]);
@@ -370,11 +388,25 @@ describe('A key with networks', () => {
     expect((await useFrom('192.0.2.1', here.key, service)).status).toBe(200);
   });
 
+  test('has them written in one way, so that it shows what counts', async () => {
+    const networks = [
+      '192.0.2.9/24',
+      '192.0.2.1/24',
+      '2001:DB8:0:0:1::/48',
+      '::ffff:c000:201',
+      '::1/128',
+      '10.0.0.1/32',
+    ];
+    const { body } = await create({ name: 'Office', networks });
+    const shown = ['192.0.2.0/24', '2001:db8::/48', '192.0.2.1', '::1', '10.0.0.1'];
+    expect(body.networks).toEqual(shown);
+    expect((await change(body.id, { networks })).body.networks).toEqual(shown);
+  });
+
   test('shows them, keeps them when it is rolled, has new ones or none, and is revoked from nowhere else', async () => {
     const { body } = await create({ name: 'Office', networks: NETWORKS });
-    expect(body.networks).toEqual(NETWORKS);
     const { body: rolled } = await roll(body.id);
-    expect(rolled.networks).toEqual(NETWORKS);
+    expect([body.networks, rolled.networks]).toEqual([body.networks, body.networks]);
     const { id, key } = rolled;
     const ofElsewhere = { key, headers: { 'X-Forwarded-For': '203.0.113.9' } };
     expectError(await call(other, 'DELETE', '/v1/api-keys/current', ofElsewhere), 403, 'permission_denied');

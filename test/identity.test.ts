@@ -1,6 +1,7 @@
 import { createHmac, KeyObject, randomUUID, sign } from 'node:crypto';
 import { exportSPKI, generateKeyPair, importJWK, type JWTPayload } from 'jose';
 import { readConfig } from '../src/config.js';
+import { warningsOfIssuer } from '../src/load-config.js';
 import {
   type Answer,
   call,
@@ -276,6 +277,48 @@ describe('The account of a subject', () => {
     expect(code).toBe(0);
     await expectRevoked(async () => [await list(token)]);
     expectError(await list(await tokenOf(sub)), 403, 'permission_denied');
+  });
+
+  test('is known to the commands of an operator by its issuer and subject, and by its id', async () => {
+    const sub = `${someone()} the 2nd`;
+    const token = await tokenOf(sub);
+    const { id } = (await current(token)).body;
+    const env = { DATABASE_URL: plain.databaseUrl };
+    const run = async (...args: string[]) => {
+      const { code, stdout, stderr } = await admin(args, env);
+      expect([code, stderr]).toEqual([0, '']);
+      return stdout;
+    };
+    const names = [`${issuer.url} ${sub}`, String(id)];
+    const facts = { issuer: issuer.url, subject: sub };
+    const listed = JSON.parse(await run('accounts', 'list', '--json')) as { id: number }[];
+    expect(listed.find((one) => one.id === id)).toMatchObject(facts);
+    for (const name of names) {
+      expect(await run('accounts', 'export', name)).toContain(JSON.stringify(facts).slice(1, -1));
+      await run('accounts', 'set-permissions', name, 'orders:read');
+      await run('keys', 'create', name, '--name', 'x', '--permissions', 'orders:read');
+      expect(await run('keys', 'list', name)).toContain('orders:read');
+    }
+    await run('accounts', 'close', names[0]!);
+    for (const name of names) {
+      const again = await admin(['accounts', 'close', name], env);
+      expect(again).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `petstore: The account ${JSON.stringify(name)} is closed.\n`,
+      });
+    }
+    const records = (await run('audit', '--account', names[0]!)).trim().split('\n');
+    expect(JSON.parse(records.at(-1)!)).toMatchObject({
+      actor: 'operator',
+      action: 'account.closed',
+      accountId: id,
+    });
+    for (const name of [`${issuer.url} ${sub}x`, `x ${sub}`, '9223372036854775807', '0'])
+      expect(await admin(['accounts', 'export', name], env)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('There is no account'),
+      });
   });
 
   test('may do what an operator says within a second', async () => {
@@ -613,6 +656,26 @@ test('A setting that is not valid, or lacks the other, is refused by its name', 
     [{ ACCOUNT_PERMISSIONS: 'pets:read,' }, 'ACCOUNT_PERMISSIONS'],
   ] as [Record<string, string>, string][])
     expect(() => readConfig(env)).toThrow(new RegExp(`Invalid environment: .*${name} must`));
+});
+
+test.each([
+  ['http://id.example', 1],
+  ['http://127.0.0.1.example:8080/realms/x', 1],
+  ['https://id.example', 0],
+  ['http://127.0.0.9:8080', 0],
+  ['http://[::1]:8080/realms/x', 0],
+  ['http://localhost', 0],
+])('A start with the issuer %s has %i lines of warning', (OIDC_ISSUER, count) => {
+  const lines = warningsOfIssuer(readConfig({ OIDC_ISSUER, OIDC_AUDIENCE: 'x' }));
+  expect(lines).toHaveLength(count);
+  for (const line of lines) expect(line).toMatch(/^OIDC_ISSUER .* http: .*keys of their own.*https/);
+});
+
+test('A start warns once of an issuer that others could pretend to be, whatever the number of workers', async () => {
+  const env = { ...settings(issuer), OIDC_ISSUER: 'http://id.example', WORKERS: '2' };
+  const at = await startService(env);
+  await at.stop();
+  expect(at.output().match(/OIDC_ISSUER/g)).toHaveLength(1);
 });
 
 test('Nothing of a token is logged, audited or stored', async () => {

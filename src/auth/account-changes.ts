@@ -12,11 +12,10 @@ import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
-import type { Requester } from '../platform/process/index.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
 import { KeyOwners } from './key-owners.js';
-import { hashPassword } from './password.js';
+import { hashPassword, type Requester } from './password.js';
 
 /** Seconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
 const SETTLED_SECONDS = 5;

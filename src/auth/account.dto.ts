@@ -53,6 +53,19 @@ export class AccountDto {
   createdAt!: Date;
 }
 
+/** An account, as the commands list it. */
+export class ListedAccountDto extends AccountDto {
+  @TextField({ description: 'The issuer of the identity provider.', max: 1_000, optional: true })
+  issuer?: string;
+
+  @TextField({
+    description: 'Whom the account belongs to, as that issuer names them.',
+    max: 255,
+    optional: true,
+  })
+  subject?: string;
+}
+
 @ApiSchema({ name: 'CurrentAccount' })
 export class CurrentAccountDto extends AccountDto {
   @GrantedField({

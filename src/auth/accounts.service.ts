@@ -13,9 +13,8 @@ import type { Anyone } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
-import type { Requester } from '../platform/process/index.js';
 import { Invitations } from './invitations.js';
-import { hashPassword, verifyPassword } from './password.js';
+import { hashPassword, type Requester, verifyPassword } from './password.js';
 import { unauthorized } from './unauthorized.js';
 
 @Injectable()
@@ -99,9 +98,9 @@ export class AccountsService {
     return account && matches ? account.id : null;
   }
 
-  /** The id of the account with this email, or null. */
-  async findIdByEmail(email: string): Promise<string | null> {
-    return (await this.byEmail(email)?.getOne())?.id ?? null;
+  /** The account with this email, or null. */
+  async findByEmail(email: string): Promise<Account | null> {
+    return (await this.byEmail(email)?.getOne()) ?? null;
   }
 
   /** Null if no account can have this email. */

@@ -104,7 +104,12 @@ export class ApiKeysController {
     returns: CreatedApiKeyDto,
     status: 201,
     bodyOptional: true,
-    errors: { permission_denied: 403, api_key_not_found: 404, too_many_api_keys: 409 },
+    errors: {
+      permission_denied: 403,
+      api_key_not_found: 404,
+      api_key_expired: 409,
+      too_many_api_keys: 409,
+    },
   })
   roll(
     @By() by: Caller,

@@ -15,6 +15,7 @@ import type { ApiKeyChangeDto, ApiKeyRollDto, NewApiKeyDto } from './api-key.dto
 import { ApiKey } from './api-key.entity.js';
 import { type Ceiling, namesOf, requireBelow, requireOwned, withPermissions } from './granted.js';
 import { KeyOwners } from './key-owners.js';
+import { canonicalNetworks } from './networks.js';
 import { hashSecret, KEYS, newSecret } from './secret.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -52,7 +53,8 @@ export class ApiKeysService {
    */
   create(by: Caller, wanted: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
-    const { name, expiresAt, networks } = wanted;
+    const { name, expiresAt } = wanted;
+    const networks = wanted.networks && canonicalNetworks(wanted.networks);
     return this.inAccount(by, async (account) => {
       const permissions =
         wanted.permissions ?? (ceiling && namesOf(account.permissions).filter((one) => ceiling.has(one)));
@@ -75,7 +77,8 @@ export class ApiKeysService {
   change(by: Caller, id: string, change: ApiKeyChangeDto, ceiling?: Ceiling): Promise<Shown> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
-      const { name, expiresAt, permissions, networks } = change;
+      const { name, expiresAt, permissions } = change;
+      const networks = change.networks && canonicalNetworks(change.networks);
       requireOwned(permissions, account.permissions);
       const key = await this.apiKeys.changeRow({ id, accountId }, 'api_key_not_found', (row) => {
         requireBelow(namesOf(row.permissions ?? account.permissions), ceiling);
@@ -92,7 +95,7 @@ export class ApiKeysService {
 
   /**
    * Makes a new key in place of another, which is valid for a while more.
-   * @throws ApiError `api_key_not_found`, `too_many_api_keys`
+   * @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys`
    */
   roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
@@ -100,6 +103,7 @@ export class ApiKeysService {
       const old = await this.apiKeys.getRow({ id, accountId }, 'api_key_not_found');
       const { name, permissions, networks, expiresAt } = old;
       requireBelow(namesOf(permissions ?? account.permissions), ceiling);
+      if (expiresAt && expiresAt.getTime() <= Date.now()) throw new ApiError('api_key_expired');
       const end = new Date(Date.now() + overlapSeconds * 1_000);
       if (overlapSeconds === 0) await this.remove(accountId, id);
       else if (!expiresAt || expiresAt > end) await this.apiKeys.updateRows({ id }, { expiresAt: end });

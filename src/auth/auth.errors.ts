@@ -13,6 +13,11 @@ const ERRORS = {
     advice: 'Ask whoever runs the service for an invitation, and send it as invitation.',
   },
   api_key_not_found: { status: 404, meaning: 'The API key cannot be found.' },
+  api_key_expired: {
+    status: 409,
+    meaning: 'The API key has expired, so nothing can take its place.',
+    advice: 'Give it a later expiresAt, or create another key.',
+  },
   account_exists: {
     status: 409,
     meaning: 'An account with this email already exists.',
@@ -26,7 +31,7 @@ const ERRORS = {
   },
   too_many_api_keys: {
     status: 409,
-    meaning: 'The account has as many API keys as it can have.',
+    meaning: 'The account already has the maximum of 1,000 API keys.',
     advice: 'Delete keys that are no longer used: lastUsedAt tells which.',
   },
 };

@@ -34,9 +34,9 @@ export class DemoKey {
   /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */
   private async create(): Promise<string> {
     const password = randomBytes(32).toString('hex');
-    const accountId =
-      (await this.accounts.findIdByEmail(EMAIL)) ??
-      (await this.accounts.create({ email: EMAIL, password }, { isOperator: true })).id;
+    const { id: accountId } =
+      (await this.accounts.findByEmail(EMAIL)) ??
+      (await this.accounts.create({ email: EMAIL, password }, { isOperator: true }));
     const by = { accountId, isOperator: true };
     const { items } = await this.apiKeys.list(accountId, { limit: 100 });
     for (const { id } of items) await this.apiKeys.revoke(by, id);

@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { ApiError, FastRepository, InjectFastRepository, Transactions, violation } from 'petstore/platform';
+import { In } from 'typeorm';
+import {
+  ApiError,
+  FastRepository,
+  InjectFastRepository,
+  type Page,
+  type PageQuery,
+  Transactions,
+  violation,
+} from 'petstore/platform';
 import { Config } from '../config.js';
 import type { Anyone } from '../platform/api/index.js';
 import type { AccessTokens, TokenFacts } from './access-tokens.js';
@@ -10,6 +19,9 @@ import { AccountsService } from './accounts.service.js';
 
 /** The access tokens of the identity provider; undefined where none is configured. */
 export const ACCESS_TOKENS = Symbol('access tokens');
+
+/** A person or a program, as an identity provider names it. */
+export type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 /** No password has this hash. */
 const NO_PASSWORD = '';
@@ -39,9 +51,21 @@ export class Identities {
   async read(token: string, whoever: Anyone): Promise<TokenFacts & { account: Account }> {
     const facts = await this.tokens!.read(token);
     const account = (await this.find(facts)) ?? (await this.signUp(facts, whoever));
-    if (account.closedAt)
-      throw new ApiError('permission_denied', 'Whoever runs the service has closed the account.');
+    if (account.closedAt) throw new ApiError('permission_denied', 'An administrator closed this account.');
     return { ...facts, account };
+  }
+
+  /** Every account, with its subject where it has one. */
+  async list(page: PageQuery): Promise<Page<Account & Partial<Subject>>> {
+    const accounts: Page<Account & Partial<Subject>> = await this.accounts.list(page);
+    const accountId = In(accounts.items.map(({ id }) => id));
+    const found = await this.identities.find({ where: { accountId } });
+    const byAccount = new Map(found.map((one) => [one.accountId, one]));
+    for (const account of accounts.items) {
+      const { issuer, subject } = byAccount.get(account.id) ?? {};
+      Object.assign(account, { issuer, subject });
+    }
+    return accounts;
   }
 
   /** Whether an account is that of a subject. */
@@ -54,7 +78,8 @@ export class Identities {
     await this.transactions.manager.delete(AccountIdentity, { accountId });
   }
 
-  private async find({ issuer, subject }: TokenFacts): Promise<Account | null> {
+  /** The account of a subject, closed or not, or null. */
+  async find({ issuer, subject }: Subject): Promise<Account | null> {
     const found = await this.identities.findRow({ issuer, subject });
     return found && this.accounts.find(found.accountId);
   }
@@ -73,11 +98,7 @@ export class Identities {
   }
 
   /** The account of a subject, whoever of several has made it; null if its email is that of another account. */
-  private async add(
-    { issuer, subject }: TokenFacts,
-    email: string,
-    whoever: Anyone,
-  ): Promise<Account | null> {
+  private async add({ issuer, subject }: Subject, email: string, whoever: Anyone): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {
         const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, whoever);
@@ -86,7 +107,7 @@ export class Identities {
       });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'account_exists') throw error;
-      return this.find({ issuer, subject } as TokenFacts);
+      return this.find({ issuer, subject });
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { clientNetwork } from '../platform/api/index.js';
 import { normalEmail } from './email.js';
-import type { Requester } from '../platform/process/index.js';
+import type { Requester } from './password.js';
 
 /**
  * What sign-ups and log-ins are counted by: the address they come from, then the account they are for, if an account
@@ -17,7 +17,7 @@ export function limitSubjects(
   return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
-/** Whoever sends a request. Those of one address wait for each other. */
+/** Who sends the password of a request. */
 export function requesterOf(request: Request): Requester {
-  return { lane: clientNetwork(request), isGone: () => request.socket.destroyed };
+  return { address: clientNetwork(request), isGone: () => request.socket.destroyed };
 }

@@ -19,18 +19,38 @@ const NETWORK = PatternField({
 /** An address, and how many of its bits count. */
 export type Network = [address: Address, bits: number];
 
-/** A list of addresses and networks, kept as sent. What stands behind the prefix of a network counts for nothing. */
+/** A list of addresses and networks. */
 export function NetworksField(options: FieldOptions) {
   return ListField({ ...options, of: NETWORK, min: 1, max: MOST, unique: true });
 }
 
-/** Stored networks, to compare addresses with; undefined where any will do. */
+/** Stored networks, to compare addresses with; undefined where any will do. Those of 1.x stand as they were sent. */
 export function networksOf(stored: readonly string[] | null): Network[] | undefined {
-  return stored?.map((text) => {
-    const [base, prefix] = text.split('/');
-    const address = ipaddr.parse(base!);
-    return [address, prefix === undefined ? address.toByteArray().length * 8 : Number(prefix)];
-  });
+  return stored?.map(parseNetwork);
+}
+
+/** The same networks, each once and in one notation (RFC 5952), without the bits of a host: what counts is what is shown. */
+export function canonicalNetworks(sent: readonly string[]): string[] {
+  return [...new Set(sent.map((text) => textOf(parseNetwork(text))))];
+}
+
+function parseNetwork(text: string): Network {
+  const [base, prefix] = text.split('/');
+  const address = ipaddr.parse(base!);
+  const bits = prefix === undefined ? lengthOf(address) : Number(prefix);
+  // Clients have IPv4 addresses even where the machine sees them within IPv6 (RFC 4291, 2.5.5.2).
+  const isWithin = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
+  return isWithin ? [address.toIPv4Address(), bits - 96] : [address, bits];
+}
+
+function textOf([address, bits]: Network): string {
+  if (bits === lengthOf(address)) return address.toString();
+  const kind = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+  return `${kind.networkAddressFromCIDR(`${address.toString()}/${bits}`).toString()}/${bits}`;
+}
+
+function lengthOf(address: Address): number {
+  return address.kind() === 'ipv4' ? 32 : 128;
 }
 
 /** @throws ApiError `permission_denied` for an address that is in none of the networks of a key */

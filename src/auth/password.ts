@@ -1,7 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ApiError } from 'petstore/platform';
-import { FairQueue, type Requester } from '../platform/process/index.js';
+import { Quota } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -14,42 +14,65 @@ const argon2id = promisify(argon2) as (
   parameters: Argon2Parameters,
 ) => Promise<Buffer>;
 
-/**
- * Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. More
- * than 64 would wait longer than a client does.
- */
-const queue = new FairQueue({
-  concurrency: 2,
-  waiting: 64,
-  waitMs: 2_000,
-  refusal: () =>
-    new ApiError('service_unavailable', undefined, { cause: new Error('Too many passwords are waiting.') }),
-});
+/** Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. */
+const threads = new Quota(2);
+/** Longer than that, no client would wait for what comes after. */
+const WAIT_MS = 2_000;
 
-/** A command of the operator, which nobody else waits behind. */
-const OPERATOR: Requester = { lane: '', isGone: () => false };
-
-/** @throws ApiError `service_unavailable` if too many are waiting already */
-function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
-  return queue.run(requester, () => argon2id('argon2id', parameters));
+/** Who sends a password. */
+export interface Requester {
+  /** The address that it comes from, which has half of the threads at most; undefined for an operator. */
+  address?: string;
+  /** Whether nobody waits for the answer any more. */
+  isGone(): boolean;
 }
 
-/** Hashes a password into the PHC string format, with its salt and cost. Takes about 36 ms in the thread pool. */
+const OPERATOR: Requester = { isGone: () => false };
+
+/** @throws ApiError `service_unavailable` if it has waited too long for a thread, or for nobody */
+async function derive(parameters: Argon2Parameters, { address, isGone }: Requester): Promise<Buffer> {
+  await threads.take(address, WAIT_MS, () => busy('Too many passwords are waiting.'));
+  try {
+    if (isGone()) throw busy('The client has gone.');
+    return await argon2id('argon2id', parameters);
+  } finally {
+    threads.giveBack(address);
+  }
+}
+
+function busy(why: string): ApiError {
+  return new ApiError('service_unavailable', undefined, { cause: new Error(why) });
+}
+
+/**
+ * Hashes a password into the PHC string format, with its salt and cost. Takes about 36 ms in the thread pool. The characters
+ * count, and not how a keyboard has composed them (RFC 8265, 4.2.1).
+ */
 export async function hashPassword(password: string, requester = OPERATOR): Promise<string> {
   const salt = randomBytes(16);
-  const tag = await derive({ ...COST, message: password, nonce: salt }, requester);
+  const message = password.normalize('NFC');
+  const tag = await derive({ ...COST, message, nonce: salt }, requester);
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
-/** Whether a password matches a hash. Without a hash it takes as long and returns false. */
+/**
+ * Whether a password matches a hash. Without a hash it takes as long and returns false. Hashes of 1.x are of the text as it
+ * was sent: one that is not in NFC gets a second try.
+ */
 export async function verifyPassword(
   password: string,
   hash: string | undefined,
   requester: Requester,
 ): Promise<boolean> {
+  for (const message of new Set([password.normalize('NFC'), password]))
+    if (await matches(message, hash, requester)) return true;
+  return false;
+}
+
+async function matches(message: string, hash: string | undefined, requester: Requester): Promise<boolean> {
   const [, memory, passes, parallelism, salt, tag] = PHC.exec(hash ?? '') ?? [];
   if (!salt || !tag) {
-    await hashPassword(password, requester);
+    await hashPassword(message, requester);
     return false;
   }
   const expected = Buffer.from(tag, 'base64');
@@ -58,9 +81,8 @@ export async function verifyPassword(
     passes: Number(passes),
     parallelism: Number(parallelism),
     tagLength: expected.length,
-    message: password,
+    message,
     nonce: Buffer.from(salt, 'base64'),
   };
-  const actual = await derive(parameters, requester);
-  return timingSafeEqual(actual, expected);
+  return timingSafeEqual(await derive(parameters, requester), expected);
 }

@@ -757,12 +757,13 @@ export interface components {
          *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
          *     | 408 | `request_timeout` | The request did not arrive in time. |
          *     | 409 | `account_exists` | An account with this email already exists. |
+         *     | 409 | `api_key_expired` | The API key has expired, so nothing can take its place. |
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
          *     | 409 | `managed_by_identity_provider` | The account has no password here, and its email does not change: it is that of an identity provider. |
          *     | 409 | `pet_not_available` | The animal is not available. |
-         *     | 409 | `too_many_api_keys` | The account has as many API keys as it can have. |
+         *     | 409 | `too_many_api_keys` | The account already has the maximum of 1,000 API keys. |
          *     | 410 | `operation_removed` | The operation has been removed. |
          *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
@@ -775,7 +776,7 @@ export interface components {
          *     | 500 | `internal_error` | Something went wrong on our side. |
          *     | 503 | `service_unavailable` | The service cannot answer right now. Try again shortly. |
          */
-        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "invalid_token" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "managed_by_identity_provider" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
+        ErrorCode: ("bad_request" | "invalid_content_type" | "invalid_cursor" | "invalid_json" | "validation_failed" | "invalid_api_key" | "invalid_credentials" | "invalid_token" | "missing_api_key" | "permission_denied" | "sign_up_closed" | "api_key_not_found" | "category_not_found" | "message_not_found" | "order_not_found" | "pet_not_found" | "route_not_found" | "method_not_allowed" | "request_timeout" | "account_exists" | "api_key_expired" | "category_exists" | "idempotency_key_in_use" | "invalid_transition" | "managed_by_identity_provider" | "pet_not_available" | "too_many_api_keys" | "operation_removed" | "precondition_failed" | "payload_too_large" | "unsupported_encoding" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "service_unavailable") | string;
         Error: {
             /** @description Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each. */
             code: components["schemas"]["ErrorCode"];
@@ -1262,7 +1263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_api_keys`: The account has as many API keys as it can have. */
+            /** @description `too_many_api_keys`: The account already has the maximum of 1,000 API keys. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1909,7 +1910,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `too_many_api_keys`: The account has as many API keys as it can have. */
+            /**
+             * @description `api_key_expired`: The API key has expired, so nothing can take its place.
+             *
+             *     `too_many_api_keys`: The account already has the maximum of 1,000 API keys.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

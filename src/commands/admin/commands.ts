@@ -1,11 +1,12 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { DataSource } from 'typeorm';
 import { AccountChanges } from '../../auth/account-changes.js';
-import { AccountDto, NewAccountDto } from '../../auth/account.dto.js';
+import { AccountChangeDto, AccountDto, ListedAccountDto, NewAccountDto } from '../../auth/account.dto.js';
 import { AccountsService } from '../../auth/accounts.service.js';
 import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../auth/api-key.dto.js';
 import { ApiKeysService } from '../../auth/api-keys.service.js';
 import type { Stored } from '../../auth/granted.js';
+import { Identities } from '../../auth/identities.js';
 import { InvitationDto } from '../../auth/invitation.dto.js';
 import { Invitations } from '../../auth/invitations.js';
 import { arePermissions, isInt64Text, parseTime, permissionNames } from '../../platform/api/index.js';
@@ -27,7 +28,9 @@ export function adminLine(surroundings: Surroundings): CommandLine {
   const title = 'Manages the accounts and API keys in the database of the configuration.';
   const line = new CommandLine('admin', title, surroundings);
   const { program } = line;
-  addAccounts(adder(line, program.command('accounts').description('manage accounts')));
+  const accounts =
+    'manage accounts: <account> is an id, an email, or "<issuer> <subject>" of an identity provider';
+  addAccounts(adder(line, program.command('accounts').description(accounts)));
   addKeys(adder(line, program.command('keys').description('manage the API keys of an account')));
   const invitations = 'let people sign up where SIGN_UP is "invite"';
   addInvitations(adder(line, program.command('invitations').description(invitations)));
@@ -61,7 +64,7 @@ interface Options {
 
 function addAccounts(add: Add): void {
   add('list', 'list every account', AS_JSON, (operator, { json }: Options) =>
-    operator.list(AccountDto, (page) => operator.get(AccountsService).list(page), json),
+    operator.list(ListedAccountDto, (page) => operator.get(Identities).list(page), json),
   );
   const create = 'create an account; its password is read from the terminal or standard input';
   add('create <email>', create, GENERATE, AS_JSON, async (operator, email: string, options: Options) => {
@@ -71,28 +74,34 @@ function addAccounts(add: Add): void {
     await operator.show({ ...fieldsOf(AccountDto, created), ...shown }, options.json);
   });
   const set = 'replace the password of an account; its keys stay valid';
-  add('set-password <email>', set, GENERATE, AS_JSON, async (operator, email: string, options: Options) => {
-    const by = await operator.changing(email);
-    const { password, shown } = await operator.newPassword(options.generatePassword);
-    bodyOf(NewAccountDto, { email, password });
-    await operator.get(AccountChanges).change(by, { password, revokeKeys: false });
-    await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
-  });
+  add(
+    'set-password <account>',
+    set,
+    GENERATE,
+    AS_JSON,
+    async (operator, account: string, options: Options) => {
+      const by = await operator.changing(account);
+      const { password, shown } = await operator.newPassword(options.generatePassword);
+      const change = bodyOf(AccountChangeDto, { password });
+      const { email } = await operator.get(AccountChanges).change(by, change);
+      await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
+    },
+  );
   const permit = 'replace what the keys of an account may do; every instance knows within a second';
   const names = new Argument('<permissions>', 'names separated by commas, or "all"').argParser(permissionsOf);
-  add('set-permissions <email>', permit, names, async (operator, email: string, permissions: Stored) => {
-    await operator.get(AccountChanges).setPermissions(await operator.changing(email), permissions);
+  add('set-permissions <account>', permit, names, async (operator, account: string, permissions: Stored) => {
+    await operator.get(AccountChanges).setPermissions(await operator.changing(account), permissions);
     const all = permissions?.join(', ') ?? 'everything';
-    await operator.print([`Keys of ${JSON.stringify(email)} may do: ${all}.`]);
+    await operator.print([`Keys of ${JSON.stringify(account)} may do: ${all}.`]);
   });
   const close = 'close an account for good; a subject of the identity provider gets no other';
-  add('close <email>', close, async (operator, email: string) => {
-    await operator.get(AccountChanges).close(await operator.changing(email));
-    await operator.print([`The account ${JSON.stringify(email)} is closed.`]);
+  add('close <account>', close, async (operator, account: string) => {
+    await operator.get(AccountChanges).close(await operator.changing(account));
+    await operator.print([`The account ${JSON.stringify(account)} is closed.`]);
   });
   const dump = 'print all that the database has of an account, as JSON lines';
-  add('export <email>', dump, async (operator, email: string) => {
-    const id = await operator.accountId(email);
+  add('export <account>', dump, async (operator, account: string) => {
+    const id = await operator.accountId(account);
     await exportAccount(operator.get(DataSource), id, (lines) => operator.print(lines));
   });
 }
@@ -116,25 +125,25 @@ const NEW_KEY = [
 
 function addKeys(add: Add): void {
   add(
-    'list <email>',
+    'list <account>',
     'list the keys of an account',
     AS_JSON,
-    async (operator, email: string, { json }: Options) => {
-      const account = await operator.accountId(email);
-      await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(account, page), json);
+    async (operator, account: string, { json }: Options) => {
+      const { accountId: id } = await operator.changing(account);
+      await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(id, page), json);
     },
   );
   const create = 'create a key and print it, only this once';
-  add('create <email>', create, ...NEW_KEY, AS_JSON, async (operator, email: string, options: NewKey) => {
+  add('create <account>', create, ...NEW_KEY, AS_JSON, async (operator, account: string, options: NewKey) => {
     const { json, permissions, networks, ...fields } = options;
-    const by = await operator.changing(email);
+    const by = await operator.changing(account);
     const lists = { permissions: permissions?.split(','), networks: networks?.split(',') };
     const key = await operator.get(ApiKeysService).create(by, bodyOf(NewApiKeyDto, { ...fields, ...lists }));
     await operator.show(fieldsOf(CreatedApiKeyDto, key), json);
   });
   const revoke = 'revoke a key; every instance refuses it within a second';
-  add('revoke <email>', revoke, idOf('key'), async (operator, email: string, id: string) => {
-    await operator.get(ApiKeysService).revoke(await operator.changing(email), id);
+  add('revoke <account>', revoke, idOf('key'), async (operator, account: string, id: string) => {
+    await operator.get(ApiKeysService).revoke(await operator.changing(account), id);
     await operator.print([`Key ${id} is revoked.`]);
   });
 }
@@ -166,7 +175,7 @@ function addInvitations(add: Add): void {
 }
 
 const FILTERS = [
-  new Option('--account <account>', 'of the account with this email, or with this id'),
+  new Option('--account <account>', 'of this account'),
   new Option('--key <id>', 'with this API key').argParser(parseId),
   new Option('--action <action>', 'what was done, such as order.approved'),
   new Option('--job <name>', 'by the job or the schedule of this name'),
@@ -182,8 +191,7 @@ function addAudit(add: Add): void {
     audit,
     ...FILTERS,
     async (operator, { account, ...filter }: AuditFilter & { account?: string }) => {
-      const isId = account === undefined || isInt64Text(account);
-      const accountId = isId ? account : await operator.accountId(account);
+      const accountId = account === undefined ? undefined : await operator.accountId(account);
       await operator.print(auditLines(operator.get(AuditLog).read({ ...filter, accountId })));
     },
   );

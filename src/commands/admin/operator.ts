@@ -2,8 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import { read } from 'read';
+import type { Account } from '../../auth/account.entity.js';
 import { AccountsService } from '../../auth/accounts.service.js';
-import { type Caller, type Page, type PageQuery, ValidationPipe } from '../../platform/api/index.js';
+import { Identities } from '../../auth/identities.js';
+import {
+  type Caller,
+  isInt64Text,
+  type Page,
+  type PageQuery,
+  ValidationPipe,
+} from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import type { CommandLine } from '../command.js';
 import { asJson, asTable, type Fields, fieldsOf, namesOf, toObject } from './output.js';
@@ -25,16 +33,33 @@ export class Operator {
     return this.app.get(type);
   }
 
-  /** The id of the account with an email. @throws OperatorError if there is none */
-  async accountId(email: string): Promise<string> {
-    const id = await this.get(AccountsService).findIdByEmail(email);
-    if (id === null) throw new OperatorError(`There is no account ${JSON.stringify(email)}.`);
-    return id;
+  /**
+   * The id of an account that is named by its id, its email, or the issuer and subject of an identity provider, with a space
+   * between them.
+   * @throws OperatorError if there is none
+   */
+  async accountId(name: string): Promise<string> {
+    return (await this.account(name)).id;
   }
 
-  /** The operator, who changes the account with an email. @throws OperatorError if there is none */
-  async changing(email: string): Promise<Caller> {
-    return { ...OPERATOR, accountId: await this.accountId(email) };
+  /** The operator, who changes an account. @throws OperatorError if there is none, or it is closed */
+  async changing(name: string): Promise<Caller> {
+    const { id, closedAt } = await this.account(name);
+    if (closedAt) throw new OperatorError(`The account ${JSON.stringify(name)} is closed.`);
+    return { ...OPERATOR, accountId: id };
+  }
+
+  private async account(name: string): Promise<Account> {
+    const accounts = this.get(AccountsService);
+    // No issuer and no email has a space in it; a subject may.
+    const [, issuer, subject] = /^(\S+) (.+)$/s.exec(name) ?? [];
+    const found = await (issuer && subject
+      ? this.get(Identities).find({ issuer, subject })
+      : isInt64Text(name)
+        ? accounts.find(name)
+        : accounts.findByEmail(name));
+    if (!found) throw new OperatorError(`There is no account ${JSON.stringify(name)}.`);
+    return found;
   }
 
   /**
