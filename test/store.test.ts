@@ -341,6 +341,13 @@ describe('The ETag of an order', () => {
     expect((await ada.get(id)).text).toBe(before);
   });
 
+  test('malformed, a path and a body that are wrong are named together', async () => {
+    const change = { key: ada.key, body: { status: 'x' }, headers: match('malformed') };
+    const answer = await call(service, 'PATCH', '/v1/store/orders/abc', change);
+    expectError(answer, 400, 'validation_failed');
+    expect(answer.body.message).toMatch(/^orderId must be .*; status must be .*; If-Match must be .*\.$/);
+  });
+
   test('comes before the states of an order, and after whether there is one', async () => {
     const { id, tag } = await placed();
     for (const header of [tag, '*'])

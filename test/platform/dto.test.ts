@@ -3,15 +3,16 @@ import { readdirSync } from 'node:fs';
 import type { Type } from '@nestjs/common';
 import { PartialType, PickType } from '@nestjs/swagger';
 import { plainToInstance, Transform, Type as TypeOf } from 'class-transformer';
-import { getMetadataStorage, IsIn, IsNotEmpty, IsOptional, Min, validateSync } from 'class-validator';
+import { IsIn, IsNotEmpty, IsOptional, IsString, Min, validateSync } from 'class-validator';
 import fc, { type Arbitrary } from 'fast-check';
 import '../../src/features.js';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import { ChangeType, dtoReader, listSerializer, serializer } from '../../src/platform/api/dto.js';
-import { Int64Field, TextField } from '../../src/platform/api/fields.js';
+import { ChangeType, fieldsIn, serializer, UNREADABLE } from '../../src/platform/api/dto.js';
+import { Int64Field, IntegerParam, TextField, TimestampField } from '../../src/platform/api/fields.js';
+import { parseJson } from '../../src/platform/api/formats.js';
 import { ListField } from '../../src/platform/api/nested-fields.js';
-import { fieldsIn, hasOnlyFields, UNREADABLE } from '../../src/platform/api/field.js';
-import { Page, PageQuery } from '../../src/platform/api/paging.js';
+import { listSerializer, Page, PageQuery } from '../../src/platform/api/paging.js';
+import { isMixed, ValidationPipe } from '../../src/platform/api/validation.js';
 import { CHARACTER } from '../support/character.js';
 import { ROOT } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
@@ -19,6 +20,7 @@ import { isThorough } from '../support/thorough.js';
 type Values = Record<string, unknown>;
 
 const TIMES = isThorough ? 20 : 1;
+const pipe = new ValidationPipe();
 
 const dtos = await everyDto();
 const cases = dtos.map((type): [string, Type<object>] => [type.name, type]);
@@ -32,10 +34,9 @@ async function everyDto(): Promise<Type<object>[]> {
   return [...classes.filter((type) => namesOf(type).length > 0), PageQuery];
 }
 
-/** The properties that have rules. */
+/** The properties that are fields. */
 function namesOf(type: Type<object>): string[] {
-  const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
-  return [...new Set(rules.map(({ propertyName }) => propertyName))];
+  return typeof type === 'function' && 'prototype' in type ? fieldsIn(type).map(([name]) => name) : [];
 }
 
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url');
@@ -75,10 +76,14 @@ function like(example: unknown): Arbitrary<unknown> {
   return fc.oneof(fc.constant(example), fc.record(Object.fromEntries(parts), { requiredKeys: [] }));
 }
 
+interface Refused {
+  because?: string;
+}
+
 /** The outcome of a request: the DTO, or the error that reading it throws. */
-function outcomeOf(read: () => object): unknown {
+async function outcomeOf(read: () => unknown): Promise<object> {
   try {
-    const dto = read();
+    const dto = (await read()) as object;
     return { is: dto.constructor, has: { ...dto } };
   } catch (error) {
     return { throws: (error as ApiError).code, because: (error as ApiError).message };
@@ -87,13 +92,15 @@ function outcomeOf(read: () => object): unknown {
 
 /** Reads each field, and leaves the rest to the libraries. */
 function byTheLibraries(type: Type<object>, sent: Values): object {
-  const fields = new Map(fieldsIn(type).map(({ name, declared }) => [name, declared]));
+  const fields = new Map(fieldsIn(type));
   const read = Object.entries(sent).map(([name, value]) => [name, fields.get(name)!.read(value)] as const);
   const dto = plainToInstance(type, Object.fromEntries(read), { exposeDefaultValues: true });
   // They would copy what is within: an exact integer of any JSON is then none.
   const nested = read.filter(([name]) => fields.get(name)!.isNested);
   Object.assign(dto, Object.fromEntries(nested));
-  const reasons = validateSync(dto).flatMap(({ constraints }) => Object.values(constraints!));
+  const rank = new Map(namesOf(type).map((name, i) => [name, i]));
+  const errors = validateSync(dto).toSorted((a, b) => rank.get(a.property)! - rank.get(b.property)!);
+  const reasons = errors.flatMap(({ constraints }) => Object.values(constraints!));
   if (reasons.length > 0) throw new ApiError('validation_failed', `${reasons.join('; ')}.`);
   return dto;
 }
@@ -101,22 +108,24 @@ function byTheLibraries(type: Type<object>, sent: Values): object {
 describe('A DTO of fields', () => {
   test('is every class of the project', () => {
     expect(cases.length).toBeGreaterThan(15);
-    expect(cases.filter(([, type]) => !hasOnlyFields(type))).toEqual([]);
+    expect(cases.filter(([, type]) => isMixed(type))).toEqual([]);
   });
 
-  test.each(cases)('%s is accepted or refused exactly as by class-validator', (_name, type) => {
+  test.each(cases)('%s is accepted or refused exactly as by class-validator', async (_name, type) => {
     const names = namesOf(type);
-    const reader = dtoReader(type)!;
+    const reader = (sent: object) => pipe.transform(sent, { type: 'body', metatype: type });
     let accepted = 0;
     const examples = exampleOf(type);
     const each = Object.fromEntries(
       names.map((name) => [name, name in examples ? fc.oneof(value, like(examples[name])) : value]),
     );
-    fc.assert(
-      fc.property(fc.record(each, { requiredKeys: [] }), (sent) => {
-        const outcome = outcomeOf(() => reader(sent));
-        if (Object.hasOwn(outcome as object, 'is')) accepted++;
-        expect(outcome).toStrictEqual(outcomeOf(() => byTheLibraries(type, sent)));
+    await fc.assert(
+      fc.asyncProperty(fc.record(each, { requiredKeys: [] }), async (sent) => {
+        const outcome = await outcomeOf(() => reader(sent));
+        if (Object.hasOwn(outcome, 'is')) accepted++;
+        // That a change has to change something is no rule of a field.
+        if ((outcome as Refused).because?.startsWith('At least one of')) return;
+        expect(outcome).toStrictEqual(await outcomeOf(() => byTheLibraries(type, sent)));
       }),
       { numRuns: 75 * TIMES, examples: [[examples], [{}]] },
     );
@@ -127,54 +136,136 @@ describe('A DTO of fields', () => {
 
 describe('A DTO with decorators of the libraries', () => {
   const TEXT = { description: 'Text.', max: 5 };
-  const read = (type: Type<object>, sent: object) => outcomeOf(() => dtoReader(type)!(sent));
+  const read = (type: Type<object>, sent: object) =>
+    outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: type }));
 
   class Trimmed {
     @Transform(({ value: text }) => (typeof text === 'string' ? text.trim() : (text as unknown)))
+    @IsNotEmpty()
+    @IsString()
+    name!: string;
+
+    @IsOptional()
+    @IsIn(['a', 'b'])
+    kind?: string;
+
+    @TypeOf(() => Number)
+    @Min(3)
+    count = 3;
+  }
+
+  test('does what they document', async () => {
+    const sent = { name: ' Ada ', kind: null, count: '7' };
+    expect(await read(Trimmed, sent)).toEqual({ is: Trimmed, has: { name: 'Ada', kind: null, count: 7 } });
+    expect(await read(Trimmed, { name: ' ', kind: 'c', count: 2 })).toEqual({
+      throws: 'validation_failed',
+      because:
+        'name should not be empty; kind must be one of the following values: a, b; count must not be less than 3.',
+    });
+  });
+
+  test.each(['{"name":{"constructor":1}}', `{"name":${'['.repeat(40_000)}${']'.repeat(40_000)}}`])(
+    'refuses what they cannot read: %.20s',
+    async (json) => {
+      expect(await read(Trimmed, JSON.parse(json))).toMatchObject({ throws: 'validation_failed' });
+    },
+  );
+
+  test('has no fields beside them, but for what makes all of them optional', () => {
+    class Transformed {
+      @Transform(({ value: text }) => text as unknown)
+      @TextField(TEXT)
+      name!: string;
+    }
+    class Ruled {
+      @IsNotEmpty()
+      @TextField(TEXT)
+      name!: string;
+    }
+    class Beside {
+      @TextField(TEXT)
+      name!: string;
+
+      @IsOptional()
+      @IsIn(['a', 'b'])
+      kind?: string;
+    }
+    class Plain {
+      @TextField(TEXT)
+      name!: string;
+    }
+    expect([Transformed, Ruled, Beside, Trimmed, Plain, PartialType(Plain)].map(isMixed)).toEqual([
+      ...[true, true, true],
+      ...[false, false, false],
+    ]);
+  });
+});
+
+test("A DTO of fields can be one of Nest's mapped types, and that of a change", async () => {
+  const TEXT = { description: 'Text.', max: 5 };
+  const read = (type: Type<object>, sent: object) =>
+    outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: type }));
+  class New {
     @TextField(TEXT)
     name!: string;
 
     @Int64Field({ description: 'Identifier.' })
     id!: string;
 
-    @IsOptional()
-    @IsIn(['a', 'b'])
-    kind?: string;
-
-    @IsNotEmpty()
-    @TypeOf(() => Number)
-    @Min(3)
-    count = 3;
+    @ListField({ description: 'Words.', of: TextField(TEXT), max: 2, optional: true })
+    words?: string[];
   }
+  class Part extends PartialType(PickType(New, ['name', 'id'])) {}
+  class Change extends ChangeType(New) {}
+  expect(await read(Part, { id: 7, words: 1 })).toEqual({ is: Part, has: { id: '7' } });
+  expect(serializer(Part)({ id: '7', count: 1 }).text).toBe('{"id":7}');
+  expect(await read(Change, { words: null })).toEqual({ is: Change, has: { words: null } });
+  expect(await read(Change, { name: null })).toMatchObject({ throws: 'validation_failed' });
+});
 
-  test('does what they document', () => {
-    const sent = { name: ' Ada ', id: 2n ** 60n, kind: null, count: '7', unknown: 1 };
-    const has = { name: 'Ada', id: '1152921504606846976', kind: null, count: 7 };
-    expect(read(Trimmed, sent)).toEqual({ is: Trimmed, has });
-    expect(read(Trimmed, { name: ' ', id: '5', kind: 'c', count: 2 })).toEqual({
-      throws: 'validation_failed',
-      because:
-        'name must be text of 1 to 5 characters, without NUL or lone surrogates; id must be a 64-bit integer; ' +
-        'kind must be one of the following values: a, b; count must not be less than 3.',
-    });
-  });
+describe('A field', () => {
+  const read = (type: Type<object>, sent: object) =>
+    outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: type }));
 
-  test("can be one of Nest's mapped types, and that of a change if it has only fields", () => {
-    class Part extends PartialType(PickType(Trimmed, ['name', 'id'])) {}
+  test('of a change may be null where it may be in what is changed', async () => {
     class New {
-      @TextField(TEXT)
-      name!: string;
-
-      @ListField({ description: 'Words.', of: TextField(TEXT), max: 2, optional: true })
-      words?: string[];
+      @TextField({ description: 'Text.', max: 5, nullable: true })
+      a!: string | null;
     }
     class Change extends ChangeType(New) {}
-    expect(read(Part, { id: 7 })).toEqual({ is: Part, has: { id: '7' } });
-    expect(serializer(Part)({ id: '7', count: 1 }).text).toBe('{"id":7}');
-    expect(read(Change, { words: null })).toEqual({ is: Change, has: { words: null } });
-    expect(read(Change, { name: null })).toMatchObject({ throws: 'validation_failed' });
-    expect(() => ChangeType(Trimmed)).toThrow(TypeError);
+    expect(await read(Change, { a: null })).toEqual({ is: Change, has: { a: null } });
+    expect(await read(Change, {})).toEqual({ is: Change, has: { a: undefined } });
   });
+
+  test('of a query with an integer may be one that is asked for', async () => {
+    class Asked {
+      @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: false })
+      times!: number;
+    }
+    expect(await read(Asked, {})).toEqual({ throws: 'validation_failed', because: 'times is required.' });
+    expect(await read(Asked, { times: '3' })).toEqual({ is: Asked, has: { times: 3 } });
+  });
+
+  test('with a list of what differs compares what is meant, not how it is written', async () => {
+    class Times {
+      @ListField({ description: 'Times.', of: TimestampField({ description: 'One.' }), max: 3, unique: true })
+      times!: Date[];
+    }
+    const twice = ['2030-01-31T12:00:00Z', '2030-01-31T13:00:00.000+01:00'];
+    expect(await read(Times, { times: twice })).toEqual({
+      throws: 'validation_failed',
+      because: 'times must not have an item twice.',
+    });
+    expect(await read(Times, { times: ['2030-01-31T12:00:00Z', '2030-01-31T12:00:01Z'] })).toMatchObject({
+      is: Times,
+    });
+  });
+});
+
+test('A number of JSON with more digits than any field takes stays a number', () => {
+  const long = '9'.repeat(101);
+  expect(parseJson(`[${long},-${long},${'9'.repeat(400)}]`)).toEqual([Number(long), -Number(long), Infinity]);
+  expect(parseJson('[9223372036854775807]')).toEqual([9223372036854775807n]);
 });
 
 interface Schema {
@@ -207,7 +298,7 @@ function stored(schema: Schema): Arbitrary<unknown> {
 }
 
 function storedIn(type: Type<object>): Arbitrary<Values> {
-  const each = fieldsIn(type).map(({ name }) => [name, fc.option(stored(schemaOf(type, name)))]);
+  const each = fieldsIn(type).map(([name]) => [name, fc.option(stored(schemaOf(type, name)))]);
   return fc.record(Object.fromEntries(each) as Record<string, Arbitrary<unknown>>, { requiredKeys: [] });
 }
 
@@ -230,7 +321,7 @@ function storedOne({ type, format, enum: values }: Schema): Arbitrary<unknown> {
 /** What `JSON.stringify` writes as an answer: only the properties of the DTO, digits as they are. */
 function pictureOf(type: Type<object>, item: Values): object {
   return Object.fromEntries(
-    fieldsIn(type).map(({ name }) => [name, picture(schemaOf(type, name), item[name])]),
+    fieldsIn(type).map(([name]) => [name, picture(schemaOf(type, name), item[name])]),
   );
 }
 

@@ -211,6 +211,9 @@ describe('Idempotency-Key', () => {
     const again = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
     expect([placed.status, approved.status, again.status]).toEqual([201, 200, 200]);
     expect([again.text, again.headers.get('etag')]).toEqual([approved.text, approved.headers.get('etag')]);
+    // Whatever the header says, it is not looked at.
+    const malformed = await patch(id, 'recorded-too', { 'If-Match': 'malformed' });
+    expect([malformed.status, malformed.text]).toEqual([200, approved.text]);
     expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 2]);
     const [record] = await query(
       service.databaseUrl,

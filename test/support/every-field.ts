@@ -23,7 +23,7 @@ import {
   MapField,
   ObjectField,
 } from '../../src/platform/api/nested-fields.js';
-import { Needs, Operation, Tag } from '../../src/platform/api/operation.js';
+import { Needs, Operation, Tag } from '../../src/platform/api/declaring.js';
 
 /** One field of every kind, as a team could write them. */
 

@@ -253,6 +253,11 @@ export class UsualController {
     throw new HttpException('The other one is away.', Number(status));
   }
 
+  @Get('silent')
+  silent(): never {
+    throw new HttpException('', 409);
+  }
+
   @Get('gateway')
   gateway(): never {
     throw new BadGatewayException('The other one is away.', { cause: new Error('secret') });

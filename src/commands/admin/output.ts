@@ -8,14 +8,14 @@ export type Fields = Record<string, string>;
 type Pages = Iterable<Fields[]> | AsyncIterable<Fields[]>;
 
 export function namesOf(type: Type): string[] {
-  return fieldsIn(type).map(({ name }) => name);
+  return fieldsIn(type).map(([name]) => name);
 }
 
 /** An item as its DTO class defines it, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
   const values = item as Record<string, unknown>;
-  const given = fieldsIn(type).filter(({ name }) => values[name] !== undefined && values[name] !== null);
-  return Object.fromEntries(given.map(({ name, declared }) => [name, declared.write(values[name])]));
+  const given = fieldsIn(type).filter(([name]) => values[name] !== undefined && values[name] !== null);
+  return Object.fromEntries(given.map(([name, field]) => [name, field.write(values[name])]));
 }
 
 export function toObject(row: Fields): string {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { OperatorError } from '../process/index.js';
 import type { DeclaredErrors } from './declared.js';
 import { PLATFORM_ERRORS } from './platform.errors.js';
@@ -83,6 +84,13 @@ interface ApiErrorOptions {
   cause?: unknown;
 }
 
+/** What every failure of a status tells its client: how to come in (RFC 9110, 15.5.2), or when to come back (10.2.3). */
+const HEADERS: Readonly<Record<number, Record<string, string>>> = {
+  401: { 'WWW-Authenticate': 'Bearer realm="petstore"' },
+  429: { 'Retry-After': '1' },
+  503: { 'Retry-After': '1' },
+};
+
 /** A failure as the client sees it. The only error class that features throw. */
 export class ApiError extends Error {
   readonly status: number;
@@ -91,12 +99,12 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string = factsOf(code).meaning,
-    { status = factsOf(code).status, headers = {}, cause }: ApiErrorOptions = {},
+    { status = factsOf(code).status, headers, cause }: ApiErrorOptions = {},
   ) {
-    super(message, { cause });
+    // An exception of Nest's may come without a text.
+    super(message || STATUS_CODES[status], { cause });
     this.status = status;
-    // RFC 9110, 10.2.3: tells the client when to come back.
-    this.headers = status === 503 ? { 'Retry-After': '1', ...headers } : headers;
+    this.headers = { ...HEADERS[status], ...headers };
   }
 
   /** The body of the answer: exactly the specification's Error shape. */

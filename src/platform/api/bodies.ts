@@ -44,36 +44,7 @@ export const FORM_TYPE = 'multipart/form-data';
 /** What operations take that say nothing else. */
 export const SMALL_JSON: Takes = { types: [JSON_TYPE], maxBytes: 102_400 };
 
-/** What is larger is no request, but a file that is sent elsewhere. */
-const MOST_BYTES = 32 * 1024 * 1024;
-
-/** RFC 9110, 8.3.1, in small letters, or a range of them (12.5.1). */
-const MEDIA_TYPE = /^[a-z]+\/(?:\*|[a-z\d][a-z\d!#$&^_.+-]*)$/;
-
 export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== FORM_TYPE;
-
-/** @throws Error that names the operation, for what cannot be taken or documented */
-export function requireTakes(id: string, { types, maxBytes, example, files }: Takes): void {
-  requireTypes(id, 'takes', types);
-  if (!(Number.isInteger(maxBytes) && maxBytes > 0 && maxBytes <= MOST_BYTES))
-    throw new Error(`${id} may take a body of 1 to ${MOST_BYTES} bytes, not ${maxBytes}`);
-  if (types.some(isRaw) && example === undefined) throw new Error(`${id} has no example of what it takes`);
-  if (types.includes(FORM_TYPE) && !files) throw new Error(`${id} does not name the files of its form`);
-}
-
-/** @throws Error that names the operation, for what cannot be answered or documented */
-export function requireGives(id: string, { types, example }: Gives, hasClass: boolean): void {
-  requireTypes(id, 'gives', types);
-  if (types.some((type) => type !== JSON_TYPE) && example === undefined)
-    throw new Error(`${id} has no example of what it gives`);
-  if (types.includes(JSON_TYPE) && !hasClass) throw new Error(`${id} returns no class to give as JSON`);
-}
-
-function requireTypes(id: string, verb: 'takes' | 'gives', types: readonly string[]): void {
-  const wrong = types.filter((type) => !MEDIA_TYPE.test(type));
-  if (types.length === 0 || wrong.length > 0)
-    throw new Error(`${id} ${verb} no media type: ${wrong.join(', ')}`);
-}
 
 // No two runs of white space can match next to each other: that would take time quadratic in their length.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;

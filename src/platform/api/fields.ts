@@ -8,7 +8,7 @@ import {
   type KindWithText,
   param,
   UNREADABLE,
-} from './field.js';
+} from './dto.js';
 import {
   decimalText,
   int64FromJson,
@@ -88,21 +88,34 @@ export function UuidField(options: FieldOptions) {
   });
 }
 
+/** Values with their meanings; a function is asked each time, so that others may still add some. */
+type Meanings = Readonly<Record<string, string>>;
+
+/** Whether a value and its meaning look like the name and the value of a member of TypeScript's: `Glad`, and `glad` or `GLAD`. */
+const isMember = ([name, value]: [string, string]) =>
+  /^[A-Z]\w*$/.test(name) && /^(?:[a-z\d][\w-]*|[A-Z\d_]{2,})$/.test(value);
+
 /**
  * One value of a string enumeration, which the OpenAPI document names and describes value by value.
+ * @param options `values` has what each value means
+ * @throws TypeError for an enumeration of TypeScript: its names are no values, and its values no meanings
  */
-export function EnumField(
-  options: FieldOptions & { name: string; values: Readonly<Record<string, string>> },
-) {
-  const values = Object.keys(options.values);
+export function EnumField(options: FieldOptions & { name: string; values: Meanings | (() => Meanings) }) {
+  const { name, values } = options;
+  const meanings = typeof values === 'function' ? values : () => values;
+  if (typeof values === 'object' && Object.entries(values).every(isMember))
+    throw new TypeError(`${name}: its values need meanings, as in { [${name}.Value]: 'What it means.' }`);
   return field(options, {
     schema: {
-      enum: values,
-      enumName: options.name,
-      enumSchema: { 'x-enumDescriptions': options.values },
+      enum: Object.keys(meanings()),
+      enumName: name,
+      enumSchema: { 'x-enumDescriptions': meanings() },
     } as ApiPropertyOptions,
-    must: `one of ${values.join(', ')}`,
-    accepts: (value) => typeof value === 'string' && values.includes(value),
+    enumeration: { name, meanings },
+    get must() {
+      return `one of ${Object.keys(meanings()).join(', ')}`;
+    },
+    accepts: (value) => typeof value === 'string' && Object.hasOwn(meanings(), value),
   });
 }
 
@@ -145,9 +158,9 @@ interface Range {
 /** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
 export const IntegerField = (options: FieldOptions & Range) => field(options, integer(options));
 
-/** A small integer in a query: plain decimal digits, `min` to `max`. */
+/** A small integer in a query: plain decimal digits, `min` to `max`. It may be left out, unless `optional` is false. */
 export const IntegerParam = (options: FieldOptions & Range) =>
-  param({ ...options, optional: true }, integer(options));
+  param({ ...options, optional: options.optional ?? true }, integer(options));
 
 function integer({ min, max }: Range): KindWithText {
   const must = `an integer from ${min} to ${max}`;

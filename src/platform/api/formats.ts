@@ -25,13 +25,15 @@ const INTEGER = /^-?\d+$/;
 const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
 // Sixteen digits, with or without a point among them, may be a number that a double cannot hold; so may one with an exponent.
 const MAY_LOSE_DIGITS = /(?:\d\.?){16}|\d[eE](?:\+?\d|-\d{3})/;
+/** Longer ones are no amounts, and no ids: BigInt takes a time quadratic in the digits. */
+const LONGEST_NUMBER = 100;
 /** Beyond it are no ids: BigInt would take long to write what no field takes. */
 const LARGEST = 2 ** 64;
 
 /**
- * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, however it is written, a fraction that
- * would be rounded to an integer becomes NaN, everything else is as usual; how a number was written stays known to
- * `numberText`. The exact path costs a call per value, so it is taken only if some number may need it.
+ * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, however it is written, if it has at most a
+ * hundred digits, a fraction that would be rounded to an integer becomes NaN, everything else is as usual; how a number was
+ * written stays known to `numberText`. The exact path costs a call per value, so it is taken only if some number may need it.
  * @throws SyntaxError, or RangeError if the text nests too deeply
  */
 export function parseJson(text: string): unknown {
@@ -41,7 +43,8 @@ export function parseJson(text: string): unknown {
 
 function exactly(this: unknown, key: string, value: unknown, { source }: { source?: string }): unknown {
   if (typeof value !== 'number' || source === undefined) return value;
-  if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source);
+  if (INTEGER.test(source))
+    return Number.isSafeInteger(value) || source.length > LONGEST_NUMBER ? value : BigInt(source);
   if (source === String(value)) return value;
   keepSource(this as object, key, source);
   if (!Number.isInteger(value)) return value;
@@ -61,8 +64,6 @@ export function numberText(value: number | bigint, holder?: object, name?: strin
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d{1,3}))?$/;
-/** Longer ones are no amounts: BigInt would take long to read them. */
-const LONGEST_NUMBER = 100;
 
 /**
  * A decimal number in units of its last decimal: `12.5` with two decimals is 1250. Exponents are as in JSON.

@@ -11,8 +11,7 @@ export {
   isDeclared,
 } from './api-error.js';
 export * from './bodies.js';
-export { ChangeSchema, ChangeType, gapWriter, JsonText, ValidationPipe } from './dto.js';
-export { field, type FieldOptions, fieldsIn } from './field.js';
+export { ChangeSchema, ChangeType, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';
 export {
   decimalText,
@@ -26,14 +25,31 @@ export {
   unitsOf,
 } from './formats.js';
 export * from './nested-fields.js';
-export * from './operation.js';
-export * from './paging.js';
-export * from './permissions.js';
-export * from './reply.js';
-export * from './request.js';
+export * from './declaring.js';
+export {
+  type Access,
+  Declare,
+  hasBody,
+  hasSuccess,
+  insufficientScope,
+  NO_ID,
+  type OperationFacts,
+  operationOf,
+  requirePermission,
+  type Success,
+  type TagFacts,
+  type Webhook,
+} from './operation.js';
 export {
   type DeclaredOperation,
   declaredOperations,
   defaultId,
+  enumerationsIn,
+  pageName,
   requireSound,
-} from './declared-operations.js';
+} from './operations.js';
+export * from './paging.js';
+export * from './permissions.js';
+export * from './reply.js';
+export * from './request.js';
+export { ValidationPipe } from './validation.js';

@@ -1,15 +1,16 @@
 import type { Type } from '@nestjs/common';
 import { type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
-import { objectReader, objectWriter } from './dto.js';
 import {
-  type Declared,
   Faults,
   field,
+  type Field,
   type FieldDecorator,
   type FieldOptions,
   fieldsIn,
+  objectReader,
+  objectWriter,
   UNREADABLE,
-} from './field.js';
+} from './dto.js';
 import { TextField } from './fields.js';
 import { int64FromJson, isPlainText, numberText } from './formats.js';
 
@@ -24,8 +25,8 @@ const isObject = (value: unknown): value is object =>
  */
 export function ObjectField(options: FieldOptions & { of: Type<object> }): FieldDecorator {
   const { of, example = exampleOf(of) } = options;
+  if (fieldsIn(of).length === 0) throw new TypeError(`${of.name} has no fields`);
   const read = objectReader(of);
-  if (!read) throw new TypeError(`${of.name} has no fields`);
   const readInside = (sent: object) => {
     const dto = read(sent);
     return dto instanceof Faults ? new Faults(dto.from('.')) : dto;
@@ -45,32 +46,48 @@ export function ObjectField(options: FieldOptions & { of: Type<object> }): Field
 }
 
 function exampleOf(type: Type): object | undefined {
-  const examples = fieldsIn(type).map(({ name, declared }) => [name, declared.options.example] as const);
+  const examples = fieldsIn(type).map(([name, { options, kind, isOptional, isNested }]) => {
+    const { meanings } = (!isOptional && !isNested && kind.enumeration) || {};
+    return [name, options.example ?? (meanings && Object.keys(meanings())[0])] as const;
+  });
   const known = examples.filter(([, example]) => example !== undefined);
   return known.length > 0 ? Object.fromEntries(known) : undefined;
 }
 
 /**
  * A list in a body, of `min` (0 when left out) to `max` items. A longer one is refused before any item is looked at.
- * @param options `of` is what its items are: another field, or a DTO class. `unique` refuses the same value twice, for
- * values that are no objects. In a query, `ListParam`
+ * @param options `of` is what its items are: another field, or a DTO class. `unique` refuses the same value twice. In a query, `ListParam`
  */
 export function ListField(
-  options: FieldOptions & { of: FieldDecorator | Type<object>; min?: number; max: number; unique?: boolean },
+  options: FieldOptions & {
+    of: FieldDecorator | Type<object>;
+    min?: number;
+    max: number | (() => number);
+    unique?: boolean;
+  },
 ): FieldDecorator {
   const { min = 0, max, unique = false } = options;
+  const most = typeof max === 'function' ? max : () => max;
   const item = itemOf(options.of);
   const hasLength = (value: unknown): value is unknown[] =>
-    Array.isArray(value) && value.length >= min && value.length <= max;
+    Array.isArray(value) && value.length >= min && value.length <= most();
   const shown = item.options.example;
   const { example = shown === undefined ? undefined : [shown] } = options;
-  const bounds = { ...(min > 0 && { minItems: min }), maxItems: max, ...(unique && { uniqueItems: true }) };
+  const bounds = {
+    ...(min > 0 && { minItems: min }),
+    maxItems: most(),
+    ...(unique && { uniqueItems: true }),
+  };
   return field(
     { ...options, example },
     {
       schema: { ...listSchema(item), ...bounds },
       models: item.kind.models,
-      must: `a list of ${min} to ${max} items`,
+      enumeration: item.kind.enumeration,
+      late: () => ({ maxItems: most() }),
+      get must() {
+        return `a list of ${min} to ${most()} items`;
+      },
       nested: true,
       accepts: isAccepted,
       read: (value) => (hasLength(value) ? readItems(item, value, unique) : UNREADABLE),
@@ -87,10 +104,10 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
   const { max, of } = options;
   const read = (text: string) => {
     const parts = text.split(',', max + 1);
-    return parts.length <= max ? readItems(of.declared, parts) : UNREADABLE;
+    return parts.length <= max ? readItems(of.field, parts) : UNREADABLE;
   };
   return field(options, {
-    schema: { type: 'array', items: plainSchema(of.declared), minItems: 1, maxItems: max },
+    schema: { type: 'array', items: plainSchema(of.field), minItems: 1, maxItems: max },
     must: `1 to ${max} values, separated by commas`,
     accepts: Array.isArray,
     read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
@@ -108,7 +125,7 @@ const ANY_NAME = TextField({ description: 'Name of the property.', max: 50, blan
 export function MapField(
   options: FieldOptions & { of: FieldDecorator | Type<object>; keys?: FieldDecorator; max: number },
 ): FieldDecorator {
-  const { max, keys: { declared: key } = ANY_NAME } = options;
+  const { max, keys: { field: key } = ANY_NAME } = options;
   const item = itemOf(options.of, true);
   const values = plainSchema(item);
   return field(options, {
@@ -132,12 +149,12 @@ export function MapField(
 }
 
 /** What a list or map is of. It has no items to leave out. */
-function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Declared {
-  const { declared } = 'declared' in of ? of : ObjectField({ description: '', of });
-  const { optional, nullable } = declared.options;
+function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Field {
+  const { field: item } = 'field' in of ? of : ObjectField({ description: '', of });
+  const { optional, nullable } = item.options;
   if (optional || (nullable && !mayBeNull))
     throw new TypeError('An item is not optional, and only the value of a map is nullable');
-  return declared;
+  return item;
 }
 
 /** So many bad items are named; what comes after them is not looked at. */
@@ -145,7 +162,7 @@ const MOST_NAMED = 10;
 const TWICE = new Faults([' must not have an item twice']);
 
 /** The items of a list, each read as its kind says, or what is wrong with the first bad ones. */
-function readItems(item: Declared, sent: readonly unknown[], unique = false): unknown[] | Faults {
+function readItems(item: Field, sent: readonly unknown[], unique = false): unknown[] | Faults {
   const values: unknown[] = [];
   const faults: string[][] = [];
   for (let i = 0; i < sent.length && faults.length < MOST_NAMED; i++) {
@@ -154,10 +171,11 @@ function readItems(item: Declared, sent: readonly unknown[], unique = false): un
     else faults.push(item.reasons(`[${i}]`, value));
   }
   if (faults.length > 0) return new Faults(faults.flat());
-  return unique && new Set(values).size < values.length ? TWICE : values;
+  // As JSON, two that mean the same are the same, such as two times.
+  return unique && new Set(values.map((one) => item.write(one))).size < values.length ? TWICE : values;
 }
 
-function readMap(key: Declared, item: Declared, sent: object): object {
+function readMap(key: Field, item: Field, sent: object): object {
   const values: Record<string, unknown> = {};
   const faults: string[][] = [];
   for (const [name, given] of Object.entries(sent)) {
@@ -171,7 +189,7 @@ function readMap(key: Declared, item: Declared, sent: object): object {
   return faults.length > 0 ? new Faults(faults.flat()) : values;
 }
 
-function whyNotKey(key: Declared, name: string): string | undefined {
+function whyNotKey(key: Field, name: string): string | undefined {
   if (RESERVED.includes(name)) return ` must not have a property named ${name}`;
   return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
 }
@@ -186,7 +204,7 @@ interface Schema {
 }
 
 /** The schema of a list in a body. One of objects or of an enumeration refers to their schema, as Swagger does it. */
-function listSchema(item: Declared): object {
+function listSchema(item: Field): object {
   const schema = item.kind.schema as Schema;
   const { type, enumName, enumSchema, isArray } = schema;
   // Swagger would describe an enumeration by what the list is.
@@ -197,7 +215,7 @@ function listSchema(item: Declared): object {
 }
 
 /** A schema as JSON Schema has it, for a place that Swagger does not look at. */
-function plainSchema({ options: { description }, kind }: Declared): object {
+function plainSchema({ options: { description }, kind }: Field): object {
   const { type, isArray, enum: values, enumName, enumSchema, ...rest } = kind.schema as Schema;
   const flat = enumName === undefined ? { type } : { type: 'string', enum: values, ...enumSchema };
   const one = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;

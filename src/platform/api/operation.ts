@@ -1,30 +1,14 @@
+import { RequestMethod, type Type } from '@nestjs/common';
 import {
-  applyDecorators,
-  type CanActivate,
-  type ExecutionContext,
-  Header,
-  HttpCode,
-  Injectable,
-  mixin,
-  RequestMethod,
-  type Type,
-  UseGuards,
-} from '@nestjs/common';
-import { METHOD_METADATA } from '@nestjs/common/constants.js';
-import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
-import { Clock } from '../process/index.js';
+  METHOD_METADATA,
+  RESPONSE_PASSTHROUGH_METADATA,
+  ROUTE_ARGS_METADATA,
+  SSE_METADATA,
+} from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { ApiError, type ErrorCode } from './api-error.js';
-import {
-  EVENTS_TYPE,
-  type Gives,
-  isRaw,
-  JSON_TYPE,
-  requireGives,
-  requireTakes,
-  type Takes,
-} from './bodies.js';
-import { listSerializer, type Serializer, serializer } from './dto.js';
+import type { Gives, Takes } from './bodies.js';
+import type { Serializer } from './dto.js';
 import type { Permission } from './permissions.js';
 
 /** How an operation is opened: to anyone, to an email and password, or to an API key. */
@@ -72,6 +56,16 @@ export function hasSuccess({ successes }: Pick<OperationFacts, 'successes'>, sta
   return successes.some((one) => one.status === status);
 }
 
+/** When a deprecated operation ends, and what its answers say of that until then. */
+export interface Sunsetting {
+  /** Day from which it is gone, as YYYY-MM-DD (UTC), and the milliseconds of its beginning. */
+  readonly day: string;
+  readonly end: number;
+  /** Path of the operation to use instead. */
+  readonly successor: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** What the decorators of a method and of its controller say of an operation. */
 export interface OperationFacts {
   /** The operationId, which client generators use as the method name. */
@@ -79,10 +73,14 @@ export interface OperationFacts {
   readonly access: Access;
   /** The permissions of which a key needs one; none where any key will do, or it is not opened by keys. */
   readonly permissions: readonly string[];
-  /** Day from which a deprecated operation is gone, as YYYY-MM-DD (UTC). */
-  readonly sunset?: string;
+  /** A property of the body, and the permission that each of its values needs. */
+  readonly needsBy?: { readonly field: string; readonly permissions: Readonly<Record<string, Permission>> };
+  /** The end of a deprecated operation. */
+  readonly sunset?: Sunsetting;
   /** Whether it accepts an `Idempotency-Key`. */
   readonly idempotent: boolean;
+  /** Whether its method takes a body; any other may come with one, which is ignored. */
+  readonly takesBody: boolean;
   /** Whether a request without a body stands for one with an empty object. */
   readonly bodyOptional: boolean;
   /** Whether accounts are made by it. */
@@ -99,8 +97,9 @@ export interface OperationFacts {
   readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
   /** Whether it accepts `If-Match`. */
   readonly conditional: boolean;
-  /** The class of its answer, if that is one item. */
+  /** The class of its answer, of each item if that is a list. */
   readonly returns?: Type;
+  readonly isList?: boolean;
   /** The errors that it has besides those of every operation, with their statuses. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Its heading in the OpenAPI document. */
@@ -112,20 +111,6 @@ export interface OperationFacts {
   /** Writes what the method returns; undefined where no class of the answer is declared. */
   readonly serialize?: Serializer<object>;
 }
-
-type Declared = Omit<OperationFacts, 'permissions'> & Partial<Pick<OperationFacts, 'permissions'>>;
-
-const UNDECLARED: Declared = {
-  id: NO_ID,
-  access: 'bearer',
-  idempotent: false,
-  bodyOptional: false,
-  signUp: false,
-  successes: [],
-  conditional: false,
-  errors: {},
-  tag: { name: '', description: '' },
-};
 
 const FACTS = Symbol('facts of an operation');
 
@@ -141,146 +126,87 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
   return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
 }
 
-interface OperationOptions extends Partial<
-  Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted' | 'takes'>
-> {
-  /** The operationId, which client generators use as the method name. */
-  id: string;
-  summary: string;
-  description?: string;
-  /** Class of the answer; in brackets for a page of them, in ascending order of ids unless `sorted` or parameters say other. */
-  returns?: Type | [Type];
-  /** Success status; 200 when left out. */
-  status?: number;
-  /** Whether that success has a `Location`. */
-  located?: boolean;
-  /** What its answers are, where that is not JSON alone: of all successes that have a body and say nothing else. */
-  gives?: Gives;
-  /**
-   * The successes, where there are several: an answer has the status of the first unless the method gives it another. With
-   * 304 among them, answers have an `ETag`, and whoever has the same is told so; with 206, `reply.file` gives parts.
-   */
-  successes?: readonly [Success, ...Success[]];
+// What a method is, and what it takes, stands in Nest's own metadata, which it documents no way to ask for. Only this file does.
+
+/** The HTTP method of a route; undefined for any other method of a class. */
+export const methodOf = (handler: object) =>
+  Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
+
+export const BODY = [RouteParamtypes.BODY];
+const BODIES: readonly RouteParamtypes[] = [
+  ...BODY,
+  RouteParamtypes.RAW_BODY,
+  RouteParamtypes.FILE,
+  RouteParamtypes.FILES,
+];
+const SENDERS: readonly RouteParamtypes[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
+
+/** The places of the parameters of a method that are of some kinds. */
+export function placesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as object | undefined;
+  const all = Object.keys(parameters ?? {}).map((one) => one.split(':').map(Number) as [number, number]);
+  return all.filter(([kind]) => kinds.includes(kind)).map(([, place]) => place);
 }
 
-/** What an operation may ask for, whatever the operator allows: the most of `OPERATION_MAX_SECONDS`. */
-const MOST_SECONDS = 30;
+/** Whether a method sends server-sent events. */
+export const isSse = (handler: object): boolean => Reflect.hasMetadata(SSE_METADATA, handler);
+
+/** Whether a method sends its answer itself, and does not return it. */
+export function sendsItself(controller: object, name: string): boolean {
+  const isShared = Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, controller, name) as
+    boolean | undefined;
+  return !isShared && placesOf(SENDERS, controller, name).length > 0;
+}
+
+type Undeclared = Omit<OperationFacts, 'permissions' | 'takesBody'>;
+
+const UNDECLARED: Undeclared = {
+  id: NO_ID,
+  access: 'bearer',
+  idempotent: false,
+  bodyOptional: false,
+  signUp: false,
+  successes: [],
+  conditional: false,
+  errors: {},
+  tag: { name: '', description: '' },
+};
+
+/** By both, because several controllers can inherit one method. */
+const known = new WeakMap<object, Map<object, OperationFacts>>();
 
 /**
- * Names and documents an operation, and sets its success status. Every route has one. The method itself stays as it is:
- * what it returns is written as `returns` says when it is sent.
+ * The facts of an operation, put together once; what the method declares comes before what its controller does.
+ * @param name of the method in its class
  */
-export function Operation(options: OperationOptions): MethodDecorator {
-  const { summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
-  const { seconds = 1 } = facts;
-  if (!(seconds > 0 && seconds <= MOST_SECONDS))
-    throw new Error(
-      `${facts.id} may take ${MOST_SECONDS} seconds, not ${seconds}: what takes longer is a job`,
-    );
-  if (facts.takes) requireTakes(facts.id, facts.takes);
-  const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
-  const serialize = type && (isArray ? listSerializer(type) : serializer(type));
-  const successes = (facts.successes ?? [{ status, located }]).map((one) =>
-    gives && hasBody(one.status) ? { gives, ...one } : one,
-  );
-  requireSuccesses(facts.id, successes, type !== undefined);
-  return applyDecorators(
-    HttpCode(successes[0]!.status),
-    ApiOperation({ operationId: facts.id, summary, description }),
-    ...successes.map((one) =>
-      ApiResponse(isJson(one) ? { status: one.status, type, isArray } : { status: one.status }),
-    ),
-    ...typeHeaders(successes),
-    // Nobody's class describes bytes.
-    facts.takes?.types.every(isRaw) ? ApiBody({ schema: { type: 'string', format: 'binary' } }) : () => {},
-    Declare({
-      ...facts,
-      errors,
-      successes,
-      returns: isArray ? undefined : type,
-      serialize: serialize as Serializer<object> | undefined,
-    }),
-  );
-}
-
-/** Whether a success may be the class of the operation as JSON. */
-function isJson({ status, gives }: Success): boolean {
-  return hasBody(status) && (!gives || gives.types.includes(JSON_TYPE));
-}
-
-/** @throws Error that names the operation, for what cannot be answered or documented */
-function requireSuccesses(id: string, successes: readonly Success[], hasClass: boolean): void {
-  const statuses = successes.map(({ status }) => status);
-  if (new Set(statuses).size < statuses.length)
-    throw new Error(`${id} has two successes with one status: ${statuses.join(', ')}`);
-  if (statuses.includes(206) && !statuses.includes(304))
-    throw new Error(`${id} gives parts (206), and has to tell by 304 who has them`);
-  for (const { status, gives } of successes) {
-    if (gives && !hasBody(status)) throw new Error(`${id} gives a body with ${status}, which has none`);
-    if (gives) requireGives(id, gives, hasClass);
+export function operationOf(
+  handler: object,
+  controller: object,
+  name = (handler as { name: string }).name,
+): OperationFacts {
+  let facts = known.get(handler)?.get(controller);
+  if (!facts) {
+    const all = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    facts = {
+      ...all,
+      permissions: all.permissions ?? usualPermissions(all, handler),
+      takesBody: all.takes !== undefined || placesOf(BODIES, controller, name).length > 0,
+    };
+    known.set(handler, (known.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));
   }
+  return facts;
 }
 
-/** What is always of one type says so, whether it is a text, a file or a generator. */
-function typeHeaders(successes: readonly Success[]): MethodDecorator[] {
-  const bodies = successes.filter(({ status }) => hasBody(status));
-  const types = new Set(bodies.flatMap(({ gives }) => gives?.types ?? [JSON_TYPE]));
-  const [type = JSON_TYPE] = types;
-  if (types.size > 1 || type === JSON_TYPE || type === EVENTS_TYPE || type.endsWith('*')) return [];
-  return [Header('Content-Type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)];
-}
-
-/**
- * Puts the operations of a controller under one heading, with a line on what they are for. A key needs the permission
- * `<name>:read` for those that read, `<name>:write` for all others, unless they say otherwise.
- * @param subject what their permissions begin with instead of the name
- */
-export function Tag(name: string, description: string, subject = name): ClassDecorator {
-  return applyDecorators(ApiTags(name), Declare({ tag: { name, description }, subject }));
-}
-
-/** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
-export function Stability(stability: 'beta' | 'experimental') {
-  return ApiExtension('x-stability', stability);
-}
-
-/** Documents a request that the service makes because of this operation, under `webhooks` of the OpenAPI document. */
-export function Sends(webhook: Webhook): MethodDecorator {
-  return applyDecorators(ApiExtraModels(webhook.body), Declare({ webhook }));
-}
-
-/** Opens an operation, or a whole controller, to requests without credentials. Everything else is closed. */
-export const Public = () => Declare({ access: 'public' });
-
-/** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
-export const PasswordAccess = () => Declare({ access: 'basic' });
-
-/** Opens an operation to an API key, as every unmarked one is, in a controller that is opened otherwise. */
-export const KeyAccess = () => Declare({ access: 'bearer' });
-
-/** Has an operation need other permissions than that of its tag: one of these is enough. With none, any key will do. */
-export function Needs(...permissions: Permission[]): MethodDecorator {
-  return Declare({ permissions });
-}
-
-/**
- * Has an operation need the permission of what its body asks for: a key with none of them is refused before its body is
- * read; one with some before the body counts, as long as this value of it is one of these.
- * @param field a property of the body, and the permission that each of its values needs
- */
-export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
-  const canActivate = (context: ExecutionContext): true => {
-    const request = context.switchToHttp().getRequest<Request & Granted>();
-    const value = (request.body as Record<string, unknown> | null)?.[field];
-    if (typeof value === 'string' && Object.hasOwn(permissions, value))
-      requirePermission(request, [permissions[value]!]);
-    return true;
-  };
-  return applyDecorators(UseGuards({ canActivate }), Needs(...new Set(Object.values(permissions))));
+/** Reading needs `pets:read`, all else `pets:write`. */
+function usualPermissions({ access, tag, subject = tag.name }: Undeclared, handler: object): string[] {
+  if (access !== 'bearer') return [];
+  const method = methodOf(handler);
+  const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
+  return [`${subject}:${isRead ? 'read' : 'write'}`];
 }
 
 /** What the sender of a request may do. */
-interface Granted {
+export interface Granted {
   /** None of an access token. */
   keyId?: string;
   /** Undefined stands for everything. */
@@ -308,70 +234,4 @@ export function insufficientScope(message: string, missing: readonly string[]): 
   const scope = missing.length > 0 ? `, scope="${missing.join(' ')}"` : '';
   const headers = { 'WWW-Authenticate': `Bearer realm="petstore", error="insufficient_scope"${scope}` };
   return new ApiError('permission_denied', message, { headers });
-}
-
-interface SunsetOptions {
-  /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */
-  deprecated: string;
-  /** Day from which it is gone, as YYYY-MM-DD (UTC). */
-  sunset: string;
-  /** Path of the operation to use instead. */
-  successor: string;
-}
-
-/**
- * Deprecates an operation and ends it automatically. Until the sunset, its answers carry the headers `Deprecation` (RFC
- * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on it answers 410 `operation_removed`.
- */
-export function Sunset({ deprecated, sunset, successor }: SunsetOptions): MethodDecorator {
-  const end = Date.parse(sunset);
-  const headers = {
-    Deprecation: `@${Date.parse(deprecated) / 1000}`,
-    Sunset: new Date(end).toUTCString(),
-    Link: `<${successor}>; rel="successor-version"`,
-  };
-
-  @Injectable()
-  class SunsetGuard implements CanActivate {
-    constructor(private readonly clock: Clock) {}
-
-    canActivate(context: ExecutionContext): boolean {
-      context.switchToHttp().getResponse<Response>().set(headers);
-      if (this.clock.now() < end) return true;
-      throw new ApiError(
-        'operation_removed',
-        `The operation was removed on ${sunset}. Use ${successor} instead.`,
-      );
-    }
-  }
-  return applyDecorators(UseGuards(mixin(SunsetGuard)), Declare({ sunset }));
-}
-
-type Handler = object;
-type Controller = object;
-/** By both, because several controllers can inherit one method. */
-const known = new Map<Handler, Map<Controller, OperationFacts>>();
-
-/** The facts of an operation, put together once; what the method declares comes before what its controller does. */
-export function operationOf(handler: Handler, controller: Controller): OperationFacts {
-  let facts = known.get(handler)?.get(controller);
-  if (!facts) {
-    const declared: Declared = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
-    facts = { ...declared, permissions: declared.permissions ?? usualPermissions(declared, handler) };
-    known.set(handler, (known.get(handler) ?? new Map<Controller, OperationFacts>()).set(controller, facts));
-  }
-  return facts;
-}
-
-/** Reading needs `pets:read`, all else `pets:write`. */
-function usualPermissions({ access, tag, subject = tag.name }: Declared, handler: Handler): string[] {
-  if (access !== 'bearer') return [];
-  const method = methodOf(handler);
-  const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
-  return [`${subject}:${isRead ? 'read' : 'write'}`];
-}
-
-/** The HTTP method of a route; undefined for any other method of a class. Nest has no documented way to ask for it. */
-export function methodOf(handler: object): RequestMethod | undefined {
-  return Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
 }

@@ -1,5 +1,6 @@
+import type { Type } from '@nestjs/common';
 import { ApiError } from './api-error.js';
-import { field } from './field.js';
+import { field, JsonText, objectWriter, type Serializer } from './dto.js';
 import { EnumField, IntegerParam } from './fields.js';
 
 /** The most items of a page; docs/guides/limits.md and paging.md name the number too. */
@@ -132,4 +133,19 @@ export class Page<T extends { id: string }> {
   get next(): string | undefined {
     return this.slice.last && encode(this.list.mark, this.slice.last);
   }
+}
+
+/** Writes pages, and lists, of a DTO class as JSON. A page that several requests share, and none has touched, is written once. */
+export function listSerializer(type: Type): Serializer<Page<{ id: string }> | readonly object[]> {
+  const write = objectWriter(type);
+  const writeAll = (items: readonly object[]) => new JsonText(`[${items.map(write).join(',')}]`);
+  const written = new WeakMap<readonly unknown[], JsonText>();
+  return (list) => {
+    if (!(list instanceof Page)) return writeAll(list);
+    const rows = list.untouched;
+    if (!rows) return writeAll(list.items);
+    let json = written.get(rows);
+    if (!json) written.set(rows, (json = writeAll(list.readAll())));
+    return json;
+  };
 }

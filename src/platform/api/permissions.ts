@@ -7,21 +7,14 @@ export type Permission = keyof DeclaredPermissions;
 export type Permissions = Readonly<Record<string, string>>;
 
 let declared: Permissions = {};
-let isRead = false;
 
-/**
- * Makes the permissions of all features known.
- * @throws Error once the list was read: the features have to be loaded before what reads it
- */
+/** Makes the permissions of all features known, at the start. */
 export function declareFeaturePermissions(permissions: Permissions): void {
-  const isSame = Object.keys(permissions).join() === Object.keys(declared).join();
-  if (isRead && !isSame) throw new Error('The list of permissions was read before the features were loaded.');
   declared = permissions;
 }
 
-/** Every permission and its meaning, in the order of the features. From then on, none is added. */
+/** Every permission and its meaning, in the order of the features; complete once the service has its features. */
 export function allPermissions(): Permissions {
-  isRead = true;
   return declared;
 }
 

@@ -6,6 +6,7 @@ import { ApiError } from './api-error.js';
 import { type JsonText, type Serializer, serializer } from './dto.js';
 import { Declare, hasSuccess, type OperationFacts } from './operation.js';
 import type { Page } from './paging.js';
+import { refusePart } from './validation.js';
 import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
 
 /** A row that was put under a key, and whether it was not there before. */
@@ -49,7 +50,10 @@ export class ReplyHeaders {
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);
-      this.response.setHeader('Link', `<${addressOf(this.request)}?${query.toString()}>; rel="next"`);
+      const link = `<${addressOf(this.request)}?${query.toString()}>; rel="next"`;
+      // A list that will be gone names its successor, too.
+      const others = this.response.getHeader('Link');
+      this.response.setHeader('Link', others === undefined ? link : [others, link].flat().join(', '));
     }
     return page;
   }
@@ -143,8 +147,8 @@ export function EntityTags(type: Type): ClassDecorator {
 
 /** Whether the answers of an operation have an `ETag`. */
 export function isTagged(operation: OperationFacts): boolean {
-  const { entity, returns } = operation;
-  return (entity !== undefined && entity.type === returns) || hasSuccess(operation, 304);
+  const { entity, returns, isList } = operation;
+  return (entity !== undefined && entity.type === returns && !isList) || hasSuccess(operation, 304);
 }
 
 /** What a request asks of the state of what it changes. */
@@ -154,14 +158,11 @@ export class Precondition {
     private readonly serialize: Serializer<object>,
   ) {}
 
-  /** @throws ApiError `validation_failed` for a header that is no list of tags */
-  static of({ headers, operation }: RoutedRequest): Precondition {
+  /** @throws ApiError `validation_failed` for a header that is no list of tags, with what else is wrong */
+  static of({ headers, operation }: RoutedRequest): Precondition | Promise<never> {
     const header = headers['if-match'];
     if (header !== undefined && header !== '*' && !TAGS.test(header))
-      throw new ApiError(
-        'validation_failed',
-        'If-Match must be * or a list of entity tags in double quotes.',
-      );
+      return refusePart('header', ['If-Match must be * or a list of entity tags in double quotes']);
     const tags = header === '*' ? undefined : header?.match(new RegExp(TAG, 'g'));
     return new Precondition(tags ?? undefined, operation.entity!.serialize);
   }

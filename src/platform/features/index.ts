@@ -87,6 +87,7 @@ export function installFeatures(ofProduct: readonly Type[]): readonly Type[] {
   refuseTwice(features, 'feature', ({ name }) => [name]);
   refuseTwice(features, 'error', ({ errors = {} }) => Object.keys(errors));
   refuseTwice(features, 'permission', ({ permissions = {} }) => Object.keys(permissions));
+  refuseTwice(features, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
   refuseTwice(features, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
   refuseTwice(features, 'guide', ({ guides = [] }) =>
     guides.map(({ file }) => file.pathname.split('/').at(-1)!),

@@ -9,8 +9,6 @@ import {
   StreamableFile,
   UseInterceptors,
 } from '@nestjs/common';
-import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
-import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { from, lastValueFrom, type Observable } from 'rxjs';
@@ -124,21 +122,6 @@ function replay({ status, headers, body, row }: StoredAnswer, response: Response
   return body === '' ? undefined : new JsonText(body!);
 }
 
-/**
- * @throws Error for a method that sends its answer itself: before the commit, and not again. Nest has no documented way to ask
- * for the parameters of a method.
- */
-function requireReturned({ constructor }: object, name: string | symbol): void {
-  const parameters = Object.keys(
-    (Reflect.getMetadata(ROUTE_ARGS_METADATA, constructor, name) ?? {}) as object,
-  );
-  const sends = new Set([RouteParamtypes.RESPONSE, RouteParamtypes.NEXT]);
-  const isSent = parameters.some((one) => sends.has(Number(one.split(':')[0])));
-  if (!isSent || Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, constructor, name)) return;
-  const method = `${constructor.name}.${String(name)}`;
-  throw new Error(`${method} is idempotent, and must return its answer: @Res({ passthrough: true })`);
-}
-
 /** The body of an answer. @throws Error for what is not sent as JSON, and so could not be given again as it was */
 function textOf({ id, serialize }: OperationFacts, value: unknown): string {
   if (value === undefined || value === null) return '';
@@ -160,7 +143,6 @@ function textOf({ id, serialize }: OperationFacts, value: unknown): string {
  */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(
-    requireReturned,
     UseInterceptors(IdempotencyInterceptor),
     ApiHeader({
       name: HEADER,

@@ -56,9 +56,10 @@ export class BodyGuard implements CanActivate {
     if (exchange?.isOver) throw new ApiError('request_timeout');
     const { seconds } = request.operation;
     if (seconds !== undefined) exchange?.takeTime(seconds * 1_000);
-    if (!METHODS_WITH_BODY.has(request.method)) return true;
-    if (!request.operation.bodyOptional || hasBody(request)) return read(request, response);
-    request.body = {};
+    const { takesBody, bodyOptional } = request.operation;
+    if (!takesBody && !METHODS_WITH_BODY.has(request.method)) return true;
+    if (hasBody(request) || (takesBody && !bodyOptional)) return read(request, response);
+    if (takesBody) request.body = {};
     return true;
   }
 }

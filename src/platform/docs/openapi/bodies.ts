@@ -29,7 +29,7 @@ export function finishBody(document: OpenAPIObject, operation: Operation, facts:
     };
   }
   giveExample(document, operation.requestBody);
-  if (bodyOptional) Object.assign(operation.requestBody!, { required: false });
+  if (bodyOptional && operation.requestBody) operation.requestBody.required = false;
 }
 
 /** Gives JSON its example, which its schema has. */

@@ -7,6 +7,7 @@ import {
   type DeclaredOperation,
   declaredOperations,
   defaultId,
+  enumerationsIn,
   isLaterVersion,
   type OperationFacts,
   type TagFacts,
@@ -17,7 +18,14 @@ import {
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, headersIn } from './responses.js';
-import { exampleFor, finishSchemas, type Operation, operationsIn, withoutPruned } from './schemas.js';
+import {
+  exampleFor,
+  finishSchemas,
+  nameValues,
+  type Operation,
+  operationsIn,
+  withoutPruned,
+} from './schemas.js';
 
 /** What the product says of itself in the document. The module of the application provides it. */
 export abstract class ProductFacts {
@@ -83,10 +91,11 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
   const declared = declaredOperations(app.get(ModulesContainer));
+  for (const { name, meanings } of enumerationsIn(declared)) nameValues(document, name, meanings());
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
   finishSchemas(document);
-  document.webhooks = webhooksOf(declared.values(), document);
+  document.webhooks = webhooksOf(declared, document);
   document.components = {
     ...document.components,
     ...errorComponents(document),
@@ -97,14 +106,15 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
 
 /** Completes every operation, and returns their tags. */
 function finishOperations(
-  declared: Map<string, DeclaredOperation>,
+  declared: readonly DeclaredOperation[],
   document: OpenAPIObject,
   config: Config,
 ): TagFacts[] {
+  const byId = new Map(declared.map((one) => [one.id, one]));
   const tags = new Map<string, TagFacts>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of operationsIn(item)) {
-      const facts = declared.get(operation.operationId!)!;
+      const facts = byId.get(operation.operationId!)!;
       finishOperation({ path, method, operation }, facts, document, config);
       tags.set(facts.tag.name, facts.tag);
     }

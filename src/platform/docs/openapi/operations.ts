@@ -15,7 +15,7 @@ import {
 import { answersOf, finishBody, giveExample, givenBy, sentIn } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { exampleIn, nameDefaults, namePage, type Operation, type Parameter } from './schemas.js';
+import { exampleIn, finishFields, namePage, type Operation, type Parameter } from './schemas.js';
 
 /** Stands in the document for the scheme, host and port by which a client has asked for it. */
 export const HERE = 'http://here.invalid';
@@ -65,11 +65,11 @@ export function finishOperation(
   operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
   operation.parameters = parametersOf(operation);
-  for (const type of facts.parameters) nameDefaults(document, operation, type);
+  for (const type of facts.parameters) finishFields(document, operation, type);
   finishBody(document, operation, facts);
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
-  if (sunset) finishDeprecated(operation, sunset);
+  if (sunset) finishDeprecated(operation, sunset.day);
   operation.parameters.push(...conditionsOf(facts));
   operation['x-codeSamples'] = codeSamples(placed, access, document, config);
 }
@@ -164,7 +164,9 @@ function finishDeprecated(operation: Operation, sunset: string): void {
   operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
   for (const status of ['200', '404', '410']) {
     const response = operation.responses[status];
-    if (response) Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', 'Successor']));
+    if (!response) continue;
+    const link = response.headers!.Link && status === '200' ? 'Pages' : 'Successor';
+    Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', link]));
   }
 }
 

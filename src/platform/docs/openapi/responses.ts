@@ -106,6 +106,14 @@ export const HEADERS = {
     schema: { type: 'string' },
     example: '</v1/pets>; rel="successor-version"',
   },
+  Pages: {
+    description:
+      'The operation to use instead (`rel="successor-version"`); before the last page, also the address of the next one (`rel="next"`).',
+    required: true,
+    schema: { type: 'string' },
+    example:
+      '</v2/pets>; rel="successor-version", <http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"',
+  },
 };
 
 type Header = keyof typeof HEADERS;
@@ -125,7 +133,7 @@ export function headerReferences(headers: Header[]): Record<string, { $ref: stri
 }
 
 function nameOf(header: Header): string {
-  return header === 'Successor' || header === 'Help' ? 'Link' : header;
+  return ['Successor', 'Help', 'Pages'].includes(header) ? 'Link' : header;
 }
 
 const EVERYWHERE: ErrorCode[] = [

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
-import { fieldsIn } from '../../api/index.js';
+import { fieldsIn, pageName } from '../../api/index.js';
 import type { Sample } from './call-samples.js';
 
 /** A schema, as far as it is written or read here. */
@@ -102,23 +102,34 @@ export function finishSchemas(document: OpenAPIObject): void {
   }
 }
 
+/** Gives an enumeration its values: those that it has when the document is made. */
+export function nameValues(
+  document: OpenAPIObject,
+  name: string,
+  meanings: Readonly<Record<string, string>>,
+): void {
+  const schema = document.components!.schemas![name];
+  if (schema) Object.assign(schema, { enum: Object.keys(meanings), 'x-enumDescriptions': meanings });
+}
+
 /**
- * What a field is when a request leaves it out: the initial value of its property, which stands in its schema, that of a
- * class in a body or of a parameter.
+ * What a field has in its schema, that of a class in a body or of a parameter, only when the document is made: what it is
+ * when a request leaves it out, which is the initial value of its property, and what its kind says.
  */
-export function nameDefaults(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
+export function finishFields(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
   const fields = fieldsIn(type);
   if (fields.length === 0) return;
   const initial = new type() as Record<string, unknown>;
   const schemas = document.components!.schemas as Record<string, Schema | undefined>;
   const ofBody = schemas[nameOf(getSchemaPath(type))];
   const { parameters = [] } = operation;
-  for (const { name, declared } of fields) {
-    for (const model of declared.kind.models ?? []) nameDefaults(document, operation, model);
-    const value = initial[name];
-    if (value === undefined) continue;
+  for (const [name, { kind, write }] of fields) {
+    for (const model of kind.models ?? []) finishFields(document, operation, model);
     const schema = ofBody?.properties?.[name] ?? parameters.find((one) => one.name === name)?.schema;
-    if (schema) schema.default = value === null ? null : JSON.parse(declared.write(value));
+    if (!schema) continue;
+    const value = initial[name];
+    if (value !== undefined) schema.default = value === null ? null : JSON.parse(write(value));
+    Object.assign(schema, kind.late?.());
   }
 }
 
@@ -148,7 +159,7 @@ export function namePage(
   page: Schema,
   sorted = 'in ascending order of ids',
 ): Schema {
-  const name = operationId!.replace(/^list/, '');
+  const name = pageName(operationId!);
   const names = new Set(parameters.map((one) => one.name));
   const chosen = ['sort', 'order'].filter((one) => names.has(one)).map((one) => `\`${one}\``);
   document.components!.schemas![name] = {
@@ -188,10 +199,21 @@ export function referredTo(part: object, kind: 'schemas' | 'headers' | 'examples
 export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   if (schema.$ref) return exampleFor(document, schemaOf(document, schema));
   if (schema.items) return [exampleFor(document, schema.items)];
-  const shown = Object.entries(schema.properties ?? {}).filter(
-    ([, property]) => property.example !== undefined,
-  );
-  return Object.fromEntries(shown.map(([name, property]) => [name, property.example]));
+  const { properties = {}, required = [] } = schema;
+  const shown = Object.entries(properties).flatMap(([name, property]) => {
+    const { example = required.includes(name) ? impliedIn(document, property) : undefined } = property;
+    return example === undefined ? [] : [[name, example] as const];
+  });
+  return Object.fromEntries(shown);
+}
+
+/** A value that the schema of a property implies where it has no example. */
+function impliedIn(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
+  const schema = schemaOf(document, allOf[0] ?? property);
+  const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
+  if (properties) return exampleFor(document, schema);
+  if (items) return minItems > 0 ? [impliedIn(document, items)] : [];
+  return values?.[0] ?? minimum ?? (type === 'boolean' ? false : undefined);
 }
 
 /**

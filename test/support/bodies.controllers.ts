@@ -1,0 +1,127 @@
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiSchema } from '@nestjs/swagger';
+import {
+  EnumField,
+  Idempotent,
+  Int64Param,
+  IntegerField,
+  IntegerParam,
+  Needs,
+  ObjectField,
+  Operation,
+  PageQuery,
+  Page,
+  Reply,
+  type ReplyHeaders,
+  Sunset,
+  Tag,
+  TextField,
+} from '../../src/platform/index.js';
+
+/** Operations with a body and without one, by every method that may have it. */
+
+class ThingParams {
+  @Int64Param({ description: 'Identifier.' })
+  thingId!: string;
+}
+
+class ReasonDto {
+  @TextField({ description: 'Why.', example: 'Too old.', max: 20 })
+  reason!: string;
+}
+
+class FeedingDto {
+  @IntegerField({ description: 'Grams.', example: 7, min: 1, max: 9, optional: true })
+  grams = 5;
+}
+
+class TimesQuery {
+  @IntegerParam({ description: 'How often.', min: 1, max: 9 })
+  times = 1;
+}
+
+@ApiSchema({ name: 'Collar' })
+class CollarDto {
+  @EnumField({
+    description: 'What it is made of.',
+    name: 'Material',
+    values: { leather: 'Of a cow.', nylon: 'Of oil.' },
+  })
+  material!: string;
+}
+
+@ApiSchema({ name: 'NewThing' })
+class NewThingDto {
+  @EnumField({ description: 'Its size.', name: 'ThingSize', values: { tiny: 'Tiny.', huge: 'Huge.' } })
+  size!: string;
+
+  @ObjectField({ description: 'What it wears.', of: CollarDto })
+  collar!: CollarDto;
+}
+
+class ToldDto {
+  @TextField({ description: 'What was understood.', max: 500 })
+  told!: string;
+}
+
+const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) });
+
+@Tag('bodies', 'Bodies.')
+@Controller('bodies')
+export class BodiesController {
+  @Post()
+  @Needs()
+  @Operation({ id: 'addBody', summary: 'An example without examples of its fields', returns: ToldDto })
+  add(@Body() body: NewThingDto): ToldDto {
+    return told(body);
+  }
+
+  @Post(':thingId/feed')
+  @Needs()
+  @Operation({ id: 'feedBody', summary: 'No body', returns: ToldDto })
+  feed(@Param() { thingId }: ThingParams): ToldDto {
+    return told(thingId);
+  }
+
+  @Post(':thingId/brush')
+  @Needs()
+  @Operation({ id: 'brushBody', summary: 'No body, and optional', bodyOptional: true, returns: ToldDto })
+  brush(@Param() { thingId }: ThingParams): ToldDto {
+    return told(thingId);
+  }
+
+  @Post(':thingId/feast')
+  @Needs()
+  @Operation({ id: 'feastBody', summary: 'An optional body', bodyOptional: true, returns: ToldDto })
+  feast(@Body() { grams }: FeedingDto): ToldDto {
+    return told(grams);
+  }
+
+  @Patch(':thingId')
+  @Needs()
+  @Operation({ id: 'changeBody', summary: 'A path, a query and a body', returns: ToldDto })
+  change(
+    @Param() { thingId }: ThingParams,
+    @Query() { times }: TimesQuery,
+    @Body() body: ReasonDto,
+  ): ToldDto {
+    return told(thingId, times, body);
+  }
+
+  @Delete(':thingId')
+  @Needs()
+  @Idempotent()
+  @Operation({ id: 'removeBody', summary: 'A body of a DELETE', returns: ToldDto })
+  remove(@Param() { thingId }: ThingParams, @Body() { reason }: ReasonDto): ToldDto {
+    return told(thingId, reason);
+  }
+
+  @Get()
+  @Needs()
+  @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/bodies' })
+  @Operation({ id: 'listBodies', summary: 'A list that will be gone', returns: [ToldDto] })
+  list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Page<ToldDto & { id: string }> {
+    const slice = { rows: ['1'], last: query.cursor === undefined ? { id: '1' } : undefined };
+    return reply.page(new Page(slice, { mark: 'bodies' }, (id) => ({ id: String(id), told: '' })));
+  }
+}
