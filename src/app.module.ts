@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 // Before auth, which reads the list of permissions that features declare.
 import { FEATURES } from './features.js';
-import { AuthGuard, LateBodyGuard } from './auth/auth.guard.js';
+import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config.js';
 import { PRODUCT } from './document.js';
@@ -21,7 +21,7 @@ import { DatabaseModule, poolOptions } from './platform/database/index.js';
 import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import type { Clock } from './platform/process/index.js';
-import { BodyGuard, ErrorFilter, ObservabilityModule } from './platform/server/index.js';
+import { ErrorFilter, ObservabilityModule } from './platform/http/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
@@ -45,8 +45,6 @@ import type { Log } from './platform/telemetry/index.js';
     { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, chosenFacts()) },
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
-    { provide: APP_GUARD, useClass: BodyGuard },
-    { provide: APP_GUARD, useClass: LateBodyGuard },
     { provide: APP_PIPE, useClass: ValidationPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],

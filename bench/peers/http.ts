@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { DatabaseError } from 'pg';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import { parseQuery } from '../../src/platform/server/request-target.js';
+import { parseQuery } from '../../src/platform/http/request-target.js';
 import { encodeCursor } from '../wire.js';
 import {
   authenticate,

@@ -15,7 +15,8 @@ import { ApiKeysService } from './api-keys.service.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
 import { KeyOwners } from './key-owners.js';
-import { hashPassword, type Requester } from './password.js';
+import type { Requester } from '../platform/process/index.js';
+import { hashPassword } from './password.js';
 
 /** Seconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
 const SETTLED_SECONDS = 5;

@@ -14,7 +14,8 @@ import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
 import { Invitations } from './invitations.js';
-import { hashPassword, type Requester, verifyPassword } from './password.js';
+import type { Requester } from '../platform/process/index.js';
+import { hashPassword, verifyPassword } from './password.js';
 import { unauthorized } from './unauthorized.js';
 
 @Injectable()

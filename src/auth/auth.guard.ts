@@ -14,6 +14,7 @@ import {
   requirePermission,
   timesSent,
 } from '../platform/api/index.js';
+import { Exchange, readBody, mayHaveBody } from '../platform/http/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
 import { Invitations } from './invitations.js';
@@ -56,8 +57,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 }
 
 /**
- * Closes every operation that is not marked `@Public()`, to keys without its permission too. Runs before anything else in a
- * request is looked at.
+ * What every request passes before its method is called, in this order: the facts of the operation, the key and its
+ * permissions, the body. Closes every operation that is not marked `@Public()`, before anything else in a request is looked at.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -74,6 +75,63 @@ export class AuthGuard implements CanActivate {
     const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
     // Also for those that are turned away: the log and the metrics name the operation.
     request.operation = operationOf(context.getHandler(), context.getClass());
+    const letIn = this.checkCredentials(request, response);
+    return letIn === true ? this.prepare(request, response) : this.prepareLater(letIn, request, response);
+  }
+
+  private async prepareLater(
+    letIn: Promise<true>,
+    request: AuthenticatedRequest,
+    response: Response,
+  ): Promise<true> {
+    await letIn;
+    return this.prepare(request, response);
+  }
+
+  /** The request is let in: its account is charged for it, it has the time of its operation, and its body is read. */
+  private prepare(request: AuthenticatedRequest, response: Response): true | Promise<true> {
+    const exchange = Exchange.of(response)!;
+    // The check has taken longer than the request may, or than its client waits: nothing is changed any more.
+    if (exchange.isOver) throw new ApiError('request_timeout');
+    if (request.accountId !== undefined) exchange.belongTo(request.accountId);
+    const { seconds } = request.operation;
+    if (seconds !== undefined) exchange.takeTime(seconds * 1_000);
+    return mayHaveBody(request) ? this.takeBody(request, response, exchange) : true;
+  }
+
+  private async takeBody(
+    request: AuthenticatedRequest,
+    response: Response,
+    exchange: Exchange,
+  ): Promise<true> {
+    const isLate = await readBody(request, response);
+    if (!isLate || request.accountId === undefined) return true;
+    await this.checkAgain(request);
+    if (exchange.isOver) throw new ApiError('request_timeout');
+    return true;
+  }
+
+  /**
+   * Looks again at the key or password of a request whose body came late: it may have been revoked or changed meanwhile, or
+   * the account closed.
+   * @throws ApiError `invalid_api_key`, `invalid_token`, `invalid_credentials`, `permission_denied`
+   */
+  private async checkAgain(request: AuthenticatedRequest): Promise<void> {
+    const key = bearerKey(request);
+    if (key === undefined) {
+      const { name, pass } = parseBasic(request.headers.authorization!)!;
+      const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
+      if (accountId !== request.accountId) throw unauthorized('invalid_credentials');
+      return;
+    }
+    const owner = await this.owners.find(key, callerOf(request));
+    // A subject may have another account by now.
+    if (!owner || owner.accountId !== request.accountId)
+      throw unauthorized(this.owners.isToken(key) ? 'invalid_token' : 'invalid_api_key');
+    admit(request, owner);
+  }
+
+  private checkCredentials(request: AuthenticatedRequest, response: Response): true | Promise<true> {
     const { access, signUp } = request.operation;
     if (signUp) this.invitations.requireOpen();
     if (access === 'public') return true;
@@ -123,47 +181,6 @@ export class AuthGuard implements CanActivate {
 /** Of two `Authorization` headers, it is not ours to guess which was meant. */
 function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
-}
-
-/**
- * Looks again at the key or password of a request whose body came late: it may have been revoked or changed meanwhile, or
- * the account closed.
- */
-@Injectable()
-export class LateBodyGuard implements CanActivate {
-  constructor(
-    private readonly owners: KeyOwners,
-    private readonly accounts: AccountsService,
-  ) {}
-
-  canActivate(context: ExecutionContext): true | Promise<true> {
-    const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
-    return request.hasWaited && request.accountId !== undefined ? this.check(request, response) : true;
-  }
-
-  /** @throws ApiError `invalid_api_key`, `invalid_token`, `invalid_credentials`, `permission_denied` */
-  private async check(request: AuthenticatedRequest, response: Response): Promise<true> {
-    const key = bearerKey(request);
-    if (key === undefined) await this.checkPassword(request);
-    else await this.checkKey(request, key);
-    // Answered when its time was over, or left by its client.
-    if (response.writableEnded || response.destroyed) throw new ApiError('request_timeout');
-    return true;
-  }
-
-  private async checkKey(request: AuthenticatedRequest, key: string): Promise<void> {
-    const owner = await this.owners.find(key, callerOf(request));
-    // A subject may have another account by now.
-    if (!owner || owner.accountId !== request.accountId)
-      throw unauthorized(this.owners.isToken(key) ? 'invalid_token' : 'invalid_api_key');
-    admit(request, owner);
-  }
-
-  private async checkPassword(request: AuthenticatedRequest): Promise<void> {
-    const { name, pass } = parseBasic(request.headers.authorization!)!;
-    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
-    if (accountId !== request.accountId) throw unauthorized('invalid_credentials');
-  }
 }
 
 const BEARER = /^bearer +(?=\S)/i;

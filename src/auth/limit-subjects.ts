@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { clientNetwork } from '../platform/api/index.js';
 import { normalEmail } from './email.js';
-import type { Requester } from './password.js';
+import type { Requester } from '../platform/process/index.js';
 
 /**
  * What sign-ups and log-ins are counted by: the address they come from, then the account they are for, if an account
@@ -19,5 +19,5 @@ export function limitSubjects(
 
 /** Who sends the password of a request. */
 export function requesterOf(request: Request): Requester {
-  return { address: clientNetwork(request), isGone: () => request.socket.destroyed };
+  return { caller: clientNetwork(request), isGone: () => request.socket.destroyed };
 }

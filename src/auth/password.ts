@@ -1,7 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ApiError } from 'petstore/platform';
-import { Quota } from '../platform/process/index.js';
+import { Quota, type Requester } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -15,33 +15,31 @@ const argon2id = promisify(argon2) as (
 ) => Promise<Buffer>;
 
 /** Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. */
-const threads = new Quota(2);
-/** Longer than that, no client would wait for what comes after. */
-const WAIT_MS = 2_000;
+const checks = new Quota(2);
 
-/** Who sends a password. */
-export interface Requester {
-  /** The address that it comes from, which has half of the threads at most; undefined for an operator. */
-  address?: string;
-  /** Whether nobody waits for the answer any more. */
-  isGone(): boolean;
-}
+/** How many checks of one address wait, and for how many milliseconds: more would wait longer than a client does. */
+const MOST_WAITING = 32;
+const WAIT_MS = 2_000;
 
 const OPERATOR: Requester = { isGone: () => false };
 
-/** @throws ApiError `service_unavailable` if it has waited too long for a thread, or for nobody */
-async function derive(parameters: Argon2Parameters, { address, isGone }: Requester): Promise<Buffer> {
-  await threads.take(address, WAIT_MS, () => busy('Too many passwords are waiting.'));
+/** @throws ApiError `service_unavailable` if too many of the same address wait already, or nobody waits for the answer any more */
+async function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
+  const { caller } = requester;
+  if (checks.waitingOf(caller) >= MOST_WAITING) throw tooMany();
+  await checks.take(caller, WAIT_MS, tooMany);
   try {
-    if (isGone()) throw busy('The client has gone.');
+    if (requester.isGone()) throw tooMany();
     return await argon2id('argon2id', parameters);
   } finally {
-    threads.giveBack(address);
+    checks.giveBack(caller);
   }
 }
 
-function busy(why: string): ApiError {
-  return new ApiError('service_unavailable', undefined, { cause: new Error(why) });
+function tooMany(): ApiError {
+  return new ApiError('service_unavailable', undefined, {
+    cause: new Error('Too many passwords are waiting.'),
+  });
 }
 
 /**

@@ -29,7 +29,7 @@ export class StartLink {
   /** @returns the key for a code that has not been used */
   async redeem(code: string | undefined): Promise<string | undefined> {
     if (!isSecret(STARTS, code)) return undefined;
-    return cluster.isWorker ? askPrimary(QUESTION, { detail: code }) : this.take(code);
+    return cluster.isWorker ? askPrimary(QUESTION, code) : this.take(code);
   }
 
   private take(code = ''): string | undefined {

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { load } from 'js-yaml';
-import { AccountCounts } from '../../src/platform/server/request-recorder.js';
+import { AccountCounts } from '../../src/platform/http/observability.js';
 import { Metrics } from '../../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from '../../src/testing/client.js';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
@@ -393,7 +393,7 @@ test('The log has the reason of a failure at the level of its status, and never 
   const masked = { level: 'error', msg: expect.stringContaining('SQLSTATE 22P02') };
   expect(await linesFor(odd)).toMatchObject([masked, { level: 'warn', status: 500 }]);
   expect(await linesFor(failed)).toMatchObject([
-    { level: 'error', context: 'ErrorFilter', msg: expect.stringContaining('"categories" does not exist') },
+    { level: 'error', context: 'Errors', msg: expect.stringContaining('"categories" does not exist') },
     { level: 'warn', operationId: 'createCategory', status: 500 },
   ]);
   const never = [...sent, account.email, account.password, own, own.slice(9), 'Bearer', 'Basic '];

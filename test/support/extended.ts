@@ -7,8 +7,8 @@ import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
-import { HttpAdapter } from '../../src/platform/server/http-adapter.js';
-import { ROUTING } from '../../src/platform/server/routes.js';
+import { HttpAdapter } from '../../src/platform/http/server.js';
+import { ROUTING } from '../../src/platform/http/routes.js';
 import { NestLogger } from '../../src/platform/telemetry/index.js';
 import { createDatabase, type TestedService } from '../../src/testing/service.js';
 

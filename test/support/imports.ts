@@ -12,13 +12,13 @@ const ROOMS = [
   'data',
   'jobs',
   'safeguards',
-  'server',
+  'http',
   'features',
   'docs',
 ];
 /** The features of the product, each with those that it may import from. Others may import from all features. */
 const FEATURES: Record<string, RegExp[]> = {
-  auth: ['telemetry', 'process', 'api', 'data', 'safeguards'].map(faceOf),
+  auth: ['telemetry', 'process', 'api', 'data', 'safeguards', 'http'].map(faceOf),
   categories: [/^auth\//],
   messages: [/^auth\//],
   pets: [/^auth\//, /^categories\//],

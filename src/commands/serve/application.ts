@@ -8,7 +8,7 @@ import type { Config } from '../../config.js';
 import { ApiError } from '../../platform/api/index.js';
 import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
 import type { Clock } from '../../platform/process/index.js';
-import { HttpAdapter, ROUTING } from '../../platform/server/index.js';
+import { HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
 /** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */

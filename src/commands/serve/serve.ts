@@ -1,9 +1,10 @@
+import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
 import { cannotListen, type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
-import { guardPromises, type HttpAdapter } from '../../platform/server/index.js';
+import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
 
@@ -26,8 +27,6 @@ export interface RunningService extends Stoppable {
 interface ServeOptions {
   /** Another date, for tests. */
   clock?: Clock;
-  /** Returns the port, which another process has made sure is free. */
-  claimed?: () => Promise<number>;
   /** What must be complete before anybody is answered. */
   prepare?: (app: NestExpressApplication) => Promise<void>;
   /** Aborted when the process is to stop: it then does not begin to listen. */
@@ -41,7 +40,7 @@ interface ServeOptions {
 export async function serve(
   config: Config,
   log: Log,
-  { clock, claimed, prepare, stopping }: ServeOptions = {},
+  { clock, prepare, stopping }: ServeOptions = {},
 ): Promise<RunningService & { app: NestExpressApplication }> {
   guardPromises();
   const app = await createApplication(config, log, clock);
@@ -49,7 +48,7 @@ export async function serve(
     stopping?.throwIfAborted();
     await prepare?.(app);
     stopping?.throwIfAborted();
-    await listen(app, config, claimed);
+    await listen(app, config);
   } catch (error) {
     await app.close();
     throw error;
@@ -63,11 +62,7 @@ export async function serve(
   };
 }
 
-async function listen(
-  app: NestExpressApplication,
-  { PORT, METRICS_PORT, HOST }: Config,
-  claimed?: () => Promise<number>,
-): Promise<void> {
+async function listen(app: NestExpressApplication, { PORT, METRICS_PORT, HOST }: Config): Promise<void> {
   const server = app.getHttpAdapter() as HttpAdapter;
   try {
     if (METRICS_PORT !== undefined) await server.openMetrics(METRICS_PORT, HOST);
@@ -75,7 +70,8 @@ async function listen(
     throw cannotListen('METRICS_PORT', METRICS_PORT!, error, HOST);
   }
   try {
-    if (claimed) await server.share(await claimed(), HOST);
+    // The primary has made sure that the port is free.
+    if (cluster.isWorker) await server.share(PORT, HOST);
     else await server.open(PORT, HOST);
   } catch (error) {
     throw cannotListen('PORT', PORT, error, HOST);
@@ -91,7 +87,7 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
 }
 
 function metricsUrl(app: NestExpressApplication): string | undefined {
-  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).admission;
+  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).door;
   return metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`;
 }
 

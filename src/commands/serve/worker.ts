@@ -1,5 +1,4 @@
 import type { Config } from '../../config.js';
-import { askPrimary } from '../../platform/process/index.js';
 import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
@@ -15,8 +14,7 @@ export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'no
 export async function bootWorker(config: Config, stopping: AbortSignal): Promise<RunningService> {
   // What is sent to a primary that has just gone.
   process.on('error', () => {});
-  const claimed = () => askPrimary<number>('port', { signal: stopping });
-  const service = await serve(config, await takeOverLog(config), { claimed, stopping });
+  const service = await serve(config, await takeOverLog(config), { stopping });
   const { url, metricsUrl, notes } = service;
   process.send!({ type: 'serving', url, metricsUrl, notes } satisfies Serving);
   return service;

@@ -14,13 +14,10 @@ import {
 import { collectMetrics } from '../../platform/telemetry/index.js';
 import type { Serving } from './worker.js';
 
-/** A worker that has served for this many milliseconds has started well; what ends it later is another matter. */
-const STEADY_MS = 5_000;
-/** After this many early ends in a row, another worker would fail as well. */
+/** After so many in a row that have ended before they served, another worker would fail as well. */
 const MAX_FAILURES = 5;
-/** Milliseconds before a worker that ended early is replaced; doubled after each further one, up to the last value. */
-const PAUSE_MS = { first: 100, last: 5_000 };
-
+/** Milliseconds before a worker that has not served is replaced. */
+const PAUSE_MS = 200;
 /** Milliseconds beyond the grace period after which a worker that does not end, such as one that is stopped, is killed. */
 const END_MS = 5_000;
 
@@ -33,12 +30,10 @@ export class Workers {
   private readonly logger = new Logger('Workers');
   /** Those that have not ended, each with a promise of its end. */
   private readonly ends = new Map<Worker, Promise<unknown>>();
-  /** Since when each has been serving, by `performance.now()`. */
-  private readonly serving = new Map<Worker, number>();
-  private port?: Promise<number>;
+  private readonly serving = new Set<Worker>();
+  private readonly begun = Promise.withResolvers<Serving>();
   private failures = 0;
   private isEnding = false;
-  private begun!: (serving: Serving) => void;
   private fail!: (error: Error) => void;
 
   /** @param environment what the workers get in addition to the environment of this process */
@@ -55,16 +50,19 @@ export class Workers {
    * @throws OperatorError if they do not, or are stopped first
    */
   async start(): Promise<Serving> {
+    const { PORT, HOST, WORKERS } = this.config;
     this.stopping.throwIfAborted();
-    const begun = new Promise<Serving>((resolve) => (this.begun = resolve));
     this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
-    // Matters only where sockets cannot share a port: a connection that the primary has handed to a dying worker would
-    // stay open without an answer.
+    // Where sockets cannot share a port: the primary would hand connections to a worker that is dying.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     relayBroadcasts();
-    answerWorkers({ port: () => this.claimPort(), metrics: collectMetrics() });
-    for (let i = 0; i < this.config.WORKERS; i++) this.fork();
-    const first = await Promise.race([begun, this.failure]);
+    answerWorkers({ metrics: collectMetrics() });
+    const port = await claimPort(PORT, HOST).catch((error) => {
+      throw cannotListen('PORT', PORT, error, HOST);
+    });
+    this.environment.PORT = String(port);
+    for (let i = 0; i < WORKERS; i++) this.fork();
+    const first = await Promise.race([this.begun.promise, this.failure]);
     if (first instanceof Error) throw first;
     return first;
   }
@@ -82,6 +80,10 @@ export class Workers {
     clearTimeout(cut);
   }
 
+  private get isOver(): boolean {
+    return this.isEnding || this.stopping.aborted;
+  }
+
   private fork(): void {
     if (this.isOver) return;
     const worker = cluster.fork(this.environment);
@@ -89,53 +91,24 @@ export class Workers {
     // A message to a worker that has just ended; `exit` is handled below.
     worker.on('error', () => {});
     worker.on('message', (message: Serving | { type?: undefined } | null) => {
-      if (message?.type === 'serving') this.note(worker, message);
+      if (message?.type !== 'serving') return;
+      this.failures = 0;
+      this.serving.add(worker);
+      if (this.serving.size === this.config.WORKERS) this.begun.resolve(message);
     });
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
   }
 
-  /** All listen on one port, which is claimed when the first worker asks for it. */
-  private async claimPort(): Promise<number> {
-    const { PORT, HOST } = this.config;
-    try {
-      return await (this.port ??= claimPort(PORT, HOST));
-    } catch (error) {
-      this.fail(cannotListen('PORT', PORT, error, HOST));
-      // The workers are about to be stopped and need no answer.
-      return new Promise(() => {});
-    }
-  }
-
-  private note(worker: Worker, serving: Serving): void {
-    this.serving.set(worker, performance.now());
-    if (this.serving.size === this.config.WORKERS) this.begun(serving);
-  }
-
   private async replace(worker: Worker, how: string): Promise<void> {
     this.ends.delete(worker);
-    const wasSteady = this.isSteady(worker);
-    this.serving.delete(worker);
+    const hasServed = this.serving.delete(worker);
     if (this.isOver) return;
-    this.failures = wasSteady ? 0 : this.failures + 1;
-    if (this.failures >= MAX_FAILURES && ![...this.ends.keys()].some((other) => this.isSteady(other))) {
-      this.fail(
-        new OperatorError(
-          `The workers end as soon as they start: ${this.failures} in a row, the last with ${how}.`,
-        ),
-      );
-      return;
+    if (!hasServed && ++this.failures >= MAX_FAILURES && this.serving.size === 0) {
+      const times = `${this.failures} in a row, the last with ${how}`;
+      return this.fail(new OperatorError(`The workers end as soon as they start: ${times}.`));
     }
     this.logger.warn(`A worker has ended with ${how}; another takes its place`);
-    if (!wasSteady) await sleep(Math.min(PAUSE_MS.first * 2 ** (this.failures - 1), PAUSE_MS.last));
+    if (!hasServed) await sleep(PAUSE_MS);
     this.fork();
-  }
-
-  private get isOver(): boolean {
-    return this.isEnding || this.stopping.aborted;
-  }
-
-  private isSteady(worker: Worker): boolean {
-    const since = this.serving.get(worker);
-    return since !== undefined && performance.now() - since >= STEADY_MS;
   }
 }

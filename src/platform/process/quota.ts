@@ -1,7 +1,16 @@
-/** Who waits for a part of something scarce. */
+/** A caller who waits for a part of something scarce. */
 interface Waiter {
+  readonly count: number;
   readonly begin: () => void;
   readonly timer: NodeJS.Timeout;
+}
+
+/** For whom something costly is done. */
+export interface Requester {
+  /** The caller that is charged; none for an operator. */
+  caller?: string;
+  /** Whether nobody waits for the answer any more. */
+  isGone(): boolean;
 }
 
 /**
@@ -9,38 +18,57 @@ interface Waiter {
  * beyond that waits in a line of its own, or is refused. Work of nobody in particular (undefined) is bounded by the total alone.
  */
 export class Quota {
+  /** The most that one caller may hold. */
+  readonly half: number;
   private readonly held = new Map<string, number>();
   /** The lines, none of them empty: the first is served next, and goes to the end. */
   private readonly lines = new Map<string | undefined, Waiter[]>();
-  private taken = 0;
+  private all = 0;
 
-  constructor(private readonly total: number) {}
+  constructor(private readonly total: number) {
+    this.half = Math.max(1, Math.floor(total / 2));
+  }
+
+  /** What all callers hold together. */
+  get taken(): number {
+    return this.all;
+  }
 
   /** How many wait. */
   get waiting(): number {
     return [...this.lines.values()].reduce((sum, line) => sum + line.length, 0);
   }
 
+  /** How many of one caller wait. */
+  waitingOf(caller: string | undefined): number {
+    return this.lines.get(caller)?.length ?? 0;
+  }
+
   /** Takes some; false if too few are free, or the caller would have more than half. */
   tryTake(caller: string | undefined, count = 1): boolean {
-    if (!this.isFree(caller, count)) return false;
-    this.taken += count;
-    if (caller !== undefined) this.held.set(caller, (this.held.get(caller) ?? 0) + count);
+    if (this.all + count > this.total) return false;
+    if (caller !== undefined) {
+      const held = (this.held.get(caller) ?? 0) + count;
+      if (held > this.half) return false;
+      this.held.set(caller, held);
+    }
+    this.all += count;
     return true;
   }
 
   /**
-   * Takes one as soon as the caller may have it.
+   * Takes some as soon as the caller may have them.
+   * @param count at most `half`
    * @throws what `refusal` makes, after so many milliseconds
    */
-  async take(caller: string | undefined, patienceMs: number, refusal: () => Error): Promise<void> {
-    if (!this.lines.has(caller) && this.tryTake(caller)) return;
+  async take(caller: string | undefined, patienceMs: number, refusal: () => Error, count = 1): Promise<void> {
+    if (!this.lines.has(caller) && this.tryTake(caller, count)) return;
     await new Promise<void>((begin, reject) => {
       const timer = setTimeout(() => {
         this.leave(caller, waiter);
         reject(refusal());
       }, patienceMs);
-      const waiter = { begin, timer };
+      const waiter = { count, begin, timer };
       const line = this.lines.get(caller);
       if (line) line.push(waiter);
       else this.lines.set(caller, [waiter]);
@@ -48,31 +76,24 @@ export class Quota {
   }
 
   giveBack(caller: string | undefined, count = 1): void {
-    this.taken -= count;
+    this.all -= count;
     if (caller !== undefined) {
       const left = this.held.get(caller)! - count;
       if (left > 0) this.held.set(caller, left);
       else this.held.delete(caller);
     }
-    this.serve();
-  }
-
-  private isFree(caller: string | undefined, count: number): boolean {
-    if (this.taken + count > this.total) return false;
-    const most = Math.max(1, Math.floor(this.total / 2));
-    return caller === undefined || (this.held.get(caller) ?? 0) + count <= most;
+    if (this.lines.size > 0) this.serve();
   }
 
   /** Lets those in whose turn it is. */
   private serve(): void {
     for (const [caller, line] of this.lines) {
-      if (!this.tryTake(caller)) continue;
-      const { begin, timer } = line[0]!;
-      clearTimeout(timer);
-      this.leave(caller, line[0]!);
-      const rest = this.lines.get(caller);
-      if (rest && this.lines.delete(caller)) this.lines.set(caller, rest);
-      begin();
+      const [first] = line;
+      if (!this.tryTake(caller, first!.count)) continue;
+      clearTimeout(first!.timer);
+      this.leave(caller, first!);
+      if (this.lines.delete(caller)) this.lines.set(caller, line);
+      first!.begin();
     }
   }
 
@@ -80,5 +101,47 @@ export class Quota {
     const line = this.lines.get(caller)!;
     line.splice(line.indexOf(waiter), 1);
     if (line.length === 0) this.lines.delete(caller);
+  }
+}
+
+/** Milliseconds of a turn of the event loop in which work is begun. */
+const TURN_MS = 5;
+
+/**
+ * Time is scarce as well: work is begun caller by caller, one of each, for some milliseconds of a turn of the event loop; the
+ * rest waits for the next. So a flood, whose requests may be refused at once and be back at once, leaves the requests of others
+ * their turns, each of which needs several.
+ */
+export class Turns<Work> {
+  /** The lines, none of them empty. */
+  private readonly lines = new Map<string, Work[]>();
+  private isDue = false;
+
+  /** @param begin does the work, or begins with it */
+  constructor(private readonly begin: (work: Work) => void) {}
+
+  add(caller: string, work: Work): void {
+    const line = this.lines.get(caller);
+    if (line) line.push(work);
+    else this.lines.set(caller, [work]);
+    if (this.isDue) return;
+    this.isDue = true;
+    setImmediate(() => void this.run());
+  }
+
+  private async run(): Promise<void> {
+    const until = performance.now() + TURN_MS;
+    // A line that goes to the end of the map is met again.
+    for (const [caller, line] of this.lines) {
+      this.lines.delete(caller);
+      const work = line.shift()!;
+      if (line.length > 0) this.lines.set(caller, line);
+      this.begin(work);
+      // What has been begun goes on now, so that its time counts.
+      await new Promise((resolve) => process.nextTick(resolve));
+      if (performance.now() >= until) break;
+    }
+    this.isDue = this.lines.size > 0;
+    if (this.isDue) setImmediate(() => void this.run());
   }
 }

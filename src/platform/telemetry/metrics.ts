@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { answerPrimary, askPrimary, askWorkers, RELEASE } from '../process/index.js';
+import { answerPrimary, ask, askPrimary, presentWorkers, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -84,7 +84,7 @@ export class Metrics {
   private async readAll(): Promise<string> {
     if (!cluster.isWorker) return (await this.current()).metrics();
     // Any worker may answer a scrape, and all are one target to Prometheus.
-    return askPrimary<string>('metrics', { signal: AbortSignal.timeout(WAIT_MS.primary) });
+    return askPrimary<string>('metrics', undefined, WAIT_MS.primary);
   }
 
   private add(type: Declared['type'], name: string, help: string, read: Read, options: Options): void {
@@ -132,10 +132,13 @@ export function collectMetrics(): () => Promise<string> {
 }
 
 async function collect(): Promise<string> {
-  const all = await askWorkers('metrics', WAIT_MS.worker);
-  const registry = AggregatorRegistry.aggregate(
-    all.flatMap(({ value }) => (value ? [value as object[]] : [])),
+  const all = await Promise.all(
+    presentWorkers().map(async (worker) => {
+      const asked = ask<object[]>(worker, 'metrics', undefined, WAIT_MS.worker);
+      return { worker, value: await asked.catch(() => undefined) };
+    }),
   );
+  const registry = AggregatorRegistry.aggregate(all.flatMap(({ value }) => (value ? [value] : [])));
   const answered = new Gauge({
     name: 'petstore_worker_answered',
     help: 'Whether the figures of a worker are in this scrape, by its process id.',

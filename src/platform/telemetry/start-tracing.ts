@@ -1,15 +1,7 @@
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import {
-  type Attributes,
-  context,
-  diag,
-  DiagLogLevel,
-  propagation,
-  type Span,
-  trace,
-} from '@opentelemetry/api';
+import { type Attributes, context, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -30,7 +22,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Config } from '../../config.js';
 import { RELEASE } from '../process/index.js';
-import { PROBES, type SharedSpan, tracing } from './tracing.js';
+import { PROBES, tracing } from './tracing.js';
 
 /** Milliseconds allowed for sending the last spans when the service stops. */
 const STOP_MS = 2_000;
@@ -81,7 +73,6 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
   ['http', 'pg'].forEach(createRequire(import.meta.url));
   tracing.active = {
     logFields: () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId }),
-    share: () => new SharedStatement(),
     stop: () => Promise.race([provider.shutdown(), sleep(STOP_MS, undefined, { ref: false })]),
   };
 }
@@ -92,33 +83,4 @@ function reportFailures(): void {
   const warn = (message: string) => logger.warn(`Traces are not sent: ${message.slice(0, 500)}`);
   const ignore = () => {};
   diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
-}
-
-/**
- * A statement for several requests. A span has one parent, so it stands in the trace of the first one; it and the spans
- * of the others link to each other.
- */
-class SharedStatement implements SharedSpan {
-  private readonly first = context.active();
-  private readonly requests: Span[] = [];
-
-  join(): void {
-    const span = trace.getActiveSpan();
-    if (span) this.requests.push(span);
-  }
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const others = this.requests.slice(1);
-    if (others.length === 0) return context.with(this.first, work);
-    const span = trace.getTracer('petstore').startSpan(
-      'shared statement',
-      {
-        attributes: { 'petstore.requests': this.requests.length },
-        links: others.map((other) => ({ context: other.spanContext() })),
-      },
-      this.first,
-    );
-    for (const other of others) other.addLink({ context: span.spanContext() });
-    return context.with(trace.setSpan(this.first, span), work).finally(() => span.end());
-  }
 }

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 import { dump } from 'js-yaml';
 import type { Config } from '../../../config.js';
 import { originOf } from '../../api/index.js';
-import { StaticContent } from '../../server/index.js';
+import { StaticContent } from '../../http/index.js';
 import { buildDocument } from './document.js';
 import { HERE } from './operations.js';
 

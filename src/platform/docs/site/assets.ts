@@ -8,7 +8,7 @@ import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
-import { StaticContent } from '../../server/index.js';
+import { StaticContent } from '../../http/index.js';
 import { ProductFacts } from '../openapi/document.js';
 import { escape } from './markdown.js';
 

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
-import { StaticContent } from '../../server/index.js';
+import { StaticContent } from '../../http/index.js';
 import { ProductFacts } from '../openapi/document.js';
 import { Assets, type Page, pageHeaders } from './assets.js';
 import { frontDoor } from './front-door.js';

@@ -1,7 +1,7 @@
 import { Injectable, Module } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Config } from '../../../config.js';
-import { NotFoundPage } from '../../server/index.js';
+import { NotFoundPage } from '../../http/index.js';
 import { Assets, type Page, pageHeaders } from './assets.js';
 
 const PAGE: Page = {

@@ -1,7 +1,8 @@
-export { BodyGuard } from './body.guard.js';
+export { readBody, mayHaveBody } from './body.js';
 export { ErrorFilter, NotFoundPage } from './error.filter.js';
+export { Exchange } from './exchange.js';
 export { guardPromises } from './guarded-events.js';
-export { HttpAdapter } from './http-adapter.js';
-export { ObservabilityModule } from './probes.js';
+export { ObservabilityModule } from './observability.js';
 export { ROUTING } from './routes.js';
+export { HttpAdapter } from './server.js';
 export { StaticContent } from './static-content.js';

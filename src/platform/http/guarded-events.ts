@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
@@ -7,17 +7,15 @@ import { ThrottledWarning } from '../telemetry/index.js';
 /** A line of a stack that names code; those before it are the message, which may repeat what a client sent. */
 const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
 
-const warning = new ThrottledWarning(
-  new Logger('Connections'),
-  'A connection was cut off, as a listener failed',
-);
+const logger = new Logger('Connections');
+const warning = new ThrottledWarning(logger, 'A connection was cut off, as a listener failed');
 const forgotten = new ThrottledWarning(
-  new Logger('Connections'),
+  logger,
   'A promise was forgotten: it has failed, and nothing waits for it',
 );
 let failures = 0;
 
-/** How often something has failed that listens to a server or a connection, since the start. */
+/** How often a listener to a server or a connection has failed since the start. */
 export function failedListeners(): number {
   return failures;
 }
@@ -26,7 +24,7 @@ export function failedListeners(): number {
  * Lets none of the listeners of an emitter, or of all with a prototype, end the process: Node ends it at whatever a
  * listener throws, and at an error that nobody listens to. Each server, connection, request and response goes through
  * here, so that a failure costs its own client the connection and nobody else anything. The `emit` of its prototype
- * goes on being called: tracing, like other monitors, puts its own there.
+ * is still called: tracing, like other monitors, puts its own there.
  */
 export function guardEvents(emitter: EventEmitter): void {
   const prototype = Object.getPrototypeOf(emitter) as EventEmitter;
@@ -52,10 +50,10 @@ export function guard(socket: Socket | undefined, work: () => void): void {
 /** Lets a promise that a request has begun and nothing waits for fail alone: Node ends a process at it. */
 export function guardPromises(): void {
   // A process may serve several times, as some tests do.
-  process.off('unhandledRejection', tellForgotten).on('unhandledRejection', tellForgotten);
+  process.off('unhandledRejection', logForgotten).on('unhandledRejection', logForgotten);
 }
 
-const tellForgotten = (reason: unknown): void => forgotten.add(describe(reason));
+const logForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
 /** Ends a connection for which something has failed. */
 function endFor(socket: Socket | undefined, error: unknown): void {
@@ -64,7 +62,7 @@ function endFor(socket: Socket | undefined, error: unknown): void {
   socket?.destroy();
 }
 
-/** The connection that an emitter, or what an event comes with, is or has. A response that has been sent only has its request's. */
+/** The connection of an emitter, or of an argument of an event. A response that has been sent only has its request's. */
 function socketOf(thing: unknown): Socket | undefined {
   if (thing instanceof Socket) return thing;
   if (thing instanceof ServerResponse) return thing.req.socket;

@@ -8,10 +8,11 @@ import express, { type Express, type RequestHandler, type Response } from 'expre
 import { Config } from '../../config.js';
 import { entityTag, hasSuccess, isKnown, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { claimPort, listen } from '../process/index.js';
-import { Admission } from './admission.js';
-import { connectionBounds } from './connections.js';
+import { Door } from './connection.js';
+import { explainUnder } from './errors.js';
+import { Exchange, IDLE_MS } from './exchange.js';
 import { guardEvents } from './guarded-events.js';
-import { explainUnder } from './refusals.js';
+import { Quotas } from './quotas.js';
 import { parseQuery } from './request-target.js';
 import { METHODS, Routes } from './routes.js';
 import { failStream } from './streams.js';
@@ -49,11 +50,9 @@ const IDLE_CHECK_MS = 50;
 /** Nest's Express with the limits of the HTTP server, and the Error shape for what fails before routing. */
 export class HttpAdapter extends ExpressAdapter {
   /** Which requests are worked on, and whether the service is about to stop. */
-  readonly admission: Admission;
+  readonly door: Door;
   /** What is registered by this adapter; what goes to Express past it has no part in them. */
   readonly routes = new Routes();
-  /** How many sockets listen on the port. */
-  private readonly listening: number;
   /** What listens besides the HTTP server. */
   private readonly others: Server[] = [];
 
@@ -69,9 +68,7 @@ export class HttpAdapter extends ExpressAdapter {
     explainUnder(config.BASE_URL);
     guardEvents(app.request);
     guardEvents(app.response);
-    const { clients, listening } = connectionBounds(config);
-    this.listening = listening;
-    this.admission = new Admission(app, clients);
+    this.door = new Door(app, new Quotas(config));
   }
 
   /** Notes each route that is registered by a method, beside what the adapter of Nest does. */
@@ -90,7 +87,8 @@ export class HttpAdapter extends ExpressAdapter {
       IncomingMessage: withPrototype(IncomingMessage, app.request),
       ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
     });
-    this.admission.serve(this.httpServer);
+    this.httpServer.timeout = IDLE_MS;
+    this.door.serve(this.httpServer);
   }
 
   /**
@@ -100,13 +98,17 @@ export class HttpAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, status?: number): unknown {
     const { settle } = response.req as Partial<RoutedRequest>;
     // Nest gives a status with what an exception filter answers alone, which is not what the operation has answered.
-    if (!settle || status !== undefined || response.writableEnded) return this.write(response, body, status);
+    if (!settle || status !== undefined || Exchange.of(response)?.isOver)
+      return this.write(response, body, status);
     return settle(body).then((settled) => this.write(response, settled));
   }
 
   private write(response: Response, body: unknown, status = response.statusCode): unknown {
-    // It was answered when its time was over.
-    if (response.writableEnded) return response;
+    // It was answered when its time was over, or its client has gone: nobody reads what it has opened.
+    if (Exchange.of(response)?.isOver) {
+      if (body instanceof StreamableFile) body.getStream().destroy();
+      return response;
+    }
     const { operation } = response.req as Partial<RoutedRequest>;
     if (body instanceof StreamableFile) return super.reply(response, unlessTold(body), status);
     const isSuccess = status < 300;
@@ -126,7 +128,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   override beforeClose(): void {
-    this.admission.drain();
+    this.door.drain();
     super.beforeClose();
   }
 
@@ -142,14 +144,14 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Listens on a claimed port, beside the other workers of a service. On Linux each worker binds the port itself, with
-   * as many sockets as `connectionBounds` says, and the kernel spreads the connections; elsewhere the workers accept on a
+   * as many sockets as `Quotas` says, and the kernel spreads the connections; elsewhere the workers accept on a
    * socket that the primary has opened.
    */
   async share(port: number, host?: string): Promise<void> {
     const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
     await listen(this.httpServer, listening);
     if (!CAN_SHARE_PORT) return;
-    for (let i = 1; i < this.listening; i++) await this.listenToo(listening);
+    for (let i = 1; i < this.door.quotas.listening; i++) await this.listenToo(listening);
   }
 
   /**
@@ -158,7 +160,7 @@ export class HttpAdapter extends ExpressAdapter {
    */
   async openMetrics(port: number, host?: string): Promise<void> {
     const { port: own } = (await this.listenToo({ port, host })).address() as AddressInfo;
-    this.admission.metricsPort = own;
+    this.door.metricsPort = own;
   }
 
   /** Listens by one more socket. */
@@ -182,7 +184,7 @@ export class HttpAdapter extends ExpressAdapter {
     await closed;
     await super.close();
     clearInterval(closer);
-    this.admission.stop();
+    this.door.stop();
   }
 }
 
