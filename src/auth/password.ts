@@ -17,16 +17,14 @@ const argon2id = promisify(argon2) as (
 /** Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. */
 const checks = new Quota(2);
 
-/** How many checks of one address wait, and for how many milliseconds: more would wait longer than a client does. */
-const MOST_WAITING = 32;
+/** Longer than that, no client would wait for what comes after. */
 const WAIT_MS = 2_000;
 
 const OPERATOR: Requester = { isGone: () => false };
 
-/** @throws ApiError `service_unavailable` if too many of the same address wait already, or nobody waits for the answer any more */
+/** @throws ApiError `service_unavailable` if it has waited too long for a thread, or nobody waits for the answer any more */
 async function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
   const { caller } = requester;
-  if (checks.waitingOf(caller) >= MOST_WAITING) throw tooMany();
   await checks.take(caller, WAIT_MS, tooMany);
   try {
     if (requester.isGone()) throw tooMany();

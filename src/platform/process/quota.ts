@@ -39,11 +39,6 @@ export class Quota {
     return [...this.lines.values()].reduce((sum, line) => sum + line.length, 0);
   }
 
-  /** How many of one caller wait. */
-  waitingOf(caller: string | undefined): number {
-    return this.lines.get(caller)?.length ?? 0;
-  }
-
   /** Takes some; false if too few are free, or the caller would have more than half. */
   tryTake(caller: string | undefined, count = 1): boolean {
     if (this.all + count > this.total) return false;

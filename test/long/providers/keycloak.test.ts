@@ -6,10 +6,10 @@ import { call, expectError } from '../../../src/testing/client.js';
 import { type Service, startService } from '../../../src/testing/service.js';
 import { executablePath } from '../../support/chromium.js';
 import { AUDIENCE } from '../../support/issuer.js';
-import { endRuns, eventually } from '../../support/npm.js';
+import { endRuns, eventually, type Run } from '../../support/npm.js';
 import { freePorts } from '../../support/ports.js';
 import { execute, keptBy, openBrowser, pressSignIn, read, signedIn } from '../../support/signing-in.js';
-import { PAGE, PERSON, PROGRAM, startKeycloak, unpackKeycloak } from './keycloak.js';
+import { PAGE, PERSON, PROGRAM, rotateKey, startKeycloak, unpackKeycloak } from './keycloak.js';
 
 const MINUTES = 60_000;
 const folder = mkdtempSync(join(tmpdir(), 'petstore-keycloak-'));
@@ -18,6 +18,16 @@ const isThere = unpackKeycloak(folder);
 let issuer: string;
 let service: Service;
 let browser: Browser | undefined;
+let keycloak: Run;
+
+/** An access token of the program, which may read. */
+async function tokenOfProgram(): Promise<string> {
+  const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...PROGRAM }),
+  });
+  return ((await response.json()) as { access_token: string }).access_token;
+}
 
 (isThere ? describe : describe.skip)('Keycloak, with the settings of docs/operating.md', () => {
   beforeAll(async () => {
@@ -29,7 +39,7 @@ let browser: Browser | undefined;
       OIDC_PERMISSIONS_CLAIM: 'realm_access.roles',
       OIDC_CLIENT_ID: PAGE,
     });
-    const keycloak = startKeycloak(folder, port!, service.url);
+    keycloak = startKeycloak(folder, port!, service.url);
     const isReady = async () => {
       if (keycloak.stdout.includes('ERROR')) throw new Error(keycloak.stdout);
       const { body } = await call(service, 'GET', '/docs/openapi.json');
@@ -46,11 +56,7 @@ let browser: Browser | undefined;
   });
 
   test('A program does what its roles say', async () => {
-    const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
-      method: 'POST',
-      body: new URLSearchParams({ grant_type: 'client_credentials', ...PROGRAM }),
-    });
-    const { access_token: key } = (await response.json()) as { access_token: string };
+    const key = await tokenOfProgram();
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
     expectError(await call(service, 'POST', '/v1/pets', { key, body: {} }), 403, 'permission_denied');
   });
@@ -85,4 +91,33 @@ let browser: Browser | undefined;
     },
     4 * MINUTES,
   );
+
+  const kidOf = (token: string) =>
+    (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
+
+  test(
+    'A new key counts once the service has fetched the keys again, and tokens of the former one go on',
+    async () => {
+      const before = await tokenOfProgram();
+      await rotateKey(new URL(issuer).origin);
+      const after = await tokenOfProgram();
+      expect(kidOf(after)).not.toBe(kidOf(before));
+      // Half a minute after the last fetch.
+      await eventually(async () => (await call(service, 'GET', '/v1/pets', { key: after })).status === 200);
+      expect((await call(service, 'GET', '/v1/pets', { key: before })).status).toBe(200);
+    },
+    MINUTES * 2,
+  );
+
+  test('While it is away, its tokens go on', async () => {
+    const key = await tokenOfProgram();
+    keycloak.signalGroup('SIGTERM');
+    await eventually(() =>
+      tokenOfProgram().then(
+        () => false,
+        () => true,
+      ),
+    );
+    for (let i = 0; i < 3; i++) expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+  });
 });

@@ -27,6 +27,29 @@ export const PERSON = { username: 'grace', password: 'correct horse battery', em
 export const PROGRAM = { client_id: 'a-program', client_secret: 'its-secret' };
 export const PAGE = 'petstore-docs';
 
+const ADMIN = { username: 'admin', password: 'correct horse battery' };
+
+/** Has the realm sign with a new key from now on; its former keys stay in the JWKS. */
+export async function rotateKey(origin: string): Promise<void> {
+  const form = { grant_type: 'password', client_id: 'admin-cli', ...ADMIN };
+  const token = await fetch(`${origin}/realms/master/protocol/openid-connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  const { access_token } = (await token.json()) as { access_token: string };
+  const made = await fetch(`${origin}/admin/realms/store/components`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      name: 'the next key',
+      providerId: 'rsa-generated',
+      providerType: 'org.keycloak.keys.KeyProvider',
+      config: { priority: ['200'] },
+    }),
+  });
+  if (made.status !== 201) throw new Error(`Keycloak answers ${made.status}: ${await made.text()}`);
+}
+
 const audience = {
   name: 'the store',
   protocol: 'openid-connect',
@@ -84,5 +107,7 @@ export function startKeycloak(folder: string, port: number, site: string): Run {
   const options = ['--import-realm', '--http-host=127.0.0.1', `--http-port=${port}`, '--cache=local'];
   return new Run('bash', [join(home, 'bin/kc.sh'), 'start-dev', ...options], {
     JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m',
+    KC_BOOTSTRAP_ADMIN_USERNAME: ADMIN.username,
+    KC_BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password,
   });
 }
