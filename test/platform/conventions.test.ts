@@ -230,7 +230,8 @@ test.each(globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']))(
     const named = [
       ...text.matchAll(/`((?:[\w.-]+\/)*(?:[\w.-]+\.(?:ts|md|json|ya?ml|js|conf)|[\w.-]+\/))`/g),
     ].map(([, name]) => name!);
-    const places = ['', 'src/', 'test/', 'test/platform/', 'test/long/', 'docs/', 'deploy/'];
+    const tests = ['test/', 'test/platform/', 'test/faults/', 'test/long/', 'test/long/providers/'];
+    const places = ['', 'src/', ...tests, 'docs/', 'deploy/'];
     // A name followed by a colon heads the listing of a file that the reader creates.
     const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
     const missing = named.filter(
