@@ -16,6 +16,8 @@ const NAMED = /`([\w-]+\.test\.ts)` "([^"]+?)(?: …)?"/g;
 /** What is said not to be promised, or to be the operator's, has no test. */
 const NOT_PROMISED = /\*\*Not met\*\*|Left to the operator/;
 
+const FILES = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] });
+
 /** Each promise of docs/security.md with the tests that hold it. */
 export function promises(): Promised[] {
   const lines = readFileSync('docs/security.md', 'utf8').split('\n');
@@ -36,7 +38,7 @@ export function promises(): Promised[] {
 
 /** Where the files of a name have a title, or a part of one. */
 function placesOf(file: string, title: string): string[] {
-  return globSync(`test/**/${file}`).flatMap((path) => {
+  return FILES.filter((path) => path.endsWith(`/${file}`)).flatMap((path) => {
     const line = readFileSync(path, 'utf8')
       .split('\n')
       .findIndex((text) => text.includes(title));
