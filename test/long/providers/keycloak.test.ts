@@ -45,9 +45,9 @@ async function tokenOfProgram(): Promise<string> {
       const { body } = await call(service, 'GET', '/docs/openapi.json');
       return body.components.securitySchemes.openIdConnect.type === 'oauth2';
     };
-    await eventually(isReady, 4 * MINUTES);
+    await eventually(isReady, 9 * MINUTES);
     if (executablePath) browser = await openBrowser();
-  }, 5 * MINUTES);
+  }, 10 * MINUTES);
   afterAll(async () => {
     await browser?.close();
     await service?.stop();
