@@ -1,12 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
-// Before auth, which reads the list of permissions that features declare.
-import { FEATURES } from './features.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config.js';
 import { PRODUCT } from './document.js';
-import { chosenFacts } from './load-features.js';
+import type { Parts } from './load-features.js';
 import { EnvironmentModule } from './environment.module.js';
 import {
   AuditModule,
@@ -19,6 +17,7 @@ import { ValidationPipe } from './platform/api/index.js';
 import { DataModule } from './platform/data/index.js';
 import { DatabaseModule, poolOptions } from './platform/database/index.js';
 import { ProductFacts, SiteModule } from './platform/docs/index.js';
+import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import type { Clock } from './platform/process/index.js';
 import { ErrorFilter, ObservabilityModule } from './platform/http/index.js';
@@ -26,23 +25,8 @@ import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
 @Module({
-  imports: [
-    AuthModule,
-    ...FEATURES,
-
-    SiteModule,
-    AuditModule,
-    ClosingModule,
-    IdempotencyModule,
-    LimitsModule,
-    JobWorkersModule,
-    JobsModule,
-    DataModule,
-    DatabaseModule.with(poolOptions),
-  ],
   providers: [
     AuditRetention,
-    { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, chosenFacts()) },
     // What every request passes through, in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_PIPE, useClass: ValidationPipe },
@@ -51,8 +35,29 @@ import type { Log } from './platform/telemetry/index.js';
 })
 export class AppModule {
   /** @param clock another date, for tests */
-  static with(config: Config, log: Log, clock?: Clock): DynamicModule {
-    const imports = [EnvironmentModule.with(config, clock), ObservabilityModule.with(log)];
-    return { module: AppModule, imports };
+  static with(config: Config, log: Log, { features, product }: Parts, clock?: Clock): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        AuthModule,
+        ...features.modules,
+
+        SiteModule,
+        AuditModule,
+        ClosingModule,
+        IdempotencyModule,
+        LimitsModule,
+        JobWorkersModule,
+        JobsModule,
+        DataModule,
+        DatabaseModule.with(poolOptions),
+        EnvironmentModule.with(config, clock),
+        ObservabilityModule.with(log),
+      ],
+      providers: [
+        { provide: Features, useValue: features },
+        { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, product) },
+      ],
+    };
   }
 }

@@ -3,7 +3,7 @@ import crypto from 'node:crypto';
 import module from 'node:module';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
-import { loadFeatures, type PetstoreOptions, useFeatures } from './load-features.js';
+import { loadParts, type PetstoreOptions } from './load-features.js';
 import { fail, Lifecycle, OperatorError } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
@@ -24,13 +24,12 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
   const life = new Lifecycle(0, tellTerminal);
   // The next start on this machine has less to compile.
   module.enableCompileCache?.();
-  useFeatures(options);
   try {
     requireNode();
     const { loadConfig } = await import('./load-config.js');
-    const config = await loadConfig();
+    const config = await loadConfig(options);
     life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
-    const service = await life.start((stopping) => start(config, stopping));
+    const service = await life.start((stopping) => start(config, options, stopping));
     if (cluster.isPrimary) announce(service, config);
     return service;
   } catch (error) {
@@ -55,21 +54,26 @@ function tellTerminal(line: string): void {
 }
 
 /** Each of the three ways to start loads only what it needs. */
-async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
+async function start(
+  config: Config,
+  options: PetstoreOptions,
+  stopping: AbortSignal,
+): Promise<RunningService> {
   if (cluster.isPrimary) {
     const { requirePorts } = await import('./platform/process/claim-port.js');
     await requirePorts({ PORT: config.PORT, METRICS_PORT: config.METRICS_PORT }, config.HOST);
   }
   if (cluster.isPrimary && config.WORKERS > 1) {
-    await loadFeatures();
+    await loadParts(options);
     return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);
   }
   // Before the code that it traces is loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
     (await import('./platform/telemetry/start-tracing.js')).startTracing(config);
-  await loadFeatures();
-  if (cluster.isWorker) return (await import('./commands/serve/worker.js')).bootWorker(config, stopping);
-  return (await import('./commands/serve/boot.js')).boot(config, { stopping });
+  const parts = await loadParts(options);
+  if (cluster.isWorker)
+    return (await import('./commands/serve/worker.js')).bootWorker(config, parts, stopping);
+  return (await import('./commands/serve/boot.js')).boot(config, { parts, stopping });
 }
 
 function announce(service: RunningService, config: Config): void {

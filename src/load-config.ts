@@ -3,22 +3,23 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { Config, readConfig } from './config.js';
-import { loadFeatures } from './load-features.js';
+import { loadParts, type PetstoreOptions } from './load-features.js';
 import { OperatorError } from './platform/process/index.js';
 
 /**
  * The environment of this process, with what a file `.env` adds to it. Warns of what seems meant for the service, and is
  * not read.
+ * @param options of the service, whose features say which permissions there are
  * @throws OperatorError if the file cannot be read, or as `readConfig` does
  */
-export async function loadConfig(): Promise<Config> {
+export async function loadConfig(options: PetstoreOptions = {}): Promise<Config> {
   const file = resolve('.env');
   const text = existsSync(file) ? readText(file) : '';
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
-  // The features say which permissions there are, and take a third of a second to load.
-  if (process.env.ACCOUNT_PERMISSIONS) await loadFeatures();
+  // They take a third of a second to load.
+  if (process.env.ACCOUNT_PERMISSIONS) await loadParts(options);
   const config = readConfig(process.env);
   if (cluster.isPrimary) for (const line of warningsOfIssuer(config)) console.warn(`petstore: ${line}`);
   return config;

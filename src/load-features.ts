@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { ProductFacts } from './platform/docs/index.js';
+import type { Features } from './platform/features/index.js';
 
 /** What a service has beside, or instead of, what the pet store has. */
 export interface PetstoreOptions {
@@ -14,27 +15,21 @@ export interface PetstoreOptions {
   product?: Partial<ProductFacts>;
 }
 
-let options: PetstoreOptions = {};
-
-/** Says which features this process is to have, before any is loaded. */
-export function useFeatures(chosen: PetstoreOptions): void {
-  options = chosen;
-}
-
-/** What this process says of itself in the place of what the pet store says. */
-export function chosenFacts(): Partial<ProductFacts> {
-  return options.product ?? {};
+/** What a service is made of beside the platform. */
+export interface Parts {
+  readonly features: Features;
+  /** What it says of itself in the place of what the pet store says. */
+  readonly product: Partial<ProductFacts>;
 }
 
 /**
- * Loads and installs the features of this process.
+ * Loads the features of a service, and has this process know what they declare.
  * @throws OperatorError if they do not fit together
  */
-export async function loadFeatures(): Promise<void> {
-  const { features = [], without = [] } = options;
-  const { chooseFeatures, requireOneOfEach } = await import('./platform/features/index.js');
-  if (features.length > 0 || typeof features === 'function') requireOneOfEach();
+export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
+  const { features = [], without, product = {} } = options;
+  const { Features } = await import('./platform/features/index.js');
+  const { FEATURES } = await import('./features.js');
   const further = typeof features === 'function' ? await features() : features;
-  chooseFeatures({ further, without });
-  await import('./features.js');
+  return { features: Features.of(FEATURES, { further, without }).declare(), product };
 }

@@ -37,8 +37,8 @@ describe('The OpenAPI document', () => {
     const cwd = newFolder();
     // Whatever connects or listens fails.
     const nothing = `data:text/javascript,import{Socket,Server}from'node:net';Socket.prototype.connect=Server.prototype.listen=()=>{throw(Error('net'))}`;
-    const program = inRepository('dist/src/commands/openapi.js');
-    const ended = await runNode([`--import=${nothing}`, program], { cwd });
+    const program = inRepository('dist/src/commands/petstore.js');
+    const ended = await runNode([`--import=${nothing}`, program, 'openapi'], { cwd });
     expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
     expect(readFileSync(join(cwd, 'openapi.json'), 'utf8')).toBe(committed);
   });

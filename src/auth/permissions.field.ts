@@ -4,12 +4,12 @@ import { allPermissions, permissionNames } from '../platform/api/index.js';
 const PERMISSION = EnumField({
   description: 'What a key may do.',
   name: 'Permission',
-  values: allPermissions(),
+  values: allPermissions,
 });
 
 /** A list of permissions in a request, none of them twice. */
 export function PermissionsField(options: FieldOptions) {
-  return ListField({ ...options, of: PERMISSION, min: 1, max: permissionNames().length, unique: true });
+  return ListField({ ...options, of: PERMISSION, min: 1, max: () => permissionNames().length, unique: true });
 }
 
 /** The permissions in an answer: plain texts, for others will come. */

@@ -16,6 +16,8 @@ const USAGE_ERROR = 2;
 export interface Surroundings {
   /** @throws OperatorError if the configuration is wrong */
   config: () => Promise<Config>;
+  /** Loads the features of the service. @throws OperatorError if they do not fit together */
+  parts: () => Promise<unknown>;
   life: Pick<Lifecycle, 'start' | 'isStopping'>;
   streams: { stdin: Readable & { isTTY?: boolean }; stdout: Writable; stderr: Writable };
 }

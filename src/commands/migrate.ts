@@ -1,4 +1,3 @@
-import { loadFeatures } from '../load-features.js';
 import { migrate, openDatabase } from '../platform/database/index.js';
 import { installJobs } from '../platform/jobs/index.js';
 import { CommandLine, type Surroundings } from './command.js';
@@ -8,7 +7,7 @@ export function migrateCommand(args: string[], surroundings: Surroundings): Prom
   const line = new CommandLine('migration:run', 'Brings the schema up to date.', surroundings);
   line.program.action(() =>
     line.onDatabase(async ({ config }) => {
-      await loadFeatures();
+      await surroundings.parts();
       const names = await migrate(config, installJobs);
       await line.print([names.length > 0 ? `Migrated: ${names.join(', ')}.` : 'The schema is up to date.']);
     }, openDatabase),

@@ -1,16 +1,19 @@
 import { writeFile } from 'node:fs/promises';
 import { readConfig } from '../config.js';
-import { loadFeatures } from '../load-features.js';
+import type { Parts } from '../load-features.js';
 import { buildDocument, HERE } from '../platform/docs/index.js';
 import { takeOverLog } from '../platform/telemetry/index.js';
+import { assembleApplication } from './serve/application.js';
 
-// Writes `openapi.json` as a service with the default configuration serves it at the address of a first start, with servers
-// relative to wherever it is. Nothing is started for it: it is made of the decorators of controllers and DTOs alone.
-await loadFeatures();
-const { assembleApplication } = await import('./serve/application.js');
-const config = readConfig({ LOG_LEVEL: 'warn' });
-const app = await assembleApplication(config, await takeOverLog(config), { preview: true });
-const document = buildDocument(app, config);
-for (const server of document.servers!) server.url = server.url.replace(HERE, '');
-const text = JSON.stringify(document, null, 2).replaceAll(HERE, 'http://127.0.0.1:3000');
-await writeFile('openapi.json', `${text}\n`);
+/**
+ * Writes `openapi.json` as a service with the default configuration serves it at the address of a first start, with servers
+ * relative to wherever it is. Nothing is started for it: it is made of the decorators of controllers and DTOs alone.
+ */
+export async function writeDocument(parts: Parts): Promise<void> {
+  const config = readConfig({ LOG_LEVEL: 'warn' });
+  const app = await assembleApplication(config, await takeOverLog(config), { parts, preview: true });
+  const document = buildDocument(app, config);
+  for (const server of document.servers!) server.url = server.url.replace(HERE, '');
+  const text = JSON.stringify(document, null, 2).replaceAll(HERE, 'http://127.0.0.1:3000');
+  await writeFile('openapi.json', `${text}\n`);
+}

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { type PetstoreOptions, startPetstore } from '../index.js';
-import { useFeatures } from '../load-features.js';
+import { loadParts } from '../load-features.js';
 import type { Surroundings } from './command.js';
 
 // `petstore <command>`, in the folder of a service: its package.json says under `petstore` in which file its `features` are,
@@ -15,7 +15,7 @@ import type { Surroundings } from './command.js';
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: () => startPetstore(CHOICE),
   migrate: async () => end((await import('./migrate.js')).migrateCommand),
-  openapi: () => import('./openapi.js'),
+  openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(CHOICE)),
   admin: async () => end((await import('./admin/main.js')).admin),
   jobs: async () => end((await import('./jobs.js')).jobs),
   new: () => import('../../schematics/new.js'),
@@ -30,7 +30,6 @@ const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (run) {
   // The next on this machine has less to compile.
   module.enableCompileCache?.();
-  useFeatures(CHOICE);
   // Each reads its own arguments.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
   await run();
@@ -45,7 +44,12 @@ async function end(commands: (args: string[], surroundings: Surroundings) => Pro
   const { loadConfig } = await import('../load-config.js');
   // Whatever reads the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
-  process.exitCode = await commands(rest, { config: loadConfig, life: new Lifecycle(1), streams: process });
+  process.exitCode = await commands(rest, {
+    config: () => loadConfig(CHOICE),
+    parts: () => loadParts(CHOICE),
+    life: new Lifecycle(1),
+    streams: process,
+  });
 }
 
 /** The features that the service in this folder adds: what the file named in its package.json exports as FEATURES. */

@@ -5,7 +5,7 @@ import { PartialType, PickType } from '@nestjs/swagger';
 import { plainToInstance, Transform, Type as TypeOf } from 'class-transformer';
 import { IsIn, IsNotEmpty, IsOptional, IsString, Min, validateSync } from 'class-validator';
 import fc, { type Arbitrary } from 'fast-check';
-import '../../src/features.js';
+import '../support/features.js';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import { ChangeType, fieldsIn, serializer, UNREADABLE } from '../../src/platform/api/dto.js';
 import { Int64Field, IntegerParam, TextField, TimestampField } from '../../src/platform/api/fields.js';

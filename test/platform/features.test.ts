@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CategoriesModule } from '../../src/categories/categories.module.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
-import { chooseFeatures, installFeatures } from '../../src/platform/features/index.js';
+import { Features } from '../../src/platform/features/index.js';
 import { StoreModule } from '../../src/store/store.module.js';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import {
@@ -120,8 +120,8 @@ describe('Features that are taken out', () => {
     ['pets', 'The feature pets cannot be left out: store needs it.'],
     ['ghosts', 'There is no feature ghosts to leave out, but pets, categories, store.'],
   ])('end the start by name where that cannot be: %s', (name, message) => {
-    chooseFeatures({ without: [name] });
-    expect(() => installFeatures([PetsModule, CategoriesModule, StoreModule])).toThrow(message);
+    const modules = [PetsModule, CategoriesModule, StoreModule];
+    expect(() => Features.of(modules, { without: [name] })).toThrow(message);
   });
 });
 
@@ -164,16 +164,5 @@ describe('A service in a folder of its own', () => {
     const allowed = document.components.schemas.Permission!.enum;
     expect(allowed).toEqual(expect.arrayContaining(['pets:read', 'clinics:read']));
     expect(document.paths).not.toHaveProperty('/messages');
-  });
-
-  test('does not start with two copies of what the features and the service share', async () => {
-    write('package.json', JSON.stringify({ petstore: { features: './features.js' }, type: 'module' }));
-    write('features.js', 'export const FEATURES = [];');
-    const other = 'node_modules/typeorm/package.json';
-    write(other, JSON.stringify({ name: 'typeorm', version: '1.0.0' }));
-    const { code, stderr } = await runNode([COMMAND, 'start'], { cwd: folder, env: { PORT: '0' } });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^petstore: There are two copies of typeorm: 1\.1\.1 in .* and 1\.0\.0 in .*\. /);
-    expect(stderr).toContain(join(folder, other));
   });
 });

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import '../../src/features.js';
+import '../support/features.js';
 import { Config } from '../../src/config.js';
 import { sessionOptions } from '../../src/platform/database/connection-options.js';
 import { awaitTurn, loadMigrations, migrate } from '../../src/platform/database/migrate.js';

@@ -19,12 +19,12 @@ import { IsNotEmpty } from 'class-validator';
 import type { Response } from 'express';
 import fc from 'fast-check';
 import { from, type Observable } from 'rxjs';
-import '../../src/features.js';
+import '../support/features.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
 import { type Content, type Success } from '../../src/platform/api/index.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
-import { installFeatures } from '../../src/platform/features/index.js';
+import { Features } from '../../src/platform/features/index.js';
 import {
   EnumField,
   Feature,
@@ -777,7 +777,7 @@ describe('What cannot work is refused by its name', () => {
     class OnesModule {}
     @Feature({ name: 'others', entities: [twin()] })
     class OthersModule {}
-    expect(() => installFeatures([OnesModule, OthersModule])).toThrow(
+    expect(() => Features.of([OnesModule, OthersModule])).toThrow(
       'The entity Twin is there twice: in ones and in others.',
     );
   });
@@ -793,7 +793,7 @@ describe('What cannot work is refused by its name', () => {
   test('an error that two features declare', () => {
     @Feature({ name: 'ghosts', errors: { pet_not_found: { status: 410, meaning: 'Gone.' } } })
     class GhostsModule {}
-    expect(() => installFeatures([PetsModule, GhostsModule])).toThrow(
+    expect(() => Features.of([PetsModule, GhostsModule])).toThrow(
       'The error pet_not_found is there twice: in pets and in ghosts.',
     );
   });

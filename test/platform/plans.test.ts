@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { ModulesContainer } from '@nestjs/core';
 import type { DataSource, EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import '../../src/features.js';
+import '../support/features.js';
 import { Account } from '../../src/auth/account.entity.js';
 import { AccountsService } from '../../src/auth/accounts.service.js';
 import { ApiKey } from '../../src/auth/api-key.entity.js';

@@ -16,7 +16,7 @@ import {
   type Repository,
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import '../../src/features.js';
+import '../support/features.js';
 import type { Page } from '../../src/platform/api/paging.js';
 import type { Put } from '../../src/platform/api/reply.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';

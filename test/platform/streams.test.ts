@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import '../../src/features.js';
+import '../support/features.js';
 import { call, createKey } from '../../src/testing/client.js';
 import { query, type Service, sharedService, startService } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';

@@ -4,6 +4,7 @@ import type { Surroundings } from '../../src/commands/command.js';
 import { jobs as runJobs } from '../../src/commands/jobs.js';
 import { migrateCommand } from '../../src/commands/migrate.js';
 import { readConfig } from '../../src/config.js';
+import { loadParts } from '../../src/load-features.js';
 import type { Ended } from './npm.js';
 
 type Environment = Record<string, string>;
@@ -16,6 +17,7 @@ const run =
     const [stdout, stderr] = [new Collector(), new Collector()];
     const code = await commandLine(args, {
       config: async () => readConfig(env),
+      parts: loadParts,
       life: { isStopping: false, start: (begin) => begin(new AbortController().signal) },
       streams: { stdin: Readable.from([input]), stdout, stderr },
     });

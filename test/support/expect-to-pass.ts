@@ -44,7 +44,7 @@ async function build(checkout: Checkout, tests: string[]): Promise<void> {
   const options = { extends: './tsconfig.json', compilerOptions, include };
   checkout.write('tsconfig.all.json', JSON.stringify(options));
   await run(checkout, 'node_modules/typescript-7/bin/tsc', '--project', 'tsconfig.all.json');
-  await run(checkout, 'dist/src/commands/openapi.js');
+  await run(checkout, 'dist/src/commands/petstore.js', 'openapi');
 }
 
 async function run(checkout: Checkout, ...args: string[]): Promise<string> {

@@ -6,6 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
+import { loadParts } from '../../src/load-features.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/http/server.js';
 import { ROUTING } from '../../src/platform/http/routes.js';
@@ -41,7 +42,7 @@ export async function startExtended(
   const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
-  @Module({ imports: [AppModule.with(config, log)], controllers, providers })
+  @Module({ imports: [AppModule.with(config, log, await loadParts())], controllers, providers })
   class ExtendedModule {}
 
   const adapter = new HttpAdapter();

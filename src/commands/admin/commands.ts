@@ -9,13 +9,19 @@ import type { Stored } from '../../auth/granted.js';
 import { Identities } from '../../auth/identities.js';
 import { InvitationDto } from '../../auth/invitation.dto.js';
 import { Invitations } from '../../auth/invitations.js';
-import { arePermissions, isInt64Text, parseTime, permissionNames } from '../../platform/api/index.js';
+import {
+  arePermissions,
+  isInt64Text,
+  parseTime,
+  permissionNames,
+  readDto,
+} from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import { type AuditFilter, AuditLog } from '../../platform/safeguards/index.js';
 import { CommandLine, type Surroundings } from '../command.js';
 import { withContext } from './context.js';
 import { exportAccount } from './export-account.js';
-import { bodyOf, Operator, OPERATOR } from './operator.js';
+import { Operator, OPERATOR } from './operator.js';
 import { auditLines, fieldsOf } from './output.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as commander's actions
@@ -69,7 +75,7 @@ function addAccounts(add: Add): void {
   const create = 'create an account; its password is read from the terminal or standard input';
   add('create <email>', create, GENERATE, AS_JSON, async (operator, email: string, options: Options) => {
     const { password, shown } = await operator.newPassword(options.generatePassword);
-    const account = bodyOf(NewAccountDto, { email, password });
+    const account = readDto(NewAccountDto, { email, password });
     const created = await operator.get(AccountsService).create(account, OPERATOR);
     await operator.show({ ...fieldsOf(AccountDto, created), ...shown }, options.json);
   });
@@ -82,7 +88,7 @@ function addAccounts(add: Add): void {
     async (operator, account: string, options: Options) => {
       const by = await operator.changing(account);
       const { password, shown } = await operator.newPassword(options.generatePassword);
-      const change = bodyOf(AccountChangeDto, { password });
+      const change = readDto(AccountChangeDto, { password });
       const { email } = await operator.get(AccountChanges).change(by, change);
       await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
     },
@@ -138,7 +144,7 @@ function addKeys(add: Add): void {
     const { json, permissions, networks, ...fields } = options;
     const by = await operator.changing(account);
     const lists = { permissions: permissions?.split(','), networks: networks?.split(',') };
-    const key = await operator.get(ApiKeysService).create(by, bodyOf(NewApiKeyDto, { ...fields, ...lists }));
+    const key = await operator.get(ApiKeysService).create(by, readDto(NewApiKeyDto, { ...fields, ...lists }));
     await operator.show(fieldsOf(CreatedApiKeyDto, key), json);
   });
   const revoke = 'revoke a key; every instance refuses it within a second';

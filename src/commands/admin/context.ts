@@ -1,5 +1,3 @@
-// Before auth, which reads the list of permissions that features declare.
-import '../../features.js';
 import { type INestApplicationContext, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AuthModule } from '../../auth/auth.module.js';

@@ -5,13 +5,7 @@ import { read } from 'read';
 import type { Account } from '../../auth/account.entity.js';
 import { AccountsService } from '../../auth/accounts.service.js';
 import { Identities } from '../../auth/identities.js';
-import {
-  type Caller,
-  isInt64Text,
-  type Page,
-  type PageQuery,
-  ValidationPipe,
-} from '../../platform/api/index.js';
+import { type Caller, isInt64Text, type Page, type PageQuery } from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import type { CommandLine } from '../command.js';
 import { asJson, asTable, type Fields, fieldsOf, namesOf, toObject } from './output.js';
@@ -108,9 +102,4 @@ async function* pagesOf<Row extends { id: string }>(
     yield page.items.map((item) => fieldsOf(type, item));
     cursor = page.next;
   } while (cursor !== undefined);
-}
-
-/** Values that a service accepts as the body of a request. @throws ApiError `validation_failed` */
-export function bodyOf<Body>(type: Type<Body>, values: object): Body {
-  return new ValidationPipe().transform(values, { type: 'body', metatype: type }) as Body;
 }

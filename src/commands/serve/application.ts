@@ -5,19 +5,27 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, Response } from 'express';
 import { AppModule } from '../../app.module.js';
 import type { Config } from '../../config.js';
+import { loadParts, type Parts } from '../../load-features.js';
 import { ApiError } from '../../platform/api/index.js';
 import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
 import type { Clock } from '../../platform/process/index.js';
 import { HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
+interface Assembling {
+  /** What it is made of; the product alone when left out. */
+  parts?: Parts;
+  /** Another date, for tests. */
+  clock?: Clock;
+}
+
 /** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */
 export async function createApplication(
   config: Config,
   log: Log,
-  clock?: Clock,
+  { parts, clock }: Assembling = {},
 ): Promise<NestExpressApplication> {
-  const app = await assembleApplication(config, log, { clock });
+  const app = await assembleApplication(config, log, { parts, clock });
   try {
     app.setLocal('baseUrl', config.BASE_URL);
     app.set('trust proxy', config.TRUST_PROXY);
@@ -38,10 +46,10 @@ export async function createApplication(
 export async function assembleApplication(
   config: Config,
   log: Log,
-  { clock, preview = false }: { clock?: Clock; preview?: boolean } = {},
+  { parts, clock, preview = false }: Assembling & { preview?: boolean } = {},
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, log, clock),
+    AppModule.with(config, log, parts ?? (await loadParts()), clock),
     new HttpAdapter(config),
     {
       abortOnError: false,

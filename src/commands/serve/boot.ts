@@ -2,6 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { DemoKey } from '../../auth/demo-key.js';
 import { StartLink } from '../../auth/start-link.js';
 import type { Config } from '../../config.js';
+import { loadParts, type Parts } from '../../load-features.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
 import type { Clock } from '../../platform/process/index.js';
@@ -9,6 +10,8 @@ import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
 interface BootOptions {
+  /** What the service is made of; the product alone when left out. */
+  parts?: Parts;
   /** Another date, for tests. */
   clock?: Clock;
   /** Aborted when the process is to stop: what has started by then is stopped again. */
@@ -20,7 +23,11 @@ interface BootOptions {
  * stopped again.
  * @throws OperatorError whose message says in one line what is wrong
  */
-export async function boot(config: Config, { clock, stopping }: BootOptions = {}): Promise<RunningService> {
+export async function boot(
+  config: Config,
+  { parts: given, clock, stopping }: BootOptions = {},
+): Promise<RunningService> {
+  const parts = given ?? (await loadParts());
   const log = await takeOverLog(config);
   const start = async (database: OpenDatabase) => {
     const dataPath = database.path;
@@ -31,7 +38,7 @@ export async function boot(config: Config, { clock, stopping }: BootOptions = {}
       demoKey = await app.get(DemoKey).open(dataPath);
       startCode = app.get(StartLink).offer(demoKey);
     };
-    const { app: _app, ...service } = await serve(database.config, log, { clock, prepare, stopping });
+    const { app: _app, ...service } = await serve(database.config, log, { parts, clock, prepare, stopping });
     return { ...service, dataPath, demoKey, startCode };
   };
   return startOnDatabase(config, installJobs, start, stopping);

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
+import type { Parts } from '../../load-features.js';
 import { cannotListen, type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
 import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
@@ -25,6 +26,8 @@ export interface RunningService extends Stoppable {
 }
 
 interface ServeOptions {
+  /** What it is made of; the product alone when left out. */
+  parts?: Parts;
   /** Another date, for tests. */
   clock?: Clock;
   /** What must be complete before anybody is answered. */
@@ -40,10 +43,10 @@ interface ServeOptions {
 export async function serve(
   config: Config,
   log: Log,
-  { clock, prepare, stopping }: ServeOptions = {},
+  { parts, clock, prepare, stopping }: ServeOptions = {},
 ): Promise<RunningService & { app: NestExpressApplication }> {
   guardPromises();
-  const app = await createApplication(config, log, clock);
+  const app = await createApplication(config, log, { parts, clock });
   try {
     stopping?.throwIfAborted();
     await prepare?.(app);

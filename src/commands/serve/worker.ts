@@ -1,4 +1,5 @@
 import type { Config } from '../../config.js';
+import type { Parts } from '../../load-features.js';
 import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
@@ -11,10 +12,14 @@ export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'no
  * Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends.
  * @param stopping aborts the start
  */
-export async function bootWorker(config: Config, stopping: AbortSignal): Promise<RunningService> {
+export async function bootWorker(
+  config: Config,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<RunningService> {
   // What is sent to a primary that has just gone.
   process.on('error', () => {});
-  const service = await serve(config, await takeOverLog(config), { stopping });
+  const service = await serve(config, await takeOverLog(config), { parts, stopping });
   const { url, metricsUrl, notes } = service;
   process.send!({ type: 'serving', url, metricsUrl, notes } satisfies Serving);
   return service;

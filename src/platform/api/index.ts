@@ -52,4 +52,4 @@ export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
-export { ValidationPipe } from './validation.js';
+export { readDto, ValidationPipe } from './validation.js';

@@ -36,6 +36,13 @@ export async function refusePart(part: string, reasons: readonly string[]): Prom
   throw new ApiError('validation_failed', `${all.join('; ')}.`);
 }
 
+/** Makes a DTO of fields of values that no request has sent. @throws ApiError `validation_failed` */
+export function readDto<Dto extends object>(type: Type<Dto>, values: object): Dto {
+  const dto = objectReader(type)(values);
+  if (dto instanceof Faults) throw new ApiError('validation_failed', `${dto.reasons.join('; ')}.`);
+  return dto as Dto;
+}
+
 /**
  * Turns a body, query or path into its DTO class and checks the rules of that class. A class of fields is read by them, in
  * 0.15 µs for the query of a list; one of class-validator and class-transformer by Nest's own pipe; what is no DTO stays as it is.

@@ -1,7 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { basename } from 'node:path';
 import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import type { MigrationInterface, ObjectLiteral } from 'typeorm';
 import {
@@ -51,59 +48,54 @@ export function Feature(options: FeatureOptions): ClassDecorator {
   };
 }
 
-/** Which features a service has beside those that the product lists. */
+/** Which features a service has beside those of the product. */
 interface Choice {
-  readonly further: readonly Type[];
+  readonly further?: readonly Type[];
   /** Names of those of the product that it does without. */
-  readonly without: readonly string[];
+  readonly without?: readonly string[];
 }
 
-let choice: Choice = { further: [], without: [] };
-let installed: readonly FeatureOptions[] = [];
+/** The features of a service, which its start is given. */
+export class Features {
+  private constructor(
+    /** The Nest modules of those that are in the list, in the order that they have in the OpenAPI document. */
+    readonly modules: readonly Type[],
+    /** What they bring, and those that they import. */
+    private readonly all: readonly FeatureOptions[],
+  ) {}
 
-/** Chooses the features of this process, before those of the product are loaded. */
-export function chooseFeatures(chosen: Partial<Choice>): void {
-  choice = { ...choice, ...chosen };
-}
+  /** @throws OperatorError if one is no feature, two bring the same, or one is left out that another needs */
+  static of(ofProduct: readonly Type[], { further = [], without = [] }: Choice = {}): Features {
+    const names = ofProduct.map((module) => optionsOf(module).name);
+    const unknown = without.find((name) => !names.includes(name));
+    if (unknown)
+      throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
+    const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
+    const all = modules.map(optionsOf);
+    // It grows while it is walked: what a feature needs may need others.
+    for (const feature of all) all.push(...neededBy(feature, without).filter((one) => !all.includes(one)));
+    refuseTwice(all, 'feature', ({ name }) => [name]);
+    refuseTwice(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
+    refuseTwice(all, 'error', ({ errors = {} }) => Object.keys(errors));
+    refuseTwice(all, 'permission', ({ permissions = {} }) => Object.keys(permissions));
+    refuseTwice(all, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
+    refuseTwice(all, 'guide', ({ guides = [] }) => guides.map(({ file }) => basename(file.pathname)));
+    return new Features(modules, all);
+  }
 
-/**
- * Makes known what features bring: their errors, permissions, migrations and guides, and those of the features that they
- * import. A feature that is not among them is not known at all, whether its files are loaded or not.
- * @param ofProduct modules with `@Feature`, in the order that they have in the OpenAPI document
- * @returns the modules of the features that this process has
- * @throws OperatorError if one is no feature, two bring the same, or one is left out that another needs
- */
-export function installFeatures(ofProduct: readonly Type[]): readonly Type[] {
-  const { further, without } = choice;
-  const names = ofProduct.map((module) => optionsOf(module).name);
-  const unknown = without.find((name) => !names.includes(name));
-  if (unknown)
-    throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
-  const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
-  const features = modules.map(optionsOf);
-  // It grows while it is walked: what a feature needs may need others.
-  for (const feature of features)
-    features.push(...neededBy(feature, without).filter((one) => !features.includes(one)));
-  refuseTwice(features, 'feature', ({ name }) => [name]);
-  refuseTwice(features, 'error', ({ errors = {} }) => Object.keys(errors));
-  refuseTwice(features, 'permission', ({ permissions = {} }) => Object.keys(permissions));
-  refuseTwice(features, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
-  refuseTwice(features, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
-  refuseTwice(features, 'guide', ({ guides = [] }) =>
-    guides.map(({ file }) => file.pathname.split('/').at(-1)!),
-  );
-  declareFeatureErrors(Object.assign({}, ...features.map(({ errors }) => errors)) as Errors);
-  declareFeaturePermissions(
-    Object.assign({}, ...features.map(({ permissions }) => permissions)) as Permissions,
-  );
-  bringMigrations(features.flatMap(({ migrations = [] }) => migrations));
-  installed = features;
-  return modules;
-}
+  get guides(): readonly FeatureGuide[] {
+    return this.all.flatMap(({ guides = [] }) => guides);
+  }
 
-/** What the features of this process bring. */
-export function installedFeatures(): readonly FeatureOptions[] {
-  return installed;
+  /** Has this process know the codes of their errors, the names of their permissions, and their migrations. */
+  declare(): this {
+    declareFeatureErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
+    declareFeaturePermissions(
+      Object.assign({}, ...this.all.map(({ permissions }) => permissions)) as Permissions,
+    );
+    bringMigrations(this.all.flatMap(({ migrations = [] }) => migrations));
+    return this;
+  }
 }
 
 /** @throws OperatorError for a class without `@Feature` */
@@ -145,60 +137,5 @@ function refuseTwice(
         throw new OperatorError(`The ${what} ${name} is there twice: in ${other} and in ${feature.name}.`);
       owners.set(name, feature.name);
     }
-  }
-}
-
-interface Manifest {
-  name: string;
-  version: string;
-  dependencies?: Record<string, string>;
-  peerDependencies?: Record<string, string>;
-}
-
-const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Manifest;
-
-/**
- * Features and the service share classes by which Nest and TypeORM know what is what, so there has to be one copy of each
- * of these packages. Where there are two, injection fails with messages that name neither.
- * @param folder of the program that is run: its packages, and those that bring features, are looked at
- * @throws OperatorError that names both copies
- */
-export function requireOneOfEach(folder = process.cwd()): void {
-  const own = read(findPackageJSON(import.meta.url)!);
-  const shared = [own.name, ...Object.keys(own.peerDependencies ?? {})];
-  const base = pathToFileURL(join(folder, 'package.json')).href;
-  const program = findPackageJSON('.', base);
-  if (!program) return;
-  for (const from of [base, ...packagesWithFeatures(read(program), own.name, base)]) {
-    for (const name of shared) {
-      const ours =
-        name === own.name ? realpathSync(findPackageJSON(import.meta.url)!) : locate(name, import.meta.url);
-      const theirs = locate(name, from);
-      if (!ours || !theirs || ours === theirs) continue;
-      throw new OperatorError(
-        `There are two copies of ${name}: ${read(ours).version} in ${ours} and ${read(theirs).version} in ${theirs}. ` +
-          'Have one version for the whole program, such as with `npm dedupe`.',
-      );
-    }
-  }
-}
-
-/** Where the package.json of each dependency is that needs this service. */
-function packagesWithFeatures({ dependencies = {} }: Manifest, service: string, base: string): string[] {
-  return Object.keys(dependencies).flatMap((name) => {
-    const path = name === service ? undefined : locate(name, base);
-    if (!path) return [];
-    const { dependencies: own, peerDependencies } = read(path);
-    return service in { ...own, ...peerDependencies } ? [pathToFileURL(path).href] : [];
-  });
-}
-
-/** The package.json of a package as a file finds it; undefined where there is none. */
-function locate(name: string, from: string): string | undefined {
-  try {
-    const path = findPackageJSON(name, from);
-    return path && realpathSync(path);
-  } catch {
-    return undefined;
   }
 }

@@ -109,7 +109,9 @@ export function nameValues(
   meanings: Readonly<Record<string, string>>,
 ): void {
   const schema = document.components!.schemas![name];
-  if (schema) Object.assign(schema, { enum: Object.keys(meanings), 'x-enumDescriptions': meanings });
+  const values = { enum: Object.keys(meanings), 'x-enumDescriptions': meanings };
+  // Swagger takes one without values, as it may be when its class is loaded, for one of numbers.
+  if (schema) Object.assign(schema, { type: 'string', ...values });
 }
 
 /**

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
-import { installedFeatures } from '../../features/index.js';
+import type { FeatureGuide } from '../../features/index.js';
 import { withPresent } from '../openapi/document.js';
 import { statusesIn } from '../openapi/responses.js';
 import type { Page } from './assets.js';
@@ -24,7 +24,7 @@ export interface Guide {
 }
 
 /** What the service says of its guides, and the guides in their order, from `docs/guides`; those of features come last. */
-export function readGuides(): { intro: string; guides: Guide[] } {
+export function readGuides(ofFeatures: readonly FeatureGuide[]): { intro: string; guides: Guide[] } {
   const index = read(new URL('README.md', FOLDER));
   const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;
   const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
@@ -32,7 +32,7 @@ export function readGuides(): { intro: string; guides: Guide[] } {
     const facts = { title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) };
     return { ...facts, markdown: read(new URL(`${facts.name}.md`, FOLDER)) };
   });
-  for (const { title, summary, file } of installedFeatures().flatMap((one) => one.guides ?? []))
+  for (const { title, summary, file } of ofFeatures)
     guides.push({ title, summary, name: basename(file.pathname, '.md'), markdown: read(file) });
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
 }

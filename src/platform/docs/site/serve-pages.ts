@@ -3,6 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
+import { Features } from '../../features/index.js';
 import { StaticContent } from '../../http/index.js';
 import { ProductFacts } from '../openapi/document.js';
 import { Assets, type Page, pageHeaders } from './assets.js';
@@ -24,7 +25,7 @@ export function serveSite(app: NestExpressApplication, config: Config, document:
   const { httpAdapter } = app.get(HttpAdapterHost);
   const assets = app.get(Assets);
   const facts = app.get(ProductFacts);
-  const { intro, guides } = readGuides();
+  const { intro, guides } = readGuides(app.get(Features).guides);
 
   /** The files of a page are found relative to it, so that it also stands behind a proxy that adds a prefix. */
   const servePage = (path: string, write: () => Page, headers = {}): void => {
