@@ -234,10 +234,12 @@ export function objectWriter(type: Type): (item: object) => string {
   }));
   return (item) => {
     let text = '{';
+    let separator = '';
     for (const { name, prefix, write } of fields) {
       const value = (item as Values)[name];
       if (value === undefined || value === null) continue;
-      text += (text === '{' ? '' : ',') + prefix + write(value);
+      text += separator + prefix + write(value);
+      separator = ',';
     }
     return `${text}}`;
   };

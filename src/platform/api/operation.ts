@@ -173,7 +173,7 @@ const UNDECLARED: Undeclared = {
 };
 
 /** By both, because several controllers can inherit one method. */
-const known = new WeakMap<object, Map<object, OperationFacts>>();
+const known = new Map<object, Map<object, OperationFacts>>();
 
 /**
  * The facts of an operation, put together once; what the method declares comes before what its controller does.
