@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { featureFiles, OF_EXAMPLE } from '../../schematics/feature.ts';
 import { Checkout } from '../support/checkout.js';
@@ -133,17 +133,12 @@ if (!isFree)
   );
 });
 
-describe('The guide for modules', () => {
-  /** What the first page leads to, itself among them. */
-  const pages = new Set([
-    'extending.md',
-    ...[...read('docs/extending.md').matchAll(/\]\(([\w-]+\.md)/g)].map(([, page]) => page!),
-  ]);
-  // Has code of those who are sent messages.
-  pages.delete('messages.md');
-  const listings = [...pages].flatMap((name) =>
-    [...read(`docs/${name}`).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
-      page: `docs/${name}`,
+describe('The documentation', () => {
+  /** Pages whose code stands in files; the transport of messages.md is for its reader to write. */
+  const pages = ['README.md', ...globSync('docs/*.md', { cwd: ROOT, exclude: ['docs/messages.md'] })];
+  const listings = pages.flatMap((page) =>
+    [...read(page).matchAll(/^```(?:ts|http)(.*)\n([^]*?)^```$/gm)].map(([, info, code]) => ({
+      page,
       title: /^ title="([^"]+)"$/.exec(info!)?.[1],
       code: code!,
     })),

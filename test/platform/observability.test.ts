@@ -350,12 +350,12 @@ describe('The dashboard and the alerts', () => {
     }
   });
 
-  test('link each alert to its section of the manual', () => {
-    const titles = [...read('docs/operating.md').matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!);
+  test('link each alert to its section of docs/alerts.md', () => {
+    const titles = [...read('docs/alerts.md').matchAll(/^#+ (.+)$/gm)].map(([, title]) => title!);
     const anchors = new Set(titles.map((title) => title.toLowerCase().replaceAll(' ', '-')));
     expect(rules.length).toBeGreaterThan(8);
     for (const { alert, annotations } of rules) {
-      const [, anchor] = annotations.runbook_url!.split('docs/operating.md#');
+      const [, anchor] = annotations.runbook_url!.split('docs/alerts.md#');
       expect({ alert, known: anchors.has(anchor!) }).toEqual({ alert, known: true });
       expect(annotations.summary).toBeTruthy();
     }

@@ -21,6 +21,8 @@ import {
   Events,
   HandlesJob,
   IntegerParam,
+  type Job,
+  JobError,
   Jobs,
   Operation,
   RowStreams,
@@ -144,7 +146,7 @@ export class RecordingsController {
   @Post('counted')
   @Operation({ id: 'countLater', summary: 'Count rows later', description: 'In a job.', status: 204 })
   async countLater(): Promise<void> {
-    await this.jobs.add('count-rows');
+    await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
   }
 
   @Get('wrong-rows')
@@ -202,11 +204,15 @@ export class RowCounter {
 
   constructor(private readonly rows: RowStreams) {}
 
-  @HandlesJob('count-rows')
-  async count(): Promise<void> {
+  @HandlesJob('count-rows', { concurrency: 2, longestPauseSeconds: 600 })
+  async count({ upTo }: { upTo: number }, { signal }: Job): Promise<void> {
+    if (upTo > 1_000_000) throw new JobError('Too many rows', { isFinal: true });
     let count = 0;
-    const sql = 'SELECT generate_series(1, 100000) AS id';
-    for await (const row of await this.rows.stream<{ id: number }>({ sql })) count += row.id > 0 ? 1 : 0;
+    const sql = 'SELECT generate_series(1, $1::int) AS id';
+    for await (const row of await this.rows.stream<{ id: number }>({ sql, parameters: [upTo] })) {
+      signal.throwIfAborted();
+      count += row.id > 0 ? 1 : 0;
+    }
     RowCounter.counts.push(count);
   }
 }

@@ -29,7 +29,7 @@ async function tokenOfProgram(): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-(isThere ? describe : describe.skip)('Keycloak, with the settings of docs/operating.md', () => {
+(isThere ? describe : describe.skip)('Keycloak, with the settings of docs/identity-provider.md', () => {
   beforeAll(async () => {
     const [port] = await freePorts(1);
     issuer = `http://127.0.0.1:${port}/realms/store`;
