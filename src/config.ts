@@ -62,13 +62,15 @@ export class Config {
   /** `api` serves HTTP, `worker` runs jobs, `all` does both. */
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Production address, ending in `/v1`: base of `Link` and `Location`. */
-  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.http) BASE_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.address) BASE_URL?: string;
   /** Staging address, ending in `/v1`, for the OpenAPI document. */
-  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.http) STAGING_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.address) STAGING_URL?: string;
   /** Address of the message interface; `BASE_URL` without it. */
-  @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) API_URL?: string;
+  @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.address) API_URL?: string;
   /** Proxies in front whose `X-Forwarded-For` and `-Proto` are trusted. */
   @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
+  /** Seconds that an idle connection stays open: longer than the proxy in front keeps it. */
+  @AsInteger() @Min(1) @Max(3_600) @IsInt() KEEP_ALIVE_SECONDS = 65;
   /** Origins that browsers may call from, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
   /** Longest time in seconds that an operation may declare. */

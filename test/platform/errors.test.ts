@@ -2,8 +2,22 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { randomUUID } from 'node:crypto';
-import { type Answer, call, createKey, expectError, send } from '../../src/testing/client.js';
-import { query, type Service, sharedService, startService } from '../../src/testing/service.js';
+import {
+  type Answer,
+  authorizationOf,
+  call,
+  createCheapAccount,
+  createKey,
+  expectError,
+  send,
+} from '../../src/testing/client.js';
+import {
+  query,
+  type Service,
+  sharedService,
+  startService,
+  type TestedService,
+} from '../../src/testing/service.js';
 import { eventually } from '../support/npm.js';
 
 const service = sharedService();
@@ -19,6 +33,7 @@ beforeAll(async () => {
   slow = beginSlowly();
   configured = await startService({
     BASE_URL: 'https://api.example.com/store/v1/',
+    KEEP_ALIVE_SECONDS: '2',
     CORS_ORIGINS: 'https://shop.example,https://two.example',
     DATABASE_URL: service.databaseUrl,
   });
@@ -43,8 +58,11 @@ const head = (...more: string[]) => [
 ];
 
 /** A connection, and what has come over it. */
-function open(bytes: string): { socket: Socket; text: () => string; closed: Promise<unknown> } {
-  const { hostname, port } = new URL(service.url);
+function open(
+  bytes: string,
+  at: TestedService = service,
+): { socket: Socket; text: () => string; closed: Promise<unknown> } {
+  const { hostname, port } = new URL(at.url);
   const socket = connect(Number(port), hostname);
   let text = '';
   socket.on('error', () => {}).on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -163,6 +181,7 @@ describe('Bodies', () => {
   test.each([
     ['nothing', Buffer.alloc(0)],
     ['half an object', '{"name":'],
+    ['an integer of 100,000 digits', `{"name":"Rex","categoryId":${'9'.repeat(100_000)}}`],
     ['NaN', '{"name":"Rex","categoryId":NaN}'],
     ['a trailing comma', '{"name":"Rex","categoryId":1,}'],
     ['a raw NUL', '{"name":"R\0x","categoryId":1}'],
@@ -230,8 +249,25 @@ describe('Bodies', () => {
     expect(message).toBe('The request body cannot be decompressed.');
   });
 
+  test('that are empty in chunks, as tunnels and proxies send them, are none', async () => {
+    const account = await createCheapAccount(service);
+    const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
+    const path = `/v1/api-keys/${body.id}/roll`;
+    const lines = [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: ${authorizationOf({ account })}`];
+    const rollWith = (...more: string[]) =>
+      send(service, [...lines, 'Transfer-Encoding: chunked', ...more].join('\r\n'), { method: 'POST', path });
+    expectError(await rollWith('', '2', '{}', '0', '', ''), 400, 'invalid_content_type');
+    expect((await rollWith('', '0', '', '')).status).toBe(201);
+    expectError(await raw(head('Transfer-Encoding: chunked'), '0\r\n\r\n'), 400, 'invalid_json');
+  });
+
   test.each(['gzip, gzip', 'identity, gzip'])('are refused in the encoding %s', async (encoding) => {
-    expectError(await post(PET, { 'Content-Encoding': encoding }), 415, 'unsupported_encoding');
+    const message = expectError(
+      await post(PET, { 'Content-Encoding': encoding }),
+      415,
+      'unsupported_encoding',
+    );
+    expect(message).toMatch(/gzip, deflate, br or zstd/);
   });
 });
 
@@ -295,16 +331,21 @@ describe('Routes', () => {
 describe('CORS', () => {
   test('lets pages of the configured origins call, and changes nothing else', async () => {
     const origin = 'https://shop.example';
+    const asked = 'authorization,if-match,if-none-match,traceparent,tracestate,baggage,sentry-trace';
     const ask = (from: string) =>
       call(configured, 'OPTIONS', '/v1/pets', {
-        headers: { Origin: from, 'Access-Control-Request-Method': 'POST' },
+        headers: {
+          Origin: from,
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': asked,
+        },
       });
     const [preflight, stranger] = [await ask(origin), await ask('https://evil.example')];
     const plain = await call(configured, 'OPTIONS', '/v1/pets');
     const unknown = await call(configured, 'OPTIONS', '/v1/nothing');
     const read = await call(configured, 'GET', '/v1/pets', { key, headers: { Origin: origin } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
-    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe(asked);
     expect(stranger.headers.get('access-control-allow-origin')).toBeNull();
     expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS, POST']);
     expectError(unknown, 404, 'route_not_found');
@@ -414,6 +455,18 @@ describe('What is not an HTTP request', () => {
     await new Promise((resolve) => stubborn.once('close', resolve));
     clearInterval(drip);
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
+  });
+});
+
+describe('An idle connection', () => {
+  test('is kept for KEEP_ALIVE_SECONDS after an answer, and the client is told', async () => {
+    const begun = performance.now();
+    const { socket, text, closed } = open('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n', configured);
+    await eventually(() => text().includes('}'));
+    expect(text()).toMatch(/^Keep-Alive: timeout=2\r$/m);
+    await closed;
+    expect(performance.now() - begun).toBeGreaterThan(2_000);
+    expect(socket.destroyed).toBe(true);
   });
 });
 

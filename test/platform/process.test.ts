@@ -475,6 +475,7 @@ describe('every number of the configuration', () => {
     MESSAGES_RETRY_MAX_SECONDS: [1, 86_400],
     MESSAGES_CONCURRENCY: [1, 10_000],
     MESSAGES_RETENTION_DAYS: [1, 36_500],
+    KEEP_ALIVE_SECONDS: [1, 3_600],
     SHUTDOWN_GRACE_MS: [0, 600_000],
   };
   const all = (which: 0 | 1, more = 0) =>
@@ -510,6 +511,13 @@ describe('the configuration', () => {
     expect(() => readConfig(bad)).toThrow(
       /^Invalid environment: PORT [^;]+; BASE_URL [^;]+; DATABASE_URL [^;]+; LOG_LEVEL (?!.*s3cret)[^;]+$/,
     );
+  });
+
+  test('refuses a password in the addresses that clients are told', () => {
+    for (const name of ['BASE_URL', 'STAGING_URL', 'API_URL'])
+      expect(() => readConfig({ [name]: 'https://u:s3cret@api.example/v1' })).toThrow(
+        new RegExp(`^Invalid environment: ${name} (?!.*s3cret)`),
+      );
   });
 
   test.each([

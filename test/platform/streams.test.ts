@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +15,7 @@ import { LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually } from '../support/npm.js';
 import { setAhead } from '../support/passing-time.js';
-import { RecordingsController, RowCounter } from '../support/recordings.controller.js';
+import { LATE_FILE, RecordingsController, RowCounter } from '../support/recordings.controller.js';
 import { PIXEL, UploadsController } from '../support/uploads.controller.js';
 
 let extended: Extended;
@@ -475,6 +476,22 @@ describe('A stream', () => {
     expect(await answerInTime('generated?lines=2&pauseMs=0&firstMs=10000', 'late')).toBe(503);
   });
 
+  test('that comes when its time is over leaves no file open', async () => {
+    const isOpen = (fd: string) => {
+      // Others of the process close theirs meanwhile.
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === LATE_FILE;
+      } catch {
+        return false;
+      }
+    };
+    const late = Array.from({ length: 20 }, (_, i) => ask(i % 2 === 0 ? 'late-file' : 'late-piped'));
+    expect(new Set((await Promise.all(late)).map(({ status }) => status))).toEqual(new Set([503]));
+    await eventually(
+      () => RecordingsController.opened === 20 && readdirSync('/proc/self/fd').filter(isOpen).length === 0,
+    );
+  });
+
   test('is counted as what it is, and not as work', async () => {
     const response = await open('lines?lines=1000000', 'counted');
     await once(response, 'readable');
@@ -546,6 +563,15 @@ describe('Rows from the database', () => {
     expect((await ask('rows')).status).toBe(200);
   });
 
+  test('that cannot be read to the end are cut off, and nothing of what they hold is in the log', async () => {
+    const response = await askAs('failing-rows', 'failing-rows');
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow();
+    await lineOf('failing-rows');
+    expect(toldOf('failing-rows')).toEqual(['internal_error: error: SQLSTATE 22P02']);
+    expect(extended.output()).not.toContain('what was sent');
+  });
+
   test('end with the connection where that is lost, never complete', async () => {
     const response = await askAs('lost-rows', 'rows?rows=100000000');
     await cutOff('petstore-streams');
@@ -603,6 +629,15 @@ describe('Server-sent events', () => {
     await after.has('data: heard again');
   });
 
+  test('whose source fails have an event without an id, and nothing of what was sent is in the log', async () => {
+    const response = await askAs('failing-events', 'failing');
+    expect(await response.text()).toBe(
+      '\nid: 7\ndata: seven\n\nevent: error\ndata: Internal server error\n\n',
+    );
+    await lineOf('failing-events');
+    expect(extended.output()).not.toContain('what was sent');
+  });
+
   test('have a comment after 15 seconds without one, and not before', async () => {
     const heard = await hear();
     await post('said', { text: 'hello' });
@@ -627,6 +662,37 @@ describe('Server-sent events', () => {
     const response = await fetch(`${extended.url}/v1/recordings/heard`);
     expect([response.status, await response.json()]).toMatchObject([401, { code: 'missing_api_key' }]);
   });
+});
+
+describe('An error', () => {
+  test('has no header of the answer that it takes the place of', async () => {
+    const response = await ask('labelled');
+    const { headers } = response;
+    expect([response.status, await response.json()]).toMatchObject([400, { code: 'bad_request' }]);
+    const left = ['content-encoding', 'content-disposition', 'etag', 'cache-control', 'content-type'];
+    expect(left.map((name) => headers.get(name))).toEqual([
+      null,
+      null,
+      null,
+      'no-store',
+      'application/json; charset=utf-8',
+    ]);
+  });
+
+  test.each([
+    [401, 'www-authenticate', /^Bearer realm=/, 'unauthorized'],
+    [429, 'retry-after', /^\d+$/, 'too_many_requests'],
+    [405, 'allow', /^GET, HEAD, OPTIONS$/, 'method_not_allowed'],
+    [503, 'retry-after', /^\d+$/, 'service_unavailable'],
+  ])(
+    'of Nest with the status %i has what that needs in %s, and a text',
+    async (status, header, value, code) => {
+      const response = await ask(`refused?status=${status}`);
+      expect(response.status).toBe(status);
+      expect(response.headers.get(header)).toMatch(value);
+      expect(await response.json()).toEqual({ code, status, message: expect.stringMatching(/^\S.*\.$/) });
+    },
+  );
 });
 
 describe('An operation with a time of its own', () => {

@@ -1,3 +1,5 @@
+import { eventually } from './npm.js';
+
 /** One sample of `/metrics`. */
 export interface Sample {
   name: string;
@@ -5,17 +7,32 @@ export interface Sample {
   value: number;
 }
 
-/** Reads the metrics of a service, or those at an address. */
+/** What was last read at each address. */
+const last = new Map<string, string>();
+
+/**
+ * Reads the metrics of a service, or those at an address, as they are now: an answer is good for a second to all who ask, and
+ * the next one has other figures of the process.
+ */
 export async function readMetrics({ url }: { url: string }): Promise<Sample[]> {
-  const response = await fetch(url.endsWith('/metrics') ? url : `${url}/metrics`);
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  const lines = (await response.text()).split('\n').filter((line) => line && !line.startsWith('#'));
+  const address = url.endsWith('/metrics') ? url : `${url}/metrics`;
+  const before = last.get(address);
+  let text = '';
+  await eventually(async () => (text = await scrape(address)) !== before);
+  last.set(address, text);
+  const lines = text.split('\n').filter((line) => line && !line.startsWith('#'));
   const samples = lines.map(toSample);
   const names = samples.map(({ name, labels }) => JSON.stringify([name, labels]));
   // Prometheus rejects a page on which a sample is repeated.
   expect(new Set(names).size).toBe(names.length);
   return samples;
+}
+
+async function scrape(address: string): Promise<string> {
+  const response = await fetch(address);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return response.text();
 }
 
 /** The sum of the samples with a name and these labels. */

@@ -3,10 +3,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  BadRequestException,
   Body,
   Controller,
   Get,
+  Header,
   Headers,
+  HttpException,
   Injectable,
   type MessageEvent,
   Post,
@@ -16,7 +19,7 @@ import {
   StreamableFile,
 } from '@nestjs/common';
 import type { Response } from 'express';
-import { map, type Observable } from 'rxjs';
+import { concat, map, type Observable, of, switchMap, throwError, timer } from 'rxjs';
 import {
   Events,
   HandlesJob,
@@ -61,15 +64,25 @@ class Rows {
   firstMs = 0;
 }
 
+class Refused {
+  @IntegerParam({ min: 400, max: 599, description: 'The status.', example: 401 })
+  status = 401;
+}
+
 class Said {
   @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
   text!: string;
 }
 
+/** A file that does not fit into what a stream reads ahead. */
+export const LATE_FILE = process.execPath;
+
 /** What a team may write that is not a small JSON body, in Nest's own terms. */
 @Tag('recordings', 'What is said, heard and kept.', 'pets')
 @Controller('recordings')
 export class RecordingsController {
+  /** Files that were opened too late. */
+  static opened = 0;
   /** What has been said, by its id. */
   private readonly said: { id: string; text: string }[] = [];
 
@@ -164,6 +177,52 @@ export class RecordingsController {
     return new StreamableFile(createReadStream('/nowhere/at/all'));
   }
 
+  @Get('failing-rows')
+  @Operation({ id: 'exportFailing', summary: 'Export rows', description: 'One is no number.' })
+  async failingRows(): Promise<StreamableFile> {
+    const rows = await this.rows.stream<{ id: string; text: string }>({
+      sql: `SELECT CASE WHEN i < 50000 THEN i ELSE ('what was sent ' || i)::int END AS id, 'x' AS text
+            FROM generate_series(1, 100000) AS i`,
+    });
+    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
+  }
+
+  @Get('late-file')
+  @Operation({ id: 'lateFile', summary: 'A file', description: 'After the time of the request.' })
+  async lateFile(): Promise<StreamableFile> {
+    await pause(3_000);
+    RecordingsController.opened++;
+    return new StreamableFile(createReadStream(LATE_FILE));
+  }
+
+  @Get('late-piped')
+  @Operation({ id: 'latePiped', summary: 'A file by hand', description: 'After the time of the request.' })
+  async latePiped(@Res() response: Response): Promise<void> {
+    await pause(3_000);
+    RecordingsController.opened++;
+    createReadStream(LATE_FILE).pipe(response);
+  }
+
+  @Get('labelled')
+  @Header('Content-Encoding', 'gzip')
+  @Header('Content-Disposition', 'attachment')
+  @Header('Cache-Control', 'public, max-age=60')
+  @Header('ETag', '"one"')
+  @Operation({ id: 'getLabelled', summary: 'An error', description: 'In the place of a file.' })
+  labelled(): never {
+    throw new BadRequestException('There is no such file.');
+  }
+
+  @Get('refused')
+  @Operation({
+    id: 'getRefused',
+    summary: 'An error',
+    description: 'Of Nest, with a status and without a text.',
+  })
+  refused(@Query() { status }: Refused): never {
+    throw new HttpException('', status);
+  }
+
   @Post('said')
   @Operation({ id: 'say', summary: 'Say something', description: 'To all who hear.', status: 204 })
   async say(@Body() { text }: Said): Promise<void> {
@@ -180,6 +239,14 @@ export class RecordingsController {
       throw new Error('undone');
     });
     await said.catch(() => {});
+  }
+
+  @Sse('failing')
+  @Operation({ id: 'hearFailing', summary: 'Hear of a failure', description: 'After an event.' })
+  failing(): Observable<MessageEvent> {
+    const failure = Object.assign(new Error('invalid input syntax: "what was sent"'), { code: '22P02' });
+    const fail = timer(100).pipe(switchMap(() => throwError(() => failure)));
+    return concat(of({ id: '7', data: 'seven' }), fail);
   }
 
   @Sse('heard')

@@ -767,7 +767,7 @@ export interface components {
          *     | 410 | `operation_removed` | The operation has been removed. |
          *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
-         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported. |
+         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. |
          *     | 416 | `range_not_satisfiable` | The range in the Range header begins behind the end of what was asked for. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
          *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
@@ -959,7 +959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1285,7 +1285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1731,7 +1731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1936,7 +1936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2353,7 +2353,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2708,7 +2708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3235,7 +3235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3481,7 +3481,10 @@ export interface operations {
                 /** @description Only orders with this status. */
                 status?: components["schemas"]["OrderStatus"];
             };
-            header?: never;
+            header?: {
+                /** @description An `ETag`, or several: what has none of them is sent, anything else is 304. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3491,6 +3494,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
@@ -3508,6 +3512,15 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Orders"];
                 };
+            };
+            /** @description Not modified since `If-None-Match` was told: the response has no body. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /**
              * @description `bad_request`: The request is not valid HTTP.
@@ -3753,7 +3766,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3839,7 +3852,10 @@ export interface operations {
     getOrder: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description An `ETag`, or several: what has none of them is sent, anything else is 304. */
+                "If-None-Match"?: string;
+            };
             path: {
                 /** @description Identifier of the order. */
                 orderId: Int64;
@@ -3867,6 +3883,15 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Order"];
                 };
+            };
+            /** @description Not modified since `If-None-Match` was told: the response has no body. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /**
              * @description `bad_request`: The request is not valid HTTP.
@@ -4145,7 +4170,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4348,7 +4373,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

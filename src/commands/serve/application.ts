@@ -63,11 +63,13 @@ export async function assembleApplication(
   return app;
 }
 
-/** What pages of other origins may do and read. They send the key themselves, so no cookies are involved. */
+/**
+ * What pages of other origins may do and read. They send the key themselves, so no cookies are involved, and whatever headers
+ * their preflight asks for, such as those of tracing, are allowed.
+ */
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'X-Request-Id'],
     exposedHeaders: ['Allow', ...HEADER_NAMES],
     maxAge: 600,
     // OPTIONS is then answered as it is without CORS, with `Allow`.

@@ -191,10 +191,17 @@ export function operationOf(
       ...all,
       permissions: all.permissions ?? usualPermissions(all, handler),
       takesBody: all.takes !== undefined || placesOf(BODIES, controller, name).length > 0,
+      successes: successesOf(all, handler),
     };
     known.set(handler, (known.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));
   }
   return facts;
+}
+
+/** Whoever reads what has an `ETag`, and knows it, is told so (RFC 9110, 13.1.2). */
+function successesOf({ successes, entity, returns }: Undeclared, handler: object): readonly Success[] {
+  const isRead = methodOf(handler) === RequestMethod.GET && entity?.type === returns;
+  return !entity || !isRead || hasSuccess({ successes }, 304) ? successes : [...successes, { status: 304 }];
 }
 
 /** Reading needs `pets:read`, all else `pets:write`. */

@@ -80,8 +80,8 @@ export const PLATFORM_ERRORS = {
   },
   unsupported_encoding: {
     status: 415,
-    meaning: 'The Content-Encoding of the request body is not supported.',
-    advice: 'Send the body as it is, or compressed with gzip, deflate or br.',
+    meaning: 'The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is.',
+    advice: 'Send the body as it is, or compressed with gzip, deflate, br or zstd.',
   },
   range_not_satisfiable: {
     status: 416,

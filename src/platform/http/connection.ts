@@ -171,6 +171,8 @@ class Connection {
   isEnding = false;
   private current?: Exchange;
   private readonly waiting: Pending[] = [];
+  /** Whether it is kept open after an answer, for the time that the configuration says. */
+  private hasServed = false;
   /** What is answered at the end, on the bare socket. */
   private failure?: ErrorCode;
   /** The last request, if it was answered before all of it had arrived. */
@@ -214,7 +216,8 @@ class Connection {
     const { current, socket } = this;
     // Work has a deadline, and so has a body.
     if (current && /^(?:waiting|working|reading)$/.test(current.phase)) return;
-    if (socket.timeout === IDLE_MS && !this.isIdleForLong()) return void socket.setTimeout(IDLE_MS);
+    const isKept = !current && this.hasServed;
+    if (!isKept && !this.isIdleForLong()) return void socket.setTimeout(IDLE_MS);
     if (!current) return void socket.destroy();
     if (current.phase === 'streaming' && current.response.writableLength === 0)
       logger.warn({
@@ -253,6 +256,7 @@ class Connection {
     exchange.close();
     if (!exchange.isRefused) this.door.observer?.closed(exchange);
     this.current = undefined;
+    this.hasServed = true;
     this.early = request.complete ? undefined : request;
     const next = this.waiting.shift();
     // What is wrong may be in the last of them, which has no end.

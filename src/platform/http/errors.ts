@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import { HttpException, Logger } from '@nestjs/common';
 import type { Request } from 'express';
 import { aboveVersions, ApiError, type ErrorCode, isDeclared, originOf, requestIdOf } from '../api/index.js';
-import { codeOf, isUnavailable } from '../database/index.js';
+import { isUnavailable } from '../database/index.js';
+import { messageOf } from '../telemetry/index.js';
 import { findHostProblem } from './request-target.js';
 
 /** The page that explains every error by its code, of this service. */
@@ -96,15 +97,9 @@ const logger = new Logger('Errors');
 export function logFailure(error: ApiError, response: ServerResponse): void {
   if (error.status < 500) return;
   const cause = error.cause instanceof Error ? error.cause : error;
-  const line = { requestId: requestIdOf(response), msg: `${error.code}: ${cause.name}: ${loggable(cause)}` };
+  const line = { requestId: requestIdOf(response), msg: `${error.code}: ${cause.name}: ${messageOf(cause)}` };
   if (error.status === 500) logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
   else logger.warn(line);
-}
-
-/** The message of an error, except PostgreSQL's on data (SQLSTATE class 22): they repeat the value that was sent. */
-function loggable(cause: Error): string {
-  const code = codeOf(cause) ?? '';
-  return /^22\w{3}$/.test(code) ? `SQLSTATE ${code}` : cause.message;
 }
 
 /** Any thrown value as the failure that is sent to the client. */
@@ -129,10 +124,10 @@ function fromNest(exception: HttpException): ApiError {
   const phrase = STATUS_CODES[status] ?? 'Bad Request';
   if (status > 500) {
     const code = LATER.has(status) ? 'service_unavailable' : 'internal_error';
-    return new ApiError(code, messageOf(exception), { status, cause });
+    return new ApiError(code, textOf(exception), { status, cause });
   }
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
-  return new ApiError(code, messageOf(exception) ?? `${phrase}.`, { status, cause });
+  return new ApiError(code, textOf(exception) ?? `${phrase}.`, { status, cause });
 }
 
 function isErrorStatus(status: unknown): status is number {
@@ -140,7 +135,7 @@ function isErrorStatus(status: unknown): status is number {
 }
 
 /** Nest's own message, or the list of them that its ValidationPipe gives; undefined where there is none. */
-function messageOf(exception: HttpException): string | undefined {
+function textOf(exception: HttpException): string | undefined {
   const { message } = Object(exception.getResponse()) as { message?: unknown };
   return (Array.isArray(message) ? message.join('; ') : exception.message) || undefined;
 }

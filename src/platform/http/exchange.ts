@@ -305,7 +305,9 @@ export function observeAnswers(prototype: ServerResponse): void {
   };
   prototype.write = function (this: Answer, ...args: [chunk: unknown, encoding?: unknown, done?: unknown]) {
     if (!mayStream(this, this.getHeader('Content-Type'))) return false;
-    this.exchange?.stream?.wrote(args[0], args[1]);
+    const stream = this.exchange?.stream;
+    if (stream?.isEvents) args[0] = withoutId(args[0]);
+    stream?.wrote(args[0], args[1]);
     return node.write.apply(this, args as Parameters<ServerResponse['write']>);
   };
   prototype.flushHeaders = function (this: Answer) {
@@ -317,6 +319,15 @@ export function observeAnswers(prototype: ServerResponse): void {
     if (EVENTS.test(String(type)) && !mayStream(this, type)) return this;
     return node.writeHead.apply(this, args as Parameters<ServerResponse['writeHead']>);
   };
+}
+
+/**
+ * An event by which Nest tells of a failed source, without the id that Nest counts: the client would come back with that as its
+ * `Last-Event-ID`, in the place of the last one that it was sent.
+ */
+function withoutId(chunk: unknown): unknown {
+  const isError = typeof chunk === 'string' && chunk.startsWith('event: error\nid: ');
+  return isError ? chunk.replace(/^id: .*\n/m, '') : chunk;
 }
 
 function mayStream({ exchange }: Answer, type: unknown): boolean {

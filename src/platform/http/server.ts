@@ -24,8 +24,6 @@ const HTTP_LIMITS = {
   headersTimeout: 15_000,
   /** How often Node looks for such requests, in milliseconds. Its default of 30 s would double the wait. */
   connectionsCheckingInterval: 500,
-  /** Longer than the idle time of common load balancers (60 s), so that these close first. */
-  keepAliveTimeout: 65_000,
   /** Bytes; larger headers are answered 431. */
   maxHeaderSize: 16_384,
   /** Checked by `findHostProblem`: Node's own refusal has no body. */
@@ -53,6 +51,7 @@ export class HttpAdapter extends ExpressAdapter {
   readonly door: Door;
   /** What is registered by this adapter; what goes to Express past it has no part in them. */
   readonly routes = new Routes();
+  private readonly keepAliveMs: number;
   /** What listens besides the HTTP server. */
   private readonly others: Server[] = [];
 
@@ -69,6 +68,7 @@ export class HttpAdapter extends ExpressAdapter {
     guardEvents(app.request);
     guardEvents(app.response);
     this.door = new Door(app, new Quotas(config));
+    this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
   /** Notes each route that is registered by a method, beside what the adapter of Nest does. */
@@ -84,6 +84,7 @@ export class HttpAdapter extends ExpressAdapter {
     const app = this.getInstance<Express>();
     this.httpServer = createServer({
       ...HTTP_LIMITS,
+      keepAliveTimeout: this.keepAliveMs,
       IncomingMessage: withPrototype(IncomingMessage, app.request),
       ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
     });

@@ -13,6 +13,8 @@ const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, al
 export const URLS = {
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
   http: HTTP,
+  /** What clients are told: a password in it would be in every `Link`. */
+  address: { ...HTTP, disallow_auth: true },
 };
 
 /** Reads an integer in plain digits, so that its bounds are told of one below zero too. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */

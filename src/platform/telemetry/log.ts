@@ -83,6 +83,16 @@ export async function takeOverLog(config: Config): Promise<Log> {
   return log;
 }
 
+/** PostgreSQL's errors on data (SQLSTATE class 22) repeat the value that was sent. */
+const ON_DATA = /^22\w{3}$/;
+
+/** The message of an error, or the SQLSTATE in its place where the message may hold what a client has sent. */
+export function messageOf(error: Error): string {
+  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
+  const state = String(driverError?.code ?? code);
+  return ON_DATA.test(state) ? `SQLSTATE ${state}` : error.message;
+}
+
 /**
  * Nest's `Logger` on the log of this process. A message may be an object; its properties become those of the line. The
  * package `nestjs-pino` would do this too, but put a middleware of 20 µs before every request.
@@ -109,7 +119,9 @@ export class NestLogger implements LoggerService {
   }
 
   private write(level: Level, message: unknown, rest: unknown[], stack?: unknown): void {
+    const isMasked = message instanceof Error && messageOf(message) !== message.message;
     const fields = typeof message === 'string' ? { msg: message } : { err: message };
+    if (isMasked) return this.out[level]({ context: rest.at(-1), msg: messageOf(message) });
     const line = typeof message === 'object' && !(message instanceof Error) ? message : fields;
     this.out[level]({ context: rest.at(-1), ...line, stack });
   }

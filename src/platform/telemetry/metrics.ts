@@ -7,6 +7,9 @@ import { answerPrimary, ask, askPrimary, presentWorkers, RELEASE } from '../proc
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
+/** Milliseconds for which an answer is good for all who ask. */
+const KEPT_MS = 1_000;
+
 /** Milliseconds after which a metric has no value: a database that is away must not keep a scrape from the others. */
 const READ_MS = 500;
 
@@ -40,7 +43,6 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly declared = new Map<string, Declared>();
   private readonly logger = new Logger(Metrics.name);
-  private reading?: Promise<string>;
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -73,13 +75,10 @@ export class Metrics {
 
   /**
    * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not
-   * hide the others. Whoever asks while they are read gets the same.
+   * hide the others. They are read at most once a second, for all who ask meanwhile: anybody may ask, as often as he likes.
    * @throws Error in a worker, if the primary does not answer
    */
-  text(): Promise<string> {
-    this.reading ??= this.readAll().finally(() => (this.reading = undefined));
-    return this.reading;
-  }
+  readonly text = onceASecond(() => this.readAll());
 
   private async readAll(): Promise<string> {
     if (!cluster.isWorker) return (await this.current()).metrics();
@@ -125,10 +124,22 @@ async function late(): Promise<never> {
   throw new Error(`It has taken more than ${READ_MS} ms.`);
 }
 
+/** Has something read at most once a second, for all who ask meanwhile. */
+function onceASecond(read: () => Promise<string>): () => Promise<string> {
+  let answer: Promise<string> | undefined;
+  const forget = () => void (answer = undefined);
+  return () => {
+    if (answer) return answer;
+    answer = read();
+    // A failure is not kept.
+    answer.then(() => setTimeout(forget, KEPT_MS).unref(), forget);
+    return answer;
+  };
+}
+
 /** In the primary: returns a function that collects the metrics of all workers that answer, and adds them up. */
 export function collectMetrics(): () => Promise<string> {
-  let collecting: Promise<string> | undefined;
-  return () => (collecting ??= collect().finally(() => (collecting = undefined)));
+  return onceASecond(collect);
 }
 
 async function collect(): Promise<string> {

@@ -140,7 +140,7 @@ function finishSuccess(
   { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
   const { idempotent, sorted } = facts;
-  const response = operation.responses[status]!;
+  const response = (operation.responses[status] ??= { description: '' });
   const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
