@@ -1,11 +1,7 @@
 import { hashSecret, isSecret, KEYS } from '../../src/auth/secret.js';
 import { ApiError } from '../../src/platform/api/api-error.js';
-import {
-  int64FromJson,
-  isInt64Text,
-  isPlainText,
-  lengthInCodePoints,
-} from '../../src/platform/api/formats.js';
+import { int64FromJson, isInt64Text } from '../../src/platform/api/fields.js';
+import { isPlainText, lengthInCodePoints } from '../../src/platform/api/formats.js';
 import { encodeCursor } from '../wire.js';
 import './peers.errors.js';
 import { pool } from './server.js';

@@ -11,10 +11,8 @@ import {
 } from './dto.js';
 import {
   decimalText,
-  int64FromJson,
   isDay,
   isEmailAddress,
-  isInt64Text,
   isPlainText,
   isWebAddress,
   lengthInCodePoints,
@@ -134,6 +132,21 @@ export const BooleanField = (options: FieldOptions) => field(options, BOOLEAN);
 
 /** True or false in a query. */
 export const BooleanParam = (options: FieldOptions) => param(options, BOOLEAN);
+
+const INT64_TEXT = /^(?:0|-?[1-9]\d{0,18})$/;
+const isInInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
+
+/** Whether a text is an int64 in plain decimal digits: no `+` sign, leading zero, exponent, hex or white space. */
+export function isInt64Text(text: unknown): text is string {
+  return typeof text === 'string' && INT64_TEXT.test(text) && (text.length < 19 || isInInt64(BigInt(text)));
+}
+
+/** The decimal text of a JSON integer in the range of an int64, else undefined. */
+export function int64FromJson(value: unknown): string | undefined {
+  if (typeof value === 'bigint') return isInInt64(value) ? value.toString() : undefined;
+  // `+ 0` turns -0, which JSON can express, into 0.
+  return Number.isSafeInteger(value) ? String((value as number) + 0) : undefined;
+}
 
 const INT64: KindWithText = {
   schema: { type: 'integer', format: 'int64' },

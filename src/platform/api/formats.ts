@@ -2,21 +2,6 @@ import { isEmail } from 'class-validator';
 
 // What JSON has no type of its own for: numbers with every digit, texts that can be stored, days, times, addresses.
 
-const INT64 = /^(?:0|-?[1-9]\d{0,18})$/;
-const isInInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
-
-/** Whether a text is an int64 in plain decimal digits: no `+` sign, leading zero, exponent, hex or white space. */
-export function isInt64Text(text: unknown): text is string {
-  return typeof text === 'string' && INT64.test(text) && (text.length < 19 || isInInt64(BigInt(text)));
-}
-
-/** The decimal text of a JSON integer in the range of an int64, else undefined. */
-export function int64FromJson(value: unknown): string | undefined {
-  if (typeof value === 'bigint') return isInInt64(value) ? value.toString() : undefined;
-  // `+ 0` turns -0, which JSON can express, into 0.
-  return Number.isSafeInteger(value) ? String((value as number) + 0) : undefined;
-}
-
 /** Numbers as they were sent, where a double is not the same; by the object or array that holds them, and its name there. */
 const sources = new WeakMap<object, Map<string, string>>();
 

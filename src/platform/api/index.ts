@@ -16,7 +16,6 @@ export * from './fields.js';
 export {
   decimalText,
   isEmailAddress,
-  isInt64Text,
   isPlainText,
   NOT_BLANK,
   parseJson,

@@ -11,8 +11,8 @@ import {
   objectWriter,
   UNREADABLE,
 } from './dto.js';
-import { TextField } from './fields.js';
-import { int64FromJson, isPlainText, numberText } from './formats.js';
+import { int64FromJson, TextField } from './fields.js';
+import { isPlainText, numberText } from './formats.js';
 
 const isAccepted = (value: unknown) =>
   typeof value === 'object' && value !== null && !(value instanceof Faults);
