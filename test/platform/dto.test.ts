@@ -8,9 +8,15 @@ import fc, { type Arbitrary } from 'fast-check';
 import '../support/features.js';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import { ChangeType, fieldsIn, serializer, UNREADABLE } from '../../src/platform/api/dto.js';
-import { Int64Field, IntegerParam, TextField, TimestampField } from '../../src/platform/api/fields.js';
+import {
+  EnumField,
+  Int64Field,
+  IntegerParam,
+  TextField,
+  TimestampField,
+} from '../../src/platform/api/fields.js';
 import { parseJson } from '../../src/platform/api/formats.js';
-import { ListField } from '../../src/platform/api/nested-fields.js';
+import { ListField, ListParam, MapField } from '../../src/platform/api/nested-fields.js';
 import { listSerializer, Page, PageQuery } from '../../src/platform/api/paging.js';
 import { isMixed, ValidationPipe } from '../../src/platform/api/validation.js';
 import { CHARACTER } from '../support/character.js';
@@ -260,6 +266,24 @@ describe('A field', () => {
       is: Times,
     });
   });
+});
+
+test('An enumeration may get its values after the classes that have it', async () => {
+  let meanings: Record<string, string> = {};
+  const of = EnumField({ description: 'One.', name: 'Later', values: () => meanings });
+  const options = { description: 'Some.', of, max: () => Object.keys(meanings).length };
+  class Later {
+    @ListField(options)
+    list!: string[];
+  }
+  const [param, map] = [ListParam({ ...options, max: 2 }), MapField({ ...options, max: 2 })];
+  meanings = { a: 'A thing.', b: 'Another.' };
+  const read = (sent: object) => outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: Later }));
+  expect(await read({ list: ['a', 'b'] })).toEqual({ is: Later, has: { list: ['a', 'b'] } });
+  expect(await read({ list: ['c'] })).toMatchObject({ because: 'list[0] must be one of a, b.' });
+  const values = { type: 'string', enum: ['a', 'b'], 'x-enumDescriptions': meanings };
+  expect(param.field.kind.late!()).toMatchObject({ items: values });
+  expect(map.field.kind.late!()).toMatchObject({ additionalProperties: values });
 });
 
 test('A number of JSON with more digits than any field takes stays a number', () => {

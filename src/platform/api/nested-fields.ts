@@ -106,8 +106,10 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
     const parts = text.split(',', max + 1);
     return parts.length <= max ? readItems(of.field, parts) : UNREADABLE;
   };
+  const items = () => ({ items: plainSchema(of.field) });
   return field(options, {
-    schema: { type: 'array', items: plainSchema(of.field), minItems: 1, maxItems: max },
+    schema: { type: 'array', ...items(), minItems: 1, maxItems: max },
+    late: items,
     must: `1 to ${max} values, separated by commas`,
     accepts: Array.isArray,
     read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
@@ -127,11 +129,15 @@ export function MapField(
 ): FieldDecorator {
   const { max, keys: { field: key } = ANY_NAME } = options;
   const item = itemOf(options.of, true);
-  const values = plainSchema(item);
+  const values = () => {
+    const one = plainSchema(item);
+    return { additionalProperties: item.options.nullable ? { anyOf: [one, { type: 'null' }] } : one };
+  };
   return field(options, {
+    late: values,
     schema: {
       type: 'object',
-      additionalProperties: item.options.nullable ? { anyOf: [values, { type: 'null' }] } : values,
+      ...values(),
       maxProperties: max,
       propertyNames: { ...plainSchema(key), not: { enum: RESERVED } },
     } as ApiPropertyOptions,
@@ -216,8 +222,10 @@ function listSchema(item: Field): object {
 
 /** A schema as JSON Schema has it, for a place that Swagger does not look at. */
 function plainSchema({ options: { description }, kind }: Field): object {
-  const { type, isArray, enum: values, enumName, enumSchema, ...rest } = kind.schema as Schema;
-  const flat = enumName === undefined ? { type } : { type: 'string', enum: values, ...enumSchema };
+  const { type, isArray, enum: _, enumName, enumSchema, ...rest } = kind.schema as Schema;
+  const meanings = kind.enumeration?.meanings() ?? {};
+  const values = { enum: Object.keys(meanings), ...enumSchema, 'x-enumDescriptions': meanings };
+  const flat = enumName === undefined ? { type } : { type: 'string', ...values };
   const one = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
   return { ...(description && { description }), ...rest, ...(isArray ? { type: 'array', items: one } : one) };
 }
