@@ -181,7 +181,6 @@ describe('Bodies', () => {
   test.each([
     ['nothing', Buffer.alloc(0)],
     ['half an object', '{"name":'],
-    ['an integer of 100,000 digits', `{"name":"Rex","categoryId":${'9'.repeat(100_000)}}`],
     ['NaN', '{"name":"Rex","categoryId":NaN}'],
     ['a trailing comma', '{"name":"Rex","categoryId":1,}'],
     ['a raw NUL', '{"name":"R\0x","categoryId":1}'],
@@ -198,6 +197,8 @@ describe('Bodies', () => {
     expect((await post(`{"name":"Rex","categoryId":1,"other":${deep}}`)).status).toBe(201);
     expectError(await post(`{"name":${deep},"categoryId":1}`), 400, 'validation_failed');
     expectError(await post(deep), 400, 'validation_failed');
+    const long = await post(`{"name":"Rex","categoryId":${'9'.repeat(90_000)}}`);
+    expect(expectError(long, 400, 'validation_failed')).toContain('categoryId');
   });
 
   test('cannot reach a prototype, and count the last of a repeated name, as JSON.parse does', async () => {

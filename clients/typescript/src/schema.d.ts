@@ -3481,10 +3481,7 @@ export interface operations {
                 /** @description Only orders with this status. */
                 status?: components["schemas"]["OrderStatus"];
             };
-            header?: {
-                /** @description An `ETag`, or several: what has none of them is sent, anything else is 304. */
-                "If-None-Match"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -3494,7 +3491,6 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
@@ -3512,15 +3508,6 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Orders"];
                 };
-            };
-            /** @description Not modified since `If-None-Match` was told: the response has no body. */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    ETag: components["headers"]["ETag"];
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /**
              * @description `bad_request`: The request is not valid HTTP.

@@ -10,16 +10,16 @@ const INTEGER = /^-?\d+$/;
 const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
 // Sixteen digits, with or without a point among them, may be a number that a double cannot hold; so may one with an exponent.
 const MAY_LOSE_DIGITS = /(?:\d\.?){16}|\d[eE](?:\+?\d|-\d{3})/;
-/** Of a number: `BigInt` takes 50 ms for 100,000 digits, and 4 s for 4 million. */
-const MOST_DIGITS = 1_000;
+/** Longer ones are no amounts, and no ids: `BigInt` takes 50 ms for 100,000 digits, and 4 s for 4 million. */
+const LONGEST_NUMBER = 100;
 /** Beyond it are no ids: BigInt would take long to write what no field takes. */
 const LARGEST = 2 ** 64;
 
 /**
- * Parses JSON without losing digits: an integer beyond 2^53 − 1 becomes a bigint, however it is written, a fraction that
+ * Parses JSON without losing digits: an integer beyond 2^53 − 1, of at most a hundred digits, becomes a bigint, a fraction that
  * would be rounded to an integer becomes NaN, everything else is as usual; how a number was written stays known to
  * `numberText`. The exact path costs a call per value, so it is taken only if some number may need it.
- * @throws SyntaxError, also for an integer of more than 1,000 digits; RangeError if the text nests too deeply
+ * @throws SyntaxError, or RangeError if the text nests too deeply
  */
 export function parseJson(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
@@ -28,11 +28,8 @@ export function parseJson(text: string): unknown {
 
 function exactly(this: unknown, key: string, value: unknown, { source }: { source?: string }): unknown {
   if (typeof value !== 'number' || source === undefined) return value;
-  if (INTEGER.test(source)) {
-    if (Number.isSafeInteger(value)) return value;
-    if (source.length > MOST_DIGITS) throw new SyntaxError(`An integer has more than ${MOST_DIGITS} digits`);
-    return BigInt(source);
-  }
+  if (INTEGER.test(source))
+    return Number.isSafeInteger(value) || source.length > LONGEST_NUMBER ? value : BigInt(source);
   if (source === String(value)) return value;
   keepSource(this as object, key, source);
   if (!Number.isInteger(value)) return value;
@@ -59,7 +56,7 @@ const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d{1,3}))?$/;
  */
 export function unitsOf(text: string, decimals: number): bigint | undefined {
   const [, sign, whole, fraction = '', direction = '', exponent = '0'] =
-    (text.length <= MOST_DIGITS && NUMBER.exec(text)) || [];
+    (text.length <= LONGEST_NUMBER && NUMBER.exec(text)) || [];
   if (whole === undefined) return undefined;
   const digits = BigInt(`${sign}${whole}${fraction}`);
   const shift = decimals - fraction.length + Number(direction + exponent);

@@ -199,8 +199,11 @@ export function operationOf(
 }
 
 /** Whoever reads what has an `ETag`, and knows it, is told so (RFC 9110, 13.1.2). */
-function successesOf({ successes, entity, returns }: Undeclared, handler: object): readonly Success[] {
-  const isRead = methodOf(handler) === RequestMethod.GET && entity?.type === returns;
+function successesOf(
+  { successes, entity, returns, isList }: Undeclared,
+  handler: object,
+): readonly Success[] {
+  const isRead = methodOf(handler) === RequestMethod.GET && entity?.type === returns && !isList;
   return !entity || !isRead || hasSuccess({ successes }, 304) ? successes : [...successes, { status: 304 }];
 }
 

@@ -22,12 +22,6 @@ export function explainUnder(baseUrl = ''): void {
 const OF_ANSWER =
   /^(?:content-.+|etag|last-modified|location|cache-control|expires|accept-ranges|set-cookie)$/i;
 
-/** What a status needs beside its body (RFC 9110, 11.6.1 and 10.2.3), where the error itself does not say it. */
-const NEEDED: Record<number, Record<string, string>> = {
-  401: { 'WWW-Authenticate': 'Bearer realm="petstore"' },
-  429: { 'Retry-After': '1' },
-};
-
 /** A client that neither reads to the end nor closes after a refusal is cut off after this many milliseconds. */
 const LINGER_MS = 1_000;
 
@@ -43,7 +37,6 @@ function helpLink({ code }: ApiError, origin = configured): string {
 function asResponse(error: ApiError, link: string) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
-    ...NEEDED[error.status],
     ...error.headers,
     Link: link,
     'Content-Type': 'application/json; charset=utf-8',
@@ -78,6 +71,9 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   if (range) response.setHeader('Content-Range', range);
   response.setHeader('Cache-Control', 'no-store');
   const { headers, body } = asResponse(error, nameError(response, error));
+  // As a throttler of a team sets it.
+  const later = response.getHeader('Retry-After');
+  if (later !== undefined) headers['Retry-After'] = String(later);
   response.writeHead(error.status, headers).end(body);
 }
 
@@ -127,7 +123,7 @@ function fromNest(exception: HttpException): ApiError {
     return new ApiError(code, textOf(exception), { status, cause });
   }
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
-  return new ApiError(code, textOf(exception) ?? `${phrase}.`, { status, cause });
+  return new ApiError(code, textOf(exception) ?? phrase, { status, cause });
 }
 
 function isErrorStatus(status: unknown): status is number {
