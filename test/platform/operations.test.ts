@@ -197,7 +197,7 @@ describe("What a team writes as Nest's documentation has it", () => {
     ['thrown/504', 504, 'service_unavailable', 'The other one is away.'],
     ['thrown/501', 501, 'internal_error', 'The other one is away.'],
     ['secret', 500, 'internal_error', 'Something went wrong on our side.'],
-    ['silent', 409, 'conflict', 'Conflict'],
+    ['silent', 409, 'conflict', 'Conflict.'],
     ['thrown/401', 401, 'unauthorized', 'The other one is away.'],
     ['thrown/429', 429, 'too_many_requests', 'The other one is away.'],
     ['thrown/99', 500, 'internal_error', 'Something went wrong on our side.'],

@@ -123,7 +123,7 @@ function fromNest(exception: HttpException): ApiError {
     return new ApiError(code, textOf(exception), { status, cause });
   }
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
-  return new ApiError(code, textOf(exception) ?? phrase, { status, cause });
+  return new ApiError(code, textOf(exception) ?? `${phrase}.`, { status, cause });
 }
 
 function isErrorStatus(status: unknown): status is number {
