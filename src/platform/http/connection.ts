@@ -22,8 +22,8 @@ const PENDING = 100;
 const UNREAD_MS = 30_000;
 
 const METRICS = /^\/metrics(?:[/?]|$)/;
-/** What an orchestrator asks for is always answered, and is no work. */
-const NO_WORK = /^\/(?:health\/(?:live|ready)|metrics)(?:\?|$)/;
+/** What an orchestrator asks for waits for nobody. Neither that nor the metrics are work: both are kept for a second. */
+const PROBE = /^\/health\/(?:live|ready)(?:\?|$)/;
 
 /** What Node finds wrong with what arrives, beside what is no HTTP. */
 const FAILURES: Record<string, ErrorCode> = {
@@ -48,7 +48,10 @@ export class Door {
   /** The port of the metrics, if they have one of their own: there is nothing else on that, and no metrics on another. */
   metricsPort?: number;
   readonly streams = new Streams();
-  private readonly turns = new Turns<Exchange>((exchange) => this.give(exchange));
+  private readonly turns = new Turns<Exchange>(
+    (exchange) => this.give(exchange),
+    () => this.quotas.requests.callers > 1,
+  );
   private readonly connections = new WeakMap<Socket, Connection>();
 
   constructor(
@@ -89,8 +92,8 @@ export class Door {
     const problem = findHostProblem(request);
     if (problem) return writeError(response, problem);
     if (!this.isOnItsPort(request)) return writeError(response, new ApiError('route_not_found'));
-    if (NO_WORK.test(request.url!)) this.give(exchange);
-    else if (exchange.begin()) this.turns.add(exchange.client, exchange);
+    if (PROBE.test(request.url!)) this.give(exchange);
+    else if (METRICS.test(request.url!) || exchange.begin()) this.turns.add(exchange.client, exchange);
     else this.shed(exchange, new ApiError('service_unavailable'), 'overloaded');
   }
 
