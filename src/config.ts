@@ -69,7 +69,7 @@ export class Config {
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.address) API_URL?: string;
   /** Proxies in front whose `X-Forwarded-For` and `-Proto` are trusted. */
   @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
-  /** Seconds that an idle connection stays open: longer than the proxy in front keeps it. */
+  /** Seconds that an idle connection stays open; longer than at the proxy. */
   @AsInteger() @Min(1) @Max(3_600) @IsInt() KEEP_ALIVE_SECONDS = 65;
   /** Origins that browsers may call from, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
