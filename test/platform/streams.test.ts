@@ -576,6 +576,8 @@ describe('Rows from the database', () => {
     const response = await askAs('lost-rows', 'rows?rows=100000000');
     await cutOff('petstore-streams');
     await expect(response.text()).rejects.toThrow();
+    await lineOf('lost-rows');
+    expect(toldOf('lost-rows')).toEqual([expect.stringMatching(/^service_unavailable: /)]);
     expect(await lineOf('lost-rows')).toMatchObject({ aborted: true, code: 'service_unavailable' });
   });
 

@@ -123,7 +123,9 @@ export class Streams {
 export function failStream(response: ServerResponse, failure: unknown): void {
   const request = response.req as IncomingMessage & { errorCode?: ErrorCode };
   if (request.errorCode || response.writableEnded || isOfClient(failure)) return;
-  const cause = failure instanceof Error ? failure : new Error(String(failure));
+  const { message = String(failure), code: own } = Object(failure) as { message?: string; code?: unknown };
+  // Whatever may be thrown, such as an error of another realm.
+  const cause = failure instanceof Error ? failure : Object.assign(new Error(message), { code: own });
   const { code } = toApiError(cause);
   const isLater = code === 'service_unavailable';
   const error = new ApiError(isLater ? code : 'internal_error', undefined, { cause });
