@@ -43,6 +43,7 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly declared = new Map<string, Declared>();
   private readonly logger = new Logger(Metrics.name);
+  private readonly kept = onceASecond(() => this.readAll());
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -78,7 +79,9 @@ export class Metrics {
    * hide the others. They are read at most once a second, for all who ask meanwhile: anybody may ask, as often as he likes.
    * @throws Error in a worker, if the primary does not answer
    */
-  readonly text = onceASecond(() => this.readAll());
+  text(): Promise<string> {
+    return this.kept();
+  }
 
   private async readAll(): Promise<string> {
     if (!cluster.isWorker) return (await this.current()).metrics();
