@@ -43,7 +43,7 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly declared = new Map<string, Declared>();
   private readonly logger = new Logger(Metrics.name);
-  private readonly kept = onceASecond(() => this.readAll());
+  private readonly kept = onceASecond(async () => (await this.current()).metrics());
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -80,13 +80,9 @@ export class Metrics {
    * @throws Error in a worker, if the primary does not answer
    */
   text(): Promise<string> {
+    // Any worker may answer a scrape, and all are one target to Prometheus; the primary keeps the answer.
+    if (cluster.isWorker) return askPrimary<string>('metrics', undefined, WAIT_MS.primary);
     return this.kept();
-  }
-
-  private async readAll(): Promise<string> {
-    if (!cluster.isWorker) return (await this.current()).metrics();
-    // Any worker may answer a scrape, and all are one target to Prometheus.
-    return askPrimary<string>('metrics', undefined, WAIT_MS.primary);
   }
 
   private add(type: Declared['type'], name: string, help: string, read: Read, options: Options): void {
