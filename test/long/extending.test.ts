@@ -35,7 +35,7 @@ beforeAll(async () => {
     '\n/** The features',
     "import { KennelModule } from './kennel/kennel.module.js';\n",
   );
-  checkout.insert(MODULES, ']);', '  KennelModule,\n');
+  checkout.insert(MODULES, '];', '  KennelModule,\n');
 });
 afterAll(() => checkout.remove());
 
