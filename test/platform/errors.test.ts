@@ -482,8 +482,14 @@ describe('Requests in one packet', () => {
   test('are answered in their order, the good and the refused, each seen by those after it', async () => {
     const wrong = 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n';
     const names = Array.from({ length: 10 }, () => randomUUID());
-    const order = '?order=desc&limit=100';
-    const one = (name: string) => wrong + add(name) + get(`/v1/categories${order}`) + get('/v1/nothing');
+    const kind = await call(service, 'POST', '/v1/categories', { key, body: { name: randomUUID() } });
+    const categoryId: number = kind.body.id;
+    const addPet = (name: string) => {
+      const body = JSON.stringify({ name, categoryId });
+      return `${head(`Content-Length: ${body.length}`).join('\r\n')}\r\n\r\n${body}`;
+    };
+    const list = get(`/v1/pets?categoryId=${categoryId}`);
+    const one = (name: string) => wrong + addPet(name) + list + get('/v1/nothing');
     const text = await sentFor(`${names.map(one).join('')}bad\r\n\r\n`);
     expect(statusesIn(text)).toEqual([...names.flatMap(() => [401, 201, 200, 404]), 400]);
     const answers = text.split('HTTP/1.1 ').slice(1);
@@ -547,8 +553,9 @@ describe('A slow client', () => {
   test('is cut off when it has read nothing of its answers for 30 s, and not if it reads', async () => {
     const { seconds } = await slow.unread;
     expect(seconds).toBeGreaterThan(29);
-    expect(seconds).toBeLessThan(45);
+    // The kernel of a client may take some more of it meanwhile.
+    expect(seconds).toBeLessThan(75);
     expect(slow.read.socket.destroyed).toBe(false);
     slow.read.socket.destroy();
-  }, 60_000);
+  }, 90_000);
 });
