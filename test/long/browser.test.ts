@@ -14,6 +14,7 @@ import { createAccount } from '../../src/testing/client.js';
 import { document, operations } from '../../src/testing/document.js';
 import { type Service, startService } from '../../src/testing/service.js';
 import { executablePath } from '../support/chromium.js';
+import { eventually } from '../support/npm.js';
 import { KNOWN } from '../support/signing-in.js';
 
 // What the browser would fetch of its own accord must not pass for a request of the page.
@@ -327,7 +328,7 @@ let browser: Browser;
       const shown = articleOf(page, 'listPets').locator('.samples pre:visible');
       expect(await shown.textContent()).toMatch(/^curl /);
       await articleOf(page, 'listPets').getByText('TypeScript', { exact: true }).click();
-      expect(await shown.textContent()).toContain('await fetch');
+      await eventually(async () => (await shown.textContent())!.includes('await fetch'));
     });
 
     test('marks what is deprecated, with its last day, and what is not stable', async () => {
@@ -543,10 +544,11 @@ async function timeToRead(address: string): Promise<number> {
   const line = { latency: 150, downloadThroughput: throughput, uploadThroughput: throughput };
   await session.send('Network.emulateNetworkConditions', { offline: false, ...line });
   await page.goto(address);
-  const paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
-  const time = await page.evaluate<number>(paint);
+  const paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime";
+  const time = await page.waitForFunction<number>(paint);
+  const ms = Math.round(await time.jsonValue());
   await context.close();
-  return Math.round(time);
+  return ms;
 }
 
 /** Counts how often the browser wants to ask for a user name and password itself, which no page can look at. */
