@@ -112,6 +112,7 @@ describe('An access token', () => {
     for (const claims of idTokens)
       expectInvalid(await list(await issuer.token({ sub, ...claims }, { typ: 'JWT' })));
     expectInvalid(await list(await issuer.token({ sub, scope: ALL }, { typ: 'logout+jwt' })));
+    expectInvalid(await list(await issuer.token({ sub, scope: ALL, typ: 'Bearer' }, { typ: 'logout+jwt' })));
   });
 
   test('is one where the issuer says so in a claim, as Keycloak before 24 and Amazon do, whatever else is in it', async () => {

@@ -98,10 +98,11 @@ export class AccessTokens {
    */
   private requireAccessToken(claims: JWTPayload, type: string | undefined, permissions: unknown): void {
     if (type !== undefined && ACCESS_TOKEN.test(type)) return;
+    // RFC 8725, 3.11: a token that names another type is one.
+    if (type !== undefined && !ANY_TOKEN.test(type)) throw refusal('it is of another type');
     const kind = claims.typ ?? claims.token_use;
     if (KINDS.has(kind)) return;
-    if ((type !== undefined && !ANY_TOKEN.test(type)) || kind !== undefined)
-      throw refusal('it is of another type');
+    if (kind !== undefined) throw refusal('it is of another type');
     const has = (name: string) => claims[name] !== undefined;
     if (OF_ID_TOKENS.some(has)) throw refusal('it is an ID token');
     if (OF_ACCESS_TOKENS.some(has)) return;
