@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-/** A row of a table of docs/security.md, and the places of the tests that it names. */
+/** A promise of docs/security.md, and the places of the tests that it names. */
 export interface Promised {
   promise: string;
   /** `file:line` of each. */
@@ -10,29 +10,24 @@ export interface Promised {
   missing: string[];
 }
 
-/** Tables whose last column names tests. */
-const HEADS = /^\| (?:Promise|Risk|Requirement) +\|/;
-const NAMED = /`([\w-]+\.test\.ts)` "([^"]+?)(?: …)?"/g;
-/** What is said not to be promised, or to be the operator's, has no test. */
-const NOT_PROMISED = /\*\*Not met\*\*|Left to the operator/;
+const NAMED = /`([\w-]+\.test\.ts)` "([^"]+?)"/g;
 
 const FILES = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] });
 
-/** Each promise of docs/security.md with the tests that hold it. */
+/** Each promise of docs/security.md, an item under a numbered heading, with the tests that hold it. */
 export function promises(): Promised[] {
-  const lines = readFileSync('docs/security.md', 'utf8').split('\n');
-  let isInTable = false;
-  return lines.flatMap((line) => {
-    isInTable = HEADS.test(line) || (isInTable && line.startsWith('|'));
-    if (!isInTable || HEADS.test(line) || line.startsWith('| -')) return [];
-    const named = Array.from(line.matchAll(NAMED), ([, file, title]) => ({ file: file!, title: title! }));
-    if (named.length === 0 && NOT_PROMISED.test(line)) return [];
-    const found = named.map((one) => ({ ...one, places: placesOf(one.file, one.title) }));
-    const missing = found
-      .filter(({ places }) => places.length === 0)
-      .map(({ file, title }) => `${file} "${title}"`);
-    if (named.length === 0) missing.push('a test');
-    return [{ promise: line.split('|')[1]!.trim(), tests: found.flatMap(({ places }) => places), missing }];
+  const sections = readFileSync('docs/security.md', 'utf8').split(/^## /m);
+  const items = sections.flatMap((one) => (/^\d/.test(one) ? one.split(/^- /m).slice(1) : []));
+  return items.map((item) => {
+    const [text = ''] = item.replace(/\n {2}/g, ' ').split('\n', 1);
+    const found = Array.from(text.matchAll(NAMED), ([name, file, title]) => ({
+      name,
+      places: placesOf(file!, title!),
+    }));
+    const missing = found.filter(({ places }) => places.length === 0).map(({ name }) => name);
+    if (found.length === 0) missing.push('a test');
+    const promise = text.replaceAll(NAMED, '').replace(/[ ,]+$/, '');
+    return { promise, tests: found.flatMap(({ places }) => places), missing };
   });
 }
 

@@ -6,15 +6,18 @@ import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
 import { ApiError } from 'petstore/platform';
 import {
+  applySunset,
   type AuthenticatedRequest,
   type Anyone,
   callerOf,
   clientAddress,
   operationOf,
+  requireForBody,
   requirePermission,
   timesSent,
 } from '../platform/api/index.js';
 import { Exchange, readBody, mayHaveBody } from '../platform/http/index.js';
+import { Clock } from '../platform/process/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
 import { Invitations } from './invitations.js';
@@ -58,7 +61,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
 /**
  * What every request passes before its method is called, in this order: the facts of the operation, the key and its
- * permissions, the body. Closes every operation that is not marked `@Public()`, before anything else in a request is looked at.
+ * permissions, the sunset, the body, what its values need. Closes every operation that is not marked `@Public()`, before anything else in a request is looked at.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -69,6 +72,7 @@ export class AuthGuard implements CanActivate {
     private readonly authLimiter: AuthLimiter,
     private readonly keyLimiter: KeyLimiter,
     private readonly invitations: Invitations,
+    private readonly clock: Clock,
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
@@ -94,7 +98,8 @@ export class AuthGuard implements CanActivate {
     // The check has taken longer than the request may, or than its client waits: nothing is changed any more.
     if (exchange.isOver) throw new ApiError('request_timeout');
     if (request.accountId !== undefined) exchange.belongTo(request.accountId);
-    const { seconds } = request.operation;
+    const { seconds, sunset } = request.operation;
+    if (sunset) applySunset(sunset, this.clock.now(), response);
     if (seconds !== undefined) exchange.takeTime(seconds * 1_000);
     return mayHaveBody(request) ? this.takeBody(request, response, exchange) : true;
   }
@@ -105,9 +110,12 @@ export class AuthGuard implements CanActivate {
     exchange: Exchange,
   ): Promise<true> {
     const isLate = await readBody(request, response);
-    if (!isLate || request.accountId === undefined) return true;
-    await this.checkAgain(request);
-    if (exchange.isOver) throw new ApiError('request_timeout');
+    if (isLate && request.accountId !== undefined) {
+      await this.checkAgain(request);
+      if (exchange.isOver) throw new ApiError('request_timeout');
+    }
+    const { needsBy } = request.operation;
+    if (needsBy) requireForBody(needsBy, request, request.body);
     return true;
   }
 

@@ -1,25 +1,13 @@
-import {
-  applyDecorators,
-  type CanActivate,
-  type ExecutionContext,
-  Header,
-  HttpCode,
-  Injectable,
-  type Type,
-  UseGuards,
-} from '@nestjs/common';
+import { applyDecorators, Header, HttpCode, type Type } from '@nestjs/common';
 import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
-import { Clock } from '../process/index.js';
+import type { Response } from 'express';
 import { ApiError } from './api-error.js';
 import { EVENTS_TYPE, type Gives, isRaw, JSON_TYPE } from './bodies.js';
 import { type Serializer, serializer } from './dto.js';
 import {
   Declare,
-  type Granted,
   hasBody,
   type OperationFacts,
-  requirePermission,
   type Success,
   type Sunsetting,
   type Webhook,
@@ -134,10 +122,7 @@ export function Needs(...permissions: Permission[]): MethodDecorator {
  */
 export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
   const any = [...new Set(Object.values(permissions))];
-  return applyDecorators(
-    UseGuards(OperationGuard),
-    Declare({ permissions: any, needsBy: { field, permissions } }),
-  );
+  return Declare({ permissions: any, needsBy: { field, permissions } });
 }
 
 interface SunsetOptions {
@@ -160,41 +145,20 @@ export function Sunset({ deprecated, sunset, successor }: SunsetOptions): Method
     Sunset: new Date(end).toUTCString(),
     Link: `<${successor}>; rel="successor-version"`,
   };
-  return applyDecorators(
-    UseGuards(OperationGuard),
-    Declare({ sunset: { day: sunset, end, successor, headers } }),
-  );
+  return Declare({ sunset: { day: sunset, end, successor, headers } });
 }
 
-type Guarded = Request & Granted & { operation: OperationFacts };
-
-/** Reads what an operation declares beyond its credentials: its end, and what the values of its body need. */
-@Injectable()
-export class OperationGuard implements CanActivate {
-  constructor(private readonly clock: Clock) {}
-
-  canActivate(context: ExecutionContext): true {
-    const [request, response] = context.getArgs<[Guarded, Response]>();
-    const { sunset, needsBy } = request.operation;
-    if (sunset) requireBefore(sunset, this.clock.now(), response);
-    if (needsBy) requireNeeded(needsBy, request);
-    return true;
-  }
-}
-
-/** @throws ApiError `operation_removed` from the sunset on */
-function requireBefore({ day, end, successor, headers }: Sunsetting, now: number, response: Response): void {
+/**
+ * Gives the answer of a deprecated operation its headers.
+ * @param now milliseconds since 1970
+ * @throws ApiError `operation_removed` from the sunset on
+ */
+export function applySunset(
+  { day, end, successor, headers }: Sunsetting,
+  now: number,
+  response: Response,
+): void {
   response.set(headers);
   if (now >= end)
     throw new ApiError('operation_removed', `The operation was removed on ${day}. Use ${successor} instead.`);
-}
-
-/** @throws ApiError `permission_denied` for a value of the body whose permission is missing */
-function requireNeeded(
-  { field, permissions }: NonNullable<OperationFacts['needsBy']>,
-  request: Guarded,
-): void {
-  const value = (request.body as Record<string, unknown> | null | undefined)?.[field];
-  if (typeof value === 'string' && Object.hasOwn(permissions, value))
-    requirePermission(request, [permissions[value]!]);
 }

@@ -6,10 +6,10 @@ import {
   SSE_METADATA,
 } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
-import { ApiError, type ErrorCode } from './api-error.js';
+import type { ErrorCode } from './api-error.js';
 import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
-import type { Permission } from './permissions.js';
+import type { NeedsByValue } from './permissions.js';
 
 /** How an operation is opened: to anyone, to an email and password, or to an API key. */
 export type Access = 'public' | 'basic' | 'bearer';
@@ -74,7 +74,7 @@ export interface OperationFacts {
   /** The permissions of which a key needs one; none where any key will do, or it is not opened by keys. */
   readonly permissions: readonly string[];
   /** A property of the body, and the permission that each of its values needs. */
-  readonly needsBy?: { readonly field: string; readonly permissions: Readonly<Record<string, Permission>> };
+  readonly needsBy?: NeedsByValue;
   /** The end of a deprecated operation. */
   readonly sunset?: Sunsetting;
   /** Whether it accepts an `Idempotency-Key`. */
@@ -213,35 +213,4 @@ function usualPermissions({ access, tag, subject = tag.name }: Undeclared, handl
   const method = methodOf(handler);
   const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
   return [`${subject}:${isRead ? 'read' : 'write'}`];
-}
-
-/** What the sender of a request may do. */
-export interface Granted {
-  /** None of an access token. */
-  keyId?: string;
-  /** Undefined stands for everything. */
-  permissions?: ReadonlySet<string>;
-}
-
-/**
- * @param sufficient permissions of which one is enough; none need none
- * @throws ApiError `permission_denied`, which names what is missing
- */
-export function requirePermission(
-  { keyId, permissions: granted }: Granted,
-  sufficient: readonly string[],
-): void {
-  if (!granted || sufficient.length === 0) return;
-  for (const one of sufficient) if (granted.has(one)) return;
-  const names = sufficient.map((one) => `\`${one}\``).join(' or ');
-  if (keyId === undefined)
-    throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
-  throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
-}
-
-/** `permission_denied` for an access token (RFC 6750, 3.1). */
-export function insufficientScope(message: string, missing: readonly string[]): ApiError {
-  const scope = missing.length > 0 ? `, scope="${missing.join(' ')}"` : '';
-  const headers = { 'WWW-Authenticate': `Bearer realm="petstore", error="insufficient_scope"${scope}` };
-  return new ApiError('permission_denied', message, { headers });
 }
