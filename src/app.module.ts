@@ -27,7 +27,7 @@ import type { Log } from './platform/telemetry/index.js';
 @Module({
   providers: [
     AuditRetention,
-    // What every request passes through, in this order.
+    // Every request passes these in this order.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_PIPE, useClass: ValidationPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },

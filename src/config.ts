@@ -42,14 +42,14 @@ const WebhookSecrets = () =>
       '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64, or several of that, separated by commas',
   });
 
-/** The URL and the secret of the webhook need each other. */
+/** The URL and the secret of the webhook require each other. */
 const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secret }: Partial<Config>) =>
   url !== undefined || secret !== undefined;
 
 /**
- * The environment of the service: names, defaults and limits. Read once, at the start. The decorators of a variable are
- * checked from right to left, and only the first failure is reported. `npm run docs:configuration` copies groups and
- * comments to docs/configuration.md.
+ * The environment of the service: names, defaults and limits. Read once, at the start. The rules of a variable run from right
+ * to left; only the first failure is reported. `npm run docs:configuration` copies groups and comments to
+ * docs/configuration.md.
  */
 export class Config {
   // Serving
@@ -144,7 +144,7 @@ export class Config {
   /** Share of requests traced, unless the client has decided. */
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
 
-  /** How many connections this process may have to wherever messages go. */
+  /** Connections that this process may open to the receiver of messages. */
   get connectionsForMessages(): number {
     const delivers = this.ROLE !== 'api' && this.MESSAGES_WEBHOOK_URL !== undefined;
     return delivers ? this.MESSAGES_CONCURRENCY : 0;
@@ -153,12 +153,12 @@ export class Config {
 
 /**
  * Reads the environment; an empty value counts as unset.
- * @throws OperatorError that names every invalid variable at once, without its value, which may be a secret
+ * @throws OperatorError that names every invalid variable, without its value, which may be a secret
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
-  // With `useDefineForClassFields`, a property without a value is a key as well.
-  const known = Object.keys(new Config());
-  const given = known.filter((name) => environment[name]).map((name) => [name, environment[name]]);
+  // With `useDefineForClassFields`, properties without a value are keys too.
+  const names = Object.keys(new Config());
+  const given = names.filter((name) => environment[name]).map((name) => [name, environment[name]]);
   const config = plainToInstance(Config, Object.fromEntries(given), { exposeDefaultValues: true });
   const problems = validateSync(config, { stopAtFirstError: true }).flatMap((error) =>
     Object.values(error.constraints ?? {}),

@@ -1,13 +1,13 @@
 import type { ProductFacts } from './platform/docs/index.js';
 
-/** What the service does, as far as it has the operations. */
+/** What the service does; a sentence appears if the service has its operation. */
 const DOES = [
   '<!-- with createPet -->List, add and fetch the animals of a store.<!-- /with -->',
   '<!-- with placeOrder -->Place orders for them.<!-- /with -->',
   '<!-- with submitMessage -->Submit messages.<!-- /with -->',
 ].join(' ');
 
-/** What the OpenAPI document and the front door say of the whole service; what is said of each operation stands with the features. */
+/** The texts of the OpenAPI document and the front door about the whole service; each feature describes its operations. */
 export const PRODUCT: ProductFacts = {
   title: 'Pet Store API',
   version: '1.0.0',

@@ -2,7 +2,7 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Config } from './config.js';
 import { Clock, IdentityProvider, StartBlock } from './platform/process/index.js';
 
-/** Gives every module the configuration, the clock, the start block and the identity provider, if any. */
+/** Provides the configuration, the clock, the start block and the identity provider to every module. */
 @Global()
 @Module({})
 export class EnvironmentModule {

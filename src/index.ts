@@ -7,22 +7,22 @@ import { loadParts, type PetstoreOptions } from './load-features.js';
 import { fail, Lifecycle, OperatorError } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
-// With what the features of the pet store tell the compiler.
+// The errors and permissions of the pet store, for the compiler.
 export type * from './product.js';
 
-/** How long a stop may take beyond the grace period of the requests, in milliseconds. */
+/** Milliseconds that a stop may take beyond the grace period of the requests. */
 const STOP_MARGIN_MS = 10_000;
 
 /**
- * Runs the service as the program of this process: it reads the environment, prepares the database, listens, and tells the
- * terminal where. SIGTERM, SIGINT and SIGHUP stop it, and end the process. With `WORKERS`, each further process runs the
+ * Runs the service as the program of this process: reads the environment, prepares the database, listens, and prints its
+ * addresses. SIGTERM, SIGINT and SIGHUP stop the service and end the process. With `WORKERS`, each worker process runs the
  * program again. A start that fails ends the process with status 1 and a line that says why.
- * @returns once it serves
+ * @returns once the service listens
  */
 export async function startPetstore(options: PetstoreOptions = {}): Promise<RunningService> {
-  // Before the configuration, the rest of the room and the service are loaded, which takes a third of a second.
-  const life = new Lifecycle(0, tellTerminal);
-  // The next start on this machine has less to compile.
+  // Handles signals while the configuration and the service load, for a third of a second.
+  const life = new Lifecycle(0, printToTerminal);
+  // Speeds up the next start on this machine.
   module.enableCompileCache?.();
   try {
     requireNode();
@@ -38,22 +38,22 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
 }
 
 /**
- * An older Node could not even load the rest, and would say so in its own words.
- * @throws OperatorError if this one lacks what came last of what the service needs: Argon2, in Node 24.7
+ * Checked first: an older Node fails to load the service, with an error of its own.
+ * @throws OperatorError if this Node lacks Argon2 (Node 24.7), the newest API that the service needs
  */
 function requireNode(): void {
   if ('argon2' in crypto) return;
   throw new OperatorError(
-    `The service needs Node 26, and this is ${process.version}. \`npm start\` runs it with the Node that npm has installed for it.`,
+    `The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.`,
   );
 }
 
-/** Whoever presses Ctrl-C sees that it has worked. A log that is read by programs has no such lines. */
-function tellTerminal(line: string): void {
+/** Confirms Ctrl-C at a terminal; a log for programs has no such lines. */
+function printToTerminal(line: string): void {
   if (cluster.isPrimary && process.stderr.isTTY) console.error(`\n  ${line}`);
 }
 
-/** Each of the three ways to start loads only what it needs. */
+/** Starts a primary, a worker or a single process, and loads only the modules of that one. */
 async function start(
   config: Config,
   options: PetstoreOptions,
@@ -67,7 +67,7 @@ async function start(
     await loadParts(options);
     return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);
   }
-  // Before the code that it traces is loaded.
+  // Tracing must start before the modules that it patches are loaded.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
     (await import('./platform/telemetry/start-tracing.js')).startTracing(config);
   const parts = await loadParts(options);
@@ -96,8 +96,8 @@ function announce(service: RunningService, config: Config): void {
 }
 
 /**
- * Gets the demo key to the page: no proxy and no log on the way sees the fragment of an address. Not where the document
- * names other addresses, as the page would send the key there.
+ * Hands the demo key to the page in the fragment of its address, which no proxy and no log sees. Empty if the document names
+ * other servers: the page would send the key there.
  */
 function fragmentFor({ startCode }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
   return startCode && !BASE_URL && !STAGING_URL && !API_URL ? `#start=${startCode}` : '';

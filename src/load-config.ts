@@ -7,9 +7,9 @@ import { loadParts, type PetstoreOptions } from './load-features.js';
 import { OperatorError } from './platform/process/index.js';
 
 /**
- * The environment of this process, with what a file `.env` adds to it. Warns of what seems meant for the service, and is
- * not read.
- * @param options of the service, whose features say which permissions there are
+ * Reads the environment of this process and the file `.env`. Warns of names that look like misspelled variables of the
+ * service.
+ * @param options whose features define the permissions
  * @throws OperatorError if the file cannot be read, or as `readConfig` does
  */
 export async function loadConfig(options: PetstoreOptions = {}): Promise<Config> {
@@ -18,28 +18,28 @@ export async function loadConfig(options: PetstoreOptions = {}): Promise<Config>
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
-  // They take a third of a second to load.
+  // Loading the features takes a third of a second.
   if (process.env.ACCOUNT_PERMISSIONS) await loadParts(options);
   const config = readConfig(process.env);
   if (cluster.isPrimary) for (const line of warningsOfIssuer(config)) console.warn(`petstore: ${line}`);
   return config;
 }
 
-/** As `URL.hostname` writes the hosts of this machine. */
+/** Hosts of this machine, as `URL.hostname` writes them. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** What is wrong with how the identity provider is reached. */
+/** Warns of an issuer that is reached over an insecure connection. */
 export function warningsOfIssuer({ OIDC_ISSUER = '' }: Config): string[] {
   const { protocol, hostname = '' } = URL.parse(OIDC_ISSUER) ?? {};
   if (protocol !== 'http:' || LOOPBACK.test(hostname)) return [];
   return [
-    'OIDC_ISSUER is reached by http: whoever is on the way can send keys of their own, and so sign in as anybody. Use https.',
+    'OIDC_ISSUER is reached by http: an attacker on the network can replace its keys, and sign in as anyone. Use https.',
   ];
 }
 
 /**
  * The text of a file, without a byte order mark.
- * @throws OperatorError unless it is UTF-8. UTF-16, which some editors of Windows write, has bytes that UTF-8 has not, or NUL.
+ * @throws OperatorError unless it is UTF-8; UTF-16, as some Windows editors write it, has invalid bytes or NUL
  */
 export function readText(file: string): string {
   try {
@@ -52,19 +52,19 @@ export function readText(file: string): string {
   throw new OperatorError(`The file ${file} is not UTF-8. Save it with that encoding.`);
 }
 
-const KNOWN = Object.keys(new Config());
-const FIRST_WORDS = new Set(KNOWN.map(firstWord));
-/** Known in any spelling: `signUp`, `SIGNUP`. */
-const LETTERS = new Set(KNOWN.map(lettersOf));
-/** Names of the environment that other programs hardly have, apart from those that Kubernetes gives each container for a service. */
+const VARIABLES = Object.keys(new Config());
+const FIRST_WORDS = new Set(VARIABLES.map(firstWord));
+/** The variables in any spelling: `signUp`, `SIGNUP`. */
+const LETTERS = new Set(VARIABLES.map(lettersOf));
+/** Prefixes that other programs hardly use, without the variables that Kubernetes sets for each of its services. */
 const OURS_ALONE = /^(?:DATABASE|MESSAGES|OIDC|SIGN)_(?!SERVICE_|PORT)/;
 const NAME = /^[\w.-]+$/;
-/** The rest of an assignment whose value is quoted, which may have several lines. */
+/** The quoted value of an assignment, which may span lines. */
 const QUOTED = /=[ \t]*(["'`])[^]*?\1/g;
 
 /**
- * What is wrong with a `.env` and the names of the environment. It may be a secret, so values and stray lines are not shown.
- * @param names those of the environment, before the file is added
+ * Warnings about a `.env` and the environment. They show no values and no stray lines, which may be secrets.
+ * @param names of the environment, before the file is added
  */
 export function warningsOf(text: string, names: string[]): string[] {
   const lines = text.replaceAll(QUOTED, (value) => `=${value.replaceAll(/[^\n]/g, '')}`).split('\n');
@@ -74,16 +74,16 @@ export function warningsOf(text: string, names: string[]): string[] {
   const inFile = Object.keys(parseEnv(text)).filter(isMeantForService);
   const inEnvironment = names.filter((name) => OURS_ALONE.test(name) && isMeantForService(name));
   return [
-    ...stray.map((number) => `Line ${number} of .env is no assignment (NAME=value), and is ignored.`),
+    ...stray.map((number) => `Line ${number} of .env is ignored: it is no assignment (NAME=value).`),
     ...new Set(
       [...inFile, ...inEnvironment].map((name) => `${name} is set, but the service has no such variable.`),
     ),
   ];
 }
 
-/** Whether a name is none of the service's, and begins like one. Those of OpenTelemetry are read by its library. */
+/** Whether a name resembles a variable of the service, but is not one. OpenTelemetry reads its own variables. */
 function isMeantForService(name: string): boolean {
-  if (KNOWN.includes(name) || name.startsWith('OTEL_')) return false;
+  if (VARIABLES.includes(name) || name.startsWith('OTEL_')) return false;
   return FIRST_WORDS.has(firstWord(name)) || LETTERS.has(lettersOf(name));
 }
 

@@ -2,28 +2,27 @@ import type { Type } from '@nestjs/common';
 import type { ProductFacts } from './platform/docs/index.js';
 import type { Features } from './platform/features/index.js';
 
-/** What a service has beside, or instead of, what the pet store has. */
+/** How a service differs from the pet store. */
 export interface PetstoreOptions {
   /**
-   * Further features: modules with `@Feature`, or a function that loads them. A function is better where OpenTelemetry is
-   * configured, which has to be loaded before what it traces.
+   * Features to add: modules with `@Feature`, or a function that loads them. With OpenTelemetry, use a function:
+   * OpenTelemetry must load before the modules that it traces.
    */
   features?: readonly Type[] | (() => Promise<readonly Type[]>);
-  /** Names of features of the pet store that the service does without: `['messages']`. */
+  /** Names of features of the pet store to leave out: `['messages']`. */
   without?: readonly string[];
-  /** What the document and the pages say of the whole service, in the place of what they say of the pet store. */
+  /** Texts about the whole service, for the document and the pages, that replace those of the pet store. */
   product?: Partial<ProductFacts>;
 }
 
-/** What a service is made of beside the platform. */
+/** The features and the texts of a service. */
 export interface Parts {
   readonly features: Features;
-  /** What it says of itself in the place of what the pet store says. */
   readonly product: Partial<ProductFacts>;
 }
 
 /**
- * Loads the features of a service, and has this process know what they declare.
+ * Loads the features of a service, and registers what they declare.
  * @throws OperatorError if they do not fit together
  */
 export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
@@ -31,5 +30,5 @@ export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
   const { Features } = await import('./platform/features/index.js');
   const { FEATURES } = await import('./features.js');
   const further = typeof features === 'function' ? await features() : features;
-  return { features: Features.of(FEATURES, { further, without }).declare(), product };
+  return { features: Features.of(FEATURES, { further, without }).register(), product };
 }

@@ -1,5 +1,5 @@
-// What the features of the pet store offer to others, as `petstore/product`: their tables to refer to, their services, and,
-// to the compiler, their errors and permissions.
+// The package's entry `petstore/product`: tables that other features may refer to, services, and, for the compiler, errors and
+// permissions.
 import './categories/categories.errors.js';
 import './categories/categories.permissions.js';
 import './messages/messages.errors.js';

@@ -669,7 +669,7 @@ test.each([
 ])('A start with the issuer %s has %i lines of warning', (OIDC_ISSUER, count) => {
   const lines = warningsOfIssuer(readConfig({ OIDC_ISSUER, OIDC_AUDIENCE: 'x' }));
   expect(lines).toHaveLength(count);
-  for (const line of lines) expect(line).toMatch(/^OIDC_ISSUER .* http: .*keys of their own.*https/);
+  for (const line of lines) expect(line).toMatch(/^OIDC_ISSUER .* http: .*replace its keys.*https/);
 });
 
 test('A start warns once of an issuer that others could pretend to be, whatever the number of workers', async () => {

@@ -1,7 +1,7 @@
-import { declareErrors } from '../../src/platform/api/api-error.js';
+import { registerErrors } from '../../src/platform/api/api-error.js';
 
 // The features' own declarations would load all of the platform, which is not what a peer is made of.
-declareErrors({
+registerErrors({
   pet_not_found: { status: 404, meaning: '' },
   pet_not_available: { status: 409, meaning: '' },
   category_not_found: { status: 404, meaning: '' },

@@ -9,7 +9,7 @@ import {
   violation,
 } from 'petstore/platform';
 import { Config } from '../config.js';
-import type { Anyone } from '../platform/api/index.js';
+import type { Actor } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
@@ -35,14 +35,14 @@ export class AccountsService {
   /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
   async create(
     { email, password, invitation }: NewAccountDto,
-    whoever: Anyone,
+    actor: Actor,
     requester?: Requester,
   ): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
     return this.transactions.run(async () => {
-      const used = whoever.isOperator ? undefined : await this.invitations.use(invitation);
-      const account = await this.add({ email, passwordHash }, whoever);
-      const by = { ...whoever, accountId: account.id };
+      const used = actor.isOperator ? undefined : await this.invitations.use(invitation);
+      const account = await this.add({ email, passwordHash }, actor);
+      const by = { ...actor, accountId: account.id };
       if (used) await this.audit.add({ by, action: 'invitation.used', subjectId: used });
       return account;
     });
@@ -52,10 +52,10 @@ export class AccountsService {
    * Adds an account in the open transaction.
    * @throws ApiError `account_exists`
    */
-  async add(values: Pick<Account, 'email' | 'passwordHash'>, whoever: Anyone): Promise<Account> {
+  async add(values: Pick<Account, 'email' | 'passwordHash'>, actor: Actor): Promise<Account> {
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     const account = await unlessTaken(this.accounts.addRow({ ...values, permissions }));
-    const by = { ...whoever, accountId: account.id };
+    const by = { ...actor, accountId: account.id };
     const details = { permissions: permissions ?? 'all' };
     await this.audit.add({ by, action: 'account.created', details });
     return account;

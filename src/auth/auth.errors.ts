@@ -1,4 +1,4 @@
-import { declareErrors } from '../platform/api/index.js';
+import { registerErrors } from '../platform/api/index.js';
 
 const ERRORS = {
   invalid_token: {
@@ -35,7 +35,7 @@ const ERRORS = {
     advice: 'Delete keys that are no longer used: lastUsedAt tells which.',
   },
 };
-declareErrors(ERRORS);
+registerErrors(ERRORS);
 
 declare module 'petstore/platform' {
   interface DeclaredErrors extends Record<keyof typeof ERRORS, true> {}

@@ -6,9 +6,9 @@ import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
 import { ApiError } from 'petstore/platform';
 import {
+  type Actor,
   applySunset,
   type AuthenticatedRequest,
-  type Anyone,
   callerOf,
   clientAddress,
   operationOf,
@@ -41,16 +41,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /** Called by Passport with the key of a request. */
-  async validate({ whoever }: { whoever: Anyone }, key: string): Promise<KeyOwner | false> {
-    return (await this.owners.find(key, whoever)) ?? false;
+  async validate({ actor }: { actor: Actor }, key: string): Promise<KeyOwner | false> {
+    return (await this.owners.find(key, actor)) ?? false;
   }
 
   /**
    * The owner of the key in an `Authorization` header, or null. Passport only sees this header: its strategy would also
    * take a key from the query or the body.
    */
-  findOwner(authorization: string, whoever: Anyone): Promise<KeyOwner | null> {
-    const request = { headers: { authorization }, whoever };
+  findOwner(authorization: string, actor: Actor): Promise<KeyOwner | null> {
+    const request = { headers: { authorization }, actor };
     return new Promise((resolve, reject) => {
       const done = (error: unknown, owner?: KeyOwner | false | null) =>
         error ? reject(error) : resolve(owner || null);
@@ -97,10 +97,10 @@ export class AuthGuard implements CanActivate {
     const exchange = Exchange.of(response)!;
     // The check has taken longer than the request may, or than its client waits: nothing is changed any more.
     if (exchange.isOver) throw new ApiError('request_timeout');
-    if (request.accountId !== undefined) exchange.belongTo(request.accountId);
+    if (request.accountId !== undefined) exchange.chargeTo(request.accountId);
     const { seconds, sunset } = request.operation;
     if (sunset) applySunset(sunset, this.clock.now(), response);
-    if (seconds !== undefined) exchange.takeTime(seconds * 1_000);
+    if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
     return mayHaveBody(request) ? this.takeBody(request, response, exchange) : true;
   }
 

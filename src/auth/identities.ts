@@ -11,7 +11,7 @@ import {
   violation,
 } from 'petstore/platform';
 import { Config } from '../config.js';
-import type { Anyone } from '../platform/api/index.js';
+import type { Actor } from '../platform/api/index.js';
 import type { AccessTokens, TokenFacts } from './access-tokens.js';
 import { AccountIdentity } from './account-identity.entity.js';
 import type { Account } from './account.entity.js';
@@ -48,9 +48,9 @@ export class Identities {
    * What an access token says, and the account of its subject, which is made if there is none.
    * @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable`
    */
-  async read(token: string, whoever: Anyone): Promise<TokenFacts & { account: Account }> {
+  async read(token: string, actor: Actor): Promise<TokenFacts & { account: Account }> {
     const facts = await this.tokens!.read(token);
-    const account = (await this.find(facts)) ?? (await this.signUp(facts, whoever));
+    const account = (await this.find(facts)) ?? (await this.signUp(facts, actor));
     if (account.closedAt) throw new ApiError('permission_denied', 'An administrator closed this account.');
     return { ...facts, account };
   }
@@ -85,23 +85,23 @@ export class Identities {
   }
 
   /** @throws ApiError `sign_up_closed` */
-  private async signUp(facts: TokenFacts, whoever: Anyone): Promise<Account> {
+  private async signUp(facts: TokenFacts, actor: Actor): Promise<Account> {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
     // RFC 2606 reserves `.invalid`, and nobody can guess the name to sign up with it.
     const made = `${randomUUID()}@identity.invalid`;
     for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
-      const account = await this.add(facts, email, whoever);
+      const account = await this.add(facts, email, actor);
       if (account) return account;
     }
     throw new ApiError('service_unavailable');
   }
 
   /** The account of a subject, whoever of several has made it; null if its email is that of another account. */
-  private async add({ issuer, subject }: Subject, email: string, whoever: Anyone): Promise<Account | null> {
+  private async add({ issuer, subject }: Subject, email: string, actor: Actor): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {
-        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, whoever);
+        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, actor);
         await this.identities.addRow({ issuer, subject, accountId: account.id }).catch(TAKEN);
         return account;
       });

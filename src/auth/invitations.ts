@@ -9,7 +9,7 @@ import {
   Transactions,
 } from 'petstore/platform';
 import { Config } from '../config.js';
-import type { Anyone } from '../platform/api/index.js';
+import type { Actor } from '../platform/api/index.js';
 import { Invitation } from './invitation.entity.js';
 import { hashSecret, INVITATIONS, isSecret, newSecret } from './secret.js';
 
@@ -29,7 +29,7 @@ export class Invitations {
   }
 
   /** Makes an invitation. Its code is returned here and nowhere else. */
-  async create(by: Anyone, expiresAt: Date | null): Promise<Invitation & { code: string }> {
+  async create(by: Actor, expiresAt: Date | null): Promise<Invitation & { code: string }> {
     const code = newSecret(INVITATIONS);
     const made = await this.transactions.run(async () => {
       const invitation = await this.invitations.addRow({ hash: hashSecret(code), expiresAt });
@@ -41,7 +41,7 @@ export class Invitations {
   }
 
   /** @returns whether there was one that had not been used */
-  async revoke(by: Anyone, id: string): Promise<boolean> {
+  async revoke(by: Actor, id: string): Promise<boolean> {
     return this.transactions.run(async () => {
       if (!(await this.remove(id))) return false;
       await this.audit.add({ by, action: 'invitation.revoked', subjectId: id });

@@ -70,7 +70,7 @@ export class IssuerKeys {
   /** In the place of jose's own fetch: bounded, without redirects, from wherever the issuer now says that its keys are. */
   private async fetch(signal: AbortSignal): Promise<Response> {
     try {
-      const about = await this.provider.ask(signal);
+      const about = await this.provider.fetch(signal);
       const keys = await fetchJson(addressIn(about, 'jwks_uri').href, signal);
       this.known = createLocalJWKSet(keys as unknown as JSONWebKeySet);
       this.failure = undefined;

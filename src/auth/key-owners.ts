@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { FastRepository, InjectFastRepository, Metrics } from 'petstore/platform';
-import type { Anyone } from '../platform/api/index.js';
+import type { Actor } from '../platform/api/index.js';
 import { broadcast, onBroadcast } from '../platform/process/index.js';
 import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
@@ -50,7 +50,7 @@ export class KeyCache {
   private entries = newEntries();
   private pending = new Map<string, { query: Promise<KeyOwner | null>; until: number }>();
 
-  constructor(private readonly lookUp: (key: string, whoever: Anyone) => Promise<KeyOwner | null>) {}
+  constructor(private readonly lookUp: (key: string, actor: Actor) => Promise<KeyOwner | null>) {}
 
   /** The owner if the key is known without a query, else undefined. */
   peek(key: string): KeyOwner | undefined {
@@ -61,11 +61,11 @@ export class KeyCache {
   }
 
   /** The owner, by one query for all requests that ask at the same time; null if the key is not valid. */
-  async get(key: string, whoever: Anyone = {}): Promise<KeyOwner | null> {
+  async get(key: string, actor: Actor = {}): Promise<KeyOwner | null> {
     const known = this.peek(key);
     if (known) return known;
     const pending = this.pending.get(key);
-    if (!pending || performance.now() >= pending.until) return this.load(key, whoever);
+    if (!pending || performance.now() >= pending.until) return this.load(key, actor);
     this.hits++;
     return pending.query;
   }
@@ -76,11 +76,11 @@ export class KeyCache {
     this.pending = new Map();
   }
 
-  private async load(key: string, whoever: Anyone): Promise<KeyOwner | null> {
+  private async load(key: string, actor: Actor): Promise<KeyOwner | null> {
     const { entries, pending } = this;
     this.misses++;
     const until = performance.now() + KEY_LIFETIME_MS;
-    const query = this.lookUp(key, whoever);
+    const query = this.lookUp(key, actor);
     const look = { query, until };
     pending.set(key, look);
     try {
@@ -100,8 +100,8 @@ const HOUR_MS = 60 * 60 * 1000;
 /** Who is behind a key, and what it may do. */
 @Injectable()
 export class KeyOwners {
-  private readonly cache = new KeyCache((key, whoever) =>
-    this.identities.isToken(key) ? this.lookUpToken(key, whoever) : this.lookUp(key),
+  private readonly cache = new KeyCache((key, actor) =>
+    this.identities.isToken(key) ? this.lookUpToken(key, actor) : this.lookUp(key),
   );
 
   constructor(
@@ -129,11 +129,11 @@ export class KeyOwners {
 
   /**
    * The owner of a valid key; null if it is unknown, mistyped, expired or revoked.
-   * @param whoever sends it: an access token may make an account
+   * @param actor the sender: an access token may make an account
    * @throws ApiError for an access token that is refused, as `Identities.read` does
    */
-  async find(key: string, whoever: Anyone = {}): Promise<KeyOwner | null> {
-    return isSecret(KEYS, key) || this.isToken(key) ? this.cache.get(key, whoever) : null;
+  async find(key: string, actor: Actor = {}): Promise<KeyOwner | null> {
+    return isSecret(KEYS, key) || this.isToken(key) ? this.cache.get(key, actor) : null;
   }
 
   /**
@@ -146,8 +146,8 @@ export class KeyOwners {
     broadcast(CHANGED);
   }
 
-  private async lookUpToken(token: string, whoever: Anyone): Promise<KeyOwner> {
-    const { account, permissions: ofToken, expiresAt } = await this.identities.read(token, whoever);
+  private async lookUpToken(token: string, actor: Actor): Promise<KeyOwner> {
+    const { account, permissions: ofToken, expiresAt } = await this.identities.read(token, actor);
     const permissions = granted([...ofToken], account.permissions);
     return { accountId: account.id, permissions, expiresAt };
   }

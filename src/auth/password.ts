@@ -25,12 +25,12 @@ const OPERATOR: Requester = { isGone: () => false };
 /** @throws ApiError `service_unavailable` if it has waited too long for a thread, or nobody waits for the answer any more */
 async function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
   const { caller } = requester;
-  await checks.take(caller, WAIT_MS, tooMany);
+  await checks.acquire(caller, WAIT_MS, tooMany);
   try {
     if (requester.isGone()) throw tooMany();
     return await argon2id('argon2id', parameters);
   } finally {
-    checks.giveBack(caller);
+    checks.release(caller);
   }
 }
 

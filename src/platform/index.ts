@@ -1,4 +1,4 @@
-// What a feature may use of the platform, in the order of docs/extending.md and the pages that it leads to. Nothing else of it is for features.
+// The platform's API for features, in the order of docs/extending.md and the pages that it links.
 
 // The table
 export { IdColumn } from './data/index.js';

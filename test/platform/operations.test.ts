@@ -736,7 +736,7 @@ describe('What cannot work is refused by its name', () => {
       { successes: [{ status: 200 }, { status: 304, gives: gives(['text/csv'], 'a') }] },
     ],
     [
-      'gives parts (206), and has to tell by 304 who has them',
+      'gives parts (206), and needs the success 304 too',
       { successes: [{ status: 200 }, { status: 206 }] as [Success, ...Success[]] },
     ],
     ['', { takes: { types: [], maxBytes: 1 } }],
@@ -778,7 +778,7 @@ describe('What cannot work is refused by its name', () => {
     @Feature({ name: 'others', entities: [twin()] })
     class OthersModule {}
     expect(() => Features.of([OnesModule, OthersModule])).toThrow(
-      'The entity Twin is there twice: in ones and in others.',
+      'The entity Twin is defined twice: in ones and in others.',
     );
   });
 
@@ -794,7 +794,7 @@ describe('What cannot work is refused by its name', () => {
     @Feature({ name: 'ghosts', errors: { pet_not_found: { status: 410, meaning: 'Gone.' } } })
     class GhostsModule {}
     expect(() => Features.of([PetsModule, GhostsModule])).toThrow(
-      'The error pet_not_found is there twice: in pets and in ghosts.',
+      'The error pet_not_found is defined twice: in pets and in ghosts.',
     );
   });
 

@@ -270,7 +270,7 @@ test('a start by a Node that is too old names the one that npm has installed', a
   const older = `data:text/javascript,${encodeURIComponent("import crypto from 'node:crypto'; delete crypto.argon2")}`;
   const said = await nodeStart({ NODE_OPTIONS: `--import=${older}` }).failure();
   expect(said).toBe(
-    `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` runs it with the Node that npm has installed for it.\n`,
+    `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.\n`,
   );
 });
 
@@ -305,7 +305,7 @@ const hasScript = fs.existsSync('/usr/bin/script');
       expect.stringMatching(/^\[[\d:.]+\] INFO: GET \/v1\/pets 401 missing_api_key \d+ ms$/),
       expect.stringMatching(/^\[[\d:.]+\] INFO: GET 404 route_not_found \d+ ms$/),
       '^C',
-      '  Stopping: requests that are under way are answered first.',
+      '  Stopping: requests under way are answered first.',
       '  Stopped.',
     ]);
   },
@@ -443,7 +443,7 @@ describe('a file .env', () => {
     const run = new Run(process.execPath, [join(ROOT, 'dist/src/main.js')], { WORKERS: '0', PORT: '' }, cwd);
     const lines = (await run.failure()).split('\n');
     expect(lines).toEqual([
-      'petstore: Line 4 of .env is no assignment (NAME=value), and is ignored.',
+      'petstore: Line 4 of .env is ignored: it is no assignment (NAME=value).',
       'petstore: SIGN_UPS is set, but the service has no such variable.',
       'petstore: Invalid environment: WORKERS must not be less than 1.',
       '',

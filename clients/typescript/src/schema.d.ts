@@ -768,7 +768,7 @@ export interface components {
          *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
          *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. |
-         *     | 416 | `range_not_satisfiable` | The range in the Range header begins behind the end of what was asked for. |
+         *     | 416 | `range_not_satisfiable` | The range in the Range header starts beyond the end of the resource. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
          *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
          *     | 429 | `rate_limited` | Too many requests. |

@@ -9,30 +9,30 @@ import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
 
-/** A running service; its stop lets accepted requests finish, then closes everything. */
+/** A running service. `stop` lets accepted requests finish, then closes everything. */
 export interface RunningService extends Stoppable {
-  /** Where it listens, e.g. `http://localhost:3000`. */
+  /** The address, e.g. `http://localhost:3000`. */
   url: string;
-  /** Where its metrics are, if they have a port of their own. */
+  /** The address of the metrics on a separate port. */
   metricsUrl?: string;
-  /** What features add to the start block: a name and a value each. */
+  /** Lines that features add to the start block. */
   notes: StartBlock['notes'];
   /** Folder of the embedded PostgreSQL, if there is one. */
   dataPath?: string;
-  /** A key for first steps, if the database is the embedded one. */
+  /** A key for first steps, with the embedded PostgreSQL. */
   demoKey?: string;
-  /** What the link to Swagger UI is good for that key with, once. */
+  /** A one-time code that Swagger UI exchanges for the demo key. */
   startCode?: string;
 }
 
 interface ServeOptions {
-  /** What it is made of; the product alone when left out. */
+  /** The product alone by default. */
   parts?: Parts;
   /** Another date, for tests. */
   clock?: Clock;
-  /** What must be complete before anybody is answered. */
+  /** Runs before the service listens. */
   prepare?: (app: NestExpressApplication) => Promise<void>;
-  /** Aborted when the process is to stop: it then does not begin to listen. */
+  /** Keeps the service from listening once aborted. */
   stopping?: AbortSignal;
 }
 
@@ -73,7 +73,7 @@ async function listen(app: NestExpressApplication, { PORT, METRICS_PORT, HOST }:
     throw cannotListen('METRICS_PORT', METRICS_PORT!, error, HOST);
   }
   try {
-    // The primary has made sure that the port is free.
+    // The primary has claimed the port.
     if (cluster.isWorker) await server.share(PORT, HOST);
     else await server.open(PORT, HOST);
   } catch (error) {
@@ -81,7 +81,7 @@ async function listen(app: NestExpressApplication, { PORT, METRICS_PORT, HOST }:
   }
 }
 
-/** Closes within the grace period: whatever still runs then is cut off. */
+/** Closes the service; cuts off connections that remain after the grace period. */
 async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -90,14 +90,14 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
 }
 
 function metricsUrl(app: NestExpressApplication): string | undefined {
-  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).door;
+  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).connections;
   return metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`;
 }
 
-/** The URL of the service on one of its ports. */
-function addressOf(app: NestExpressApplication, other?: number): string {
+/** The URL of the service, on its own port or another. */
+function addressOf(app: NestExpressApplication, otherPort?: number): string {
   const { address, family, port } = app.getHttpServer().address() as AddressInfo;
   const isEverywhere = address === '::' || address === '0.0.0.0';
   const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
-  return `http://${host}:${other ?? port}`;
+  return `http://${host}:${otherPort ?? port}`;
 }

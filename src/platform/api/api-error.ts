@@ -3,95 +3,95 @@ import { OperatorError } from '../process/index.js';
 import type { DeclaredErrors } from './declared.js';
 import { PLATFORM_ERRORS } from './platform.errors.js';
 
-/** What is known of an error beforehand. */
+/** The definition of an error. */
 export interface ErrorFacts {
-  /** Its usual status. */
+  /** The usual status. */
   readonly status: number;
   readonly meaning: string;
-  /** What a client does about it, where that is more than what its status says. */
+  /** What a client should do, if the status does not say it. */
   readonly advice?: string;
 }
 
 /** What clients switch on. A code never changes its meaning. */
 export type ErrorCode = keyof DeclaredErrors;
 
-/** Errors by their codes. */
+/** Errors by code. */
 export type Errors = Readonly<Record<string, ErrorFacts>>;
 
-const ofService = new Map<string, ErrorFacts>(Object.entries<ErrorFacts>(PLATFORM_ERRORS));
-let ofFeatures: ReadonlyMap<string, ErrorFacts> = new Map();
+const serviceErrors = new Map<string, ErrorFacts>(Object.entries<ErrorFacts>(PLATFORM_ERRORS));
+let featureErrors: ReadonlyMap<string, ErrorFacts> = new Map();
 
-/** Declares errors of the service itself, which no feature brings. */
-export function declareErrors(errors: Errors): void {
-  for (const [code, facts] of Object.entries(errors)) ofService.set(code, facts);
-  refuseTaken();
+/** Registers errors of the service itself, outside features. */
+export function registerErrors(errors: Errors): void {
+  for (const [code, facts] of Object.entries(errors)) serviceErrors.set(code, facts);
+  refuseDuplicates();
 }
 
 /**
- * Makes the errors of all features known, beside those of the service itself.
- * @throws OperatorError for a code that the service has itself
+ * Registers the errors of all features.
+ * @throws OperatorError for a code of the service itself
  */
-export function declareFeatureErrors(errors: Errors): void {
-  ofFeatures = new Map(Object.entries(errors));
-  refuseTaken();
+export function registerFeatureErrors(errors: Errors): void {
+  featureErrors = new Map(Object.entries(errors));
+  refuseDuplicates();
 }
 
-function refuseTaken(): void {
-  const taken = [...ofFeatures.keys()].find((code) => ofService.has(code));
-  if (taken) throw new OperatorError(`A feature declares the error ${taken}, which the service has itself.`);
+function refuseDuplicates(): void {
+  const code = [...featureErrors.keys()].find((name) => serviceErrors.has(name));
+  if (code) throw new OperatorError(`A feature declares the error ${code}, which the service has itself.`);
 }
 
-export function isDeclared(code: string): code is ErrorCode {
-  return ofService.has(code) || ofFeatures.has(code);
+export function isErrorCode(code: string): code is ErrorCode {
+  return serviceErrors.has(code) || featureErrors.has(code);
 }
 
-/** @throws Error for a code that nobody has declared: the module of its feature is not loaded */
+/** @throws Error for an unregistered code: its feature is not loaded */
 export function factsOf(code: ErrorCode): ErrorFacts {
-  const facts = ofService.get(code) ?? ofFeatures.get(code);
+  const facts = serviceErrors.get(code) ?? featureErrors.get(code);
   if (!facts) throw new Error(`The error ${code} is not declared.`);
   return facts;
 }
 
-/** Every code with its facts, in the order of their statuses, then of the alphabet; complete once all features are loaded. */
+/** All errors by status, then by code; complete once all features are loaded. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
-  const all = [...ofService, ...ofFeatures] as [ErrorCode, ErrorFacts][];
-  return all.toSorted(([a, one], [b, other]) => one.status - other.status || (a < b ? -1 : 1));
+  const all = [...serviceErrors, ...featureErrors] as [ErrorCode, ErrorFacts][];
+  return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 
-/** What a client does about a failure of a status, where its code has no advice of its own. */
+/** What a client should do, by status, about an error without advice of its own. */
 const ADVICE: Record<number, string> = {
-  400: 'Correct what the message names. Sent again as it is, the request is refused again.',
+  400: 'Correct what the message names. The same request is refused again.',
   401: 'Send other credentials.',
-  403: 'Ask whoever runs the service for access.',
-  404: 'Check the id. What belongs to another account is not found either.',
+  403: 'Ask the administrator of the service for access.',
+  404: 'Check the id. Resources of other accounts are not found either.',
   409: 'Read the present state, and decide anew.',
-  500: 'It may have been done. Send a read, or a write with an Idempotency-Key, again after a pause; report what stays so with the X-Request-Id of the answer.',
-  503: 'It may have been done. Wait as many seconds as Retry-After says, longer each time, and send a read, or a write with an Idempotency-Key, again.',
+  500: 'The request may have been carried out. Repeat a read, or a write with an Idempotency-Key, after a pause; report a lasting failure with the X-Request-Id of the answer.',
+  503: 'The request may have been carried out. Repeat a read, or a write with an Idempotency-Key, after the seconds of Retry-After, and wait longer each time.',
 };
 
-/** What a client does about an error, in a sentence or two. */
+/** What a client should do about an error, in a sentence or two. */
 export function adviceOn(code: ErrorCode): string {
   const { status, advice } = factsOf(code);
   return advice ?? ADVICE[status] ?? ADVICE[400]!;
 }
 
 interface ApiErrorOptions {
-  /** If one code is answered with different statuses, e.g. 400 for a category named in a body. */
+  /** A status other than the usual one, e.g. 400 for an unknown category in a body. */
   status?: number;
-  /** Response headers that belong to this failure, e.g. `Allow`. */
+  /** Response headers, e.g. `Allow`. */
   headers?: Record<string, string>;
-  /** The underlying error; goes to the log, never to the client. */
+  /** The underlying error: for the log, never for the client. */
   cause?: unknown;
 }
 
-/** What every failure of a status tells its client: how to come in (RFC 9110, 15.5.2), or when to come back (10.2.3). */
+/** Headers of every failure with a status: how to authenticate (RFC 9110, 15.5.2), or when to retry (10.2.3). */
 const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   401: { 'WWW-Authenticate': 'Bearer realm="petstore"' },
   429: { 'Retry-After': '1' },
   503: { 'Retry-After': '1' },
 };
 
-/** A failure as the client sees it. The only error class that features throw. */
+/** A failure as the client sees it: the error class that features throw. */
 export class ApiError extends Error {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -101,13 +101,13 @@ export class ApiError extends Error {
     message: string = factsOf(code).meaning,
     { status = factsOf(code).status, headers, cause }: ApiErrorOptions = {},
   ) {
-    // An exception of Nest's may come without a text.
+    // An exception of Nest may have no message.
     super(message || STATUS_CODES[status], { cause });
     this.status = status;
     this.headers = { ...HEADERS[status], ...headers };
   }
 
-  /** The body of the answer: exactly the specification's Error shape. */
+  /** The body of the answer: the specification's Error shape. */
   toJSON() {
     return { code: this.code, message: this.message, status: this.status };
   }

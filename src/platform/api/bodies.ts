@@ -1,62 +1,61 @@
 import { ApiError } from './api-error.js';
 
-/** What stands in an example where JSON cannot: a text, or bytes. */
+/** An example that is not JSON: a text, or bytes. */
 export type Content = string | Uint8Array;
 
 /** A file of a form. */
 export interface FormFile {
   readonly description: string;
-  /** Its media type, and what is in it, in examples. */
+  /** The media type of the example. */
   readonly type: string;
   readonly example: Content;
-  /** Whether there may be several under this name. */
+  /** Whether the field may hold several files. */
   readonly several?: boolean;
 }
 
-/** What an operation takes as its body, where that is more than a small object as JSON. */
+/** The request body of an operation that takes more than a small JSON object. */
 export interface Takes {
   /**
-   * Its media types, such as `image/png`, `image/*`, `application/json` or `multipart/form-data`. The method gets JSON as
-   * its class has it, a form by the interceptors of Nest, and any other as a `Buffer`, by `@Body()`.
+   * Media types such as `image/png`, `image/*`, `application/json` or `multipart/form-data`. The method gets JSON as its DTO
+   * class, a form by Nest's interceptors, and any other type as a `Buffer` by `@Body()`.
    */
   readonly types: readonly string[];
-  /** Bytes that a body may have, also when it has been decompressed: up to 32 MiB. */
+  /** Maximum size in bytes, before and after decompression: up to 32 MiB. */
   readonly maxBytes: number;
   /** A body of the first type that is neither JSON nor a form, for the document and its samples. */
   readonly example?: Content;
-  /** The files of a form, by the names of their fields. */
+  /** The files of a form, by field name. */
   readonly files?: Readonly<Record<string, FormFile>>;
 }
 
-/** What an operation answers, where that is not JSON alone. */
+/** The answer of an operation that gives more than JSON. */
 export interface Gives {
-  /** Its media types, such as `text/csv` or `image/*`; JSON among them is what `returns` has. */
+  /** Media types such as `text/csv` or `image/*`; JSON among them has the class of `returns`. */
   readonly types: readonly string[];
-  /** An answer of the first type that is not JSON, for the document: bytes for what is no text. */
+  /** An answer of the first type that is not JSON, for the document: a text, or bytes. */
   readonly example?: Content;
 }
 
 export const JSON_TYPE = 'application/json';
-/** Server-sent events, which have no end. */
 export const EVENTS_TYPE = 'text/event-stream';
 export const FORM_TYPE = 'multipart/form-data';
 
-/** What operations take that say nothing else. */
+/** The request body of operations that declare no other. */
 export const SMALL_JSON: Takes = { types: [JSON_TYPE], maxBytes: 102_400 };
 
 export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== FORM_TYPE;
 
-// No two runs of white space can match next to each other: that would take time quadratic in their length.
+// Runs of white space never match side by side: matching would take quadratic time.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
 
-/** Which of the types of an operation a body is of, by its `Content-Type`; undefined for none. */
+/** The type of an operation that a `Content-Type` matches; undefined for none. */
 export function typeOf({ types }: Takes, contentType = ''): string | undefined {
-  const given = contentType.split(';', 1)[0]!.trim().toLowerCase();
-  if (given === JSON_TYPE && !JSON_UTF8.test(contentType)) return undefined;
-  return types.find((type) => type === given || (type.endsWith('/*') && given.startsWith(type.slice(0, -1))));
+  const sent = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  if (sent === JSON_TYPE && !JSON_UTF8.test(contentType)) return undefined;
+  return types.find((type) => type === sent || (type.endsWith('/*') && sent.startsWith(type.slice(0, -1))));
 }
 
-/** Refusals of bodies, whose messages name what the operation takes. */
+/** Messages of body errors, which name the accepted types or the maximum size. */
 export const BODY_REFUSALS = {
   invalid_content_type: ({ types }: Takes) =>
     `The request needs the header Content-Type: ${types.join(' or ')}.`,
@@ -69,7 +68,7 @@ export function refuseBody(code: keyof typeof BODY_REFUSALS, takes: Takes): ApiE
 
 const UNITS = ['bytes', 'kB', 'MB'];
 
-/** A number of bytes for people: `100 kB`. It counts in steps of 1,024 where the number does, else of 1,000. */
+/** A readable number of bytes: `100 kB`. A unit is 1,024 of the smaller if that divides the number, else 1,000. */
 export function sizeText(bytes: number): string {
   const step = bytes % 1_024 === 0 ? 1_024 : 1_000;
   let [value, unit] = [bytes, 0];

@@ -1,5 +1,5 @@
-/** Every error that is declared: each `*.errors.ts` adds its own, so that the compiler knows their codes. */
+/** The codes of all errors, for the compiler: each `*.errors.ts` adds its own. */
 export interface DeclaredErrors {}
 
-/** Every permission that is declared: each `*.permissions.ts` adds its own, so that the compiler knows their names. */
+/** The names of all permissions, for the compiler: each `*.permissions.ts` adds its own. */
 export interface DeclaredPermissions {}

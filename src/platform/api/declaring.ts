@@ -22,40 +22,40 @@ interface OperationOptions extends Partial<
   id: string;
   summary: string;
   description?: string;
-  /** Class of the answer; in brackets for a page of them, in ascending order of ids unless `sorted` or parameters say other. */
+  /** DTO class of the answer; in brackets for a page of items, by ascending id unless `sorted` or a parameter says otherwise. */
   returns?: Type | [Type];
-  /** Success status; 200 when left out. */
+  /** Success status; 200 by default. */
   status?: number;
-  /** Whether that success has a `Location`. */
+  /** Whether the success has a `Location`. */
   located?: boolean;
-  /** What its answers are, where that is not JSON alone: of all successes that have a body and say nothing else. */
+  /** The media types of all successes with a body that declare none of their own; JSON by default. */
   gives?: Gives;
   /**
-   * The successes, where there are several: an answer has the status of the first unless the method gives it another. With
-   * 304 among them, answers have an `ETag`, and whoever has the same is told so; with 206, `reply.file` gives parts.
+   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers
+   * carry an `ETag` and `If-None-Match` works; with 206, `reply.file` answers ranges.
    */
   successes?: readonly [Success, ...Success[]];
 }
 
 /**
- * Names and documents an operation, and sets its success status. Every route has one. The method itself stays as it is:
- * what it returns is written as `returns` says when it is sent.
+ * Names and documents an operation, and sets its success status. Every route has one. The method's value is serialized by
+ * the class `returns` when the answer is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
-  const successes = (facts.successes ?? [{ status, located }]).map((one) =>
-    gives && hasBody(one.status) ? { gives, ...one } : one,
+  const successes = (facts.successes ?? [{ status, located }]).map((success) =>
+    gives && hasBody(success.status) ? { gives, ...success } : success,
   );
   return applyDecorators(
     HttpCode(successes[0]!.status),
     ApiOperation({ operationId: facts.id, summary, description }),
-    ...successes.map((one) =>
-      ApiResponse(isJson(one) ? { status: one.status, type, isArray } : { status: one.status }),
+    ...successes.map((success) =>
+      ApiResponse(isJson(success) ? { status: success.status, type, isArray } : { status: success.status }),
     ),
     ...typeHeaders(successes),
-    // Nobody's class describes bytes.
+    // No class describes bytes.
     facts.takes?.types.every(isRaw) ? ApiBody({ schema: { type: 'string', format: 'binary' } }) : () => {},
     Declare({
       ...facts,
@@ -68,12 +68,11 @@ export function Operation(options: OperationOptions): MethodDecorator {
   );
 }
 
-/** Whether a success may be the class of the operation as JSON. */
 function isJson({ status, gives }: Success): boolean {
   return hasBody(status) && (!gives || gives.types.includes(JSON_TYPE));
 }
 
-/** What is always of one type says so, whether it is a text, a file or a generator. */
+/** Sets the `Content-Type` of an operation that always answers with one type. */
 function typeHeaders(successes: readonly Success[]): MethodDecorator[] {
   const bodies = successes.filter(({ status }) => hasBody(status));
   const types = new Set(bodies.flatMap(({ gives }) => gives?.types ?? [JSON_TYPE]));
@@ -83,15 +82,15 @@ function typeHeaders(successes: readonly Success[]): MethodDecorator[] {
 }
 
 /**
- * Puts the operations of a controller under one heading, with a line on what they are for. A key needs the permission
- * `<name>:read` for those that read, `<name>:write` for all others, unless they say otherwise.
- * @param subject what their permissions begin with instead of the name
+ * Puts the operations of a controller under one heading with a description. By default, a key needs the permission
+ * `<name>:read` for GET and HEAD, `<name>:write` for other methods.
+ * @param subject the prefix of these permissions instead of the name
  */
 export function Tag(name: string, description: string, subject = name): ClassDecorator {
   return applyDecorators(ApiTags(name), Declare({ tag: { name, description }, subject }));
 }
 
-/** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked ones are stable. */
+/** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked operations are stable. */
 export function Stability(stability: 'beta' | 'experimental') {
   return ApiExtension('x-stability', stability);
 }
@@ -107,18 +106,19 @@ export const Public = () => Declare({ access: 'public' });
 /** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
 export const PasswordAccess = () => Declare({ access: 'basic' });
 
-/** Opens an operation to an API key, as every unmarked one is, in a controller that is opened otherwise. */
+/** Opens an operation to API keys, the default, in a controller with another access. */
 export const KeyAccess = () => Declare({ access: 'bearer' });
 
-/** Has an operation need other permissions than that of its tag: one of these is enough. With none, any key will do. */
+/** Requires one of these permissions instead of the default of the tag; with none, any key will do. */
 export function Needs(...permissions: Permission[]): MethodDecorator {
   return Declare({ permissions });
 }
 
 /**
- * Has an operation need the permission of what its body asks for: a key with none of them is refused before its body is
- * read; one with some before the body counts, as long as this value of it is one of these.
- * @param field a property of the body, and the permission that each of its values needs
+ * Requires a permission that depends on the body. A key with none of the permissions is refused before the body is read, a
+ * key that lacks the permission of the sent value before the body is validated.
+ * @param field a property of the body
+ * @param permissions the permission that each value of the property needs
  */
 export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
   const any = [...new Set(Object.values(permissions))];
@@ -126,17 +126,17 @@ export function NeedsBy(field: string, permissions: Readonly<Record<string, Perm
 }
 
 interface SunsetOptions {
-  /** Day since which the operation is deprecated, as YYYY-MM-DD (UTC). */
+  /** First day of the deprecation, as YYYY-MM-DD (UTC). */
   deprecated: string;
-  /** Day from which it is gone, as YYYY-MM-DD (UTC). */
+  /** First day of the removal, as YYYY-MM-DD (UTC). */
   sunset: string;
   /** Path of the operation to use instead. */
   successor: string;
 }
 
 /**
- * Deprecates an operation and ends it automatically. Until the sunset, its answers carry the headers `Deprecation` (RFC
- * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on it answers 410 `operation_removed`.
+ * Deprecates an operation, and removes it on the day of the sunset. Until then, answers carry the headers `Deprecation` (RFC
+ * 9745), `Sunset` (RFC 8594) and `Link` to the successor; from then on, the operation answers 410 `operation_removed`.
  */
 export function Sunset({ deprecated, sunset, successor }: SunsetOptions): MethodDecorator {
   const end = Date.parse(sunset);
@@ -149,7 +149,7 @@ export function Sunset({ deprecated, sunset, successor }: SunsetOptions): Method
 }
 
 /**
- * Gives the answer of a deprecated operation its headers.
+ * Sets the headers of a deprecated operation.
  * @param now milliseconds since 1970
  * @throws ApiError `operation_removed` from the sunset on
  */

@@ -11,12 +11,12 @@ import {
 import { ValidateBy, ValidateIf } from 'class-validator';
 
 /**
- * Options of every DTO field. A field is required unless `optional`; an optional one may be left out, but not null: it is
- * then what the property is initialised to, which the document names as its default. A
- * `nullable` one may be null, which in a change means to clear it; an answer leaves it out then.
+ * Options of every DTO field. A field is required unless `optional`. An optional field may be left out, but not be null: it
+ * then has the initial value of the property, which the document names as the default. A `nullable` field may be null: a
+ * change clears it, an answer leaves it out.
  */
 export interface FieldOptions {
-  /** Not needed: the initial value of the property is what counts, and what the document names. */
+  /** Ignored: the initial value of the property is the default. */
   default?: unknown;
   description: string;
   example?: unknown;
@@ -24,49 +24,49 @@ export interface FieldOptions {
   nullable?: boolean;
 }
 
-/** Reads a value as sent. Who sent more digits than a number holds has them under its name in `holder`. */
+/** Reads a value as sent. `numberText` finds the digits that a number has lost by its `holder` and `name`. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
-/** What a field holds. */
+/** The kind of a field's values. */
 export interface Kind {
   schema: ApiPropertyOptions;
-  /** What a valid value is, completing the sentence "name must be …". */
+  /** Completes the sentence "name must be …". */
   must: string;
   accepts: (value: unknown) => boolean;
   /** Runs before `accepts`, on a value as sent. */
   read?: Read;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
-  /** Whether `read` takes objects and arrays. Those sent for any other field are refused before anything looks at them. */
+  /** Whether `read` takes objects and arrays; any other field refuses them unread. */
   nested?: boolean;
-  /** Classes whose schemas this one may refer to. */
+  /** Classes whose schemas `schema` refers to. */
   models?: Type[];
-  /** Of an enumeration: its name in the document, and its values with their meanings. */
+  /** For an enumeration: the name in the document, and the values with their meanings. */
   enumeration?: { name: string; meanings: () => Readonly<Record<string, string>> };
-  /** What its schema has only when the document is made. */
+  /** Parts of the schema that are known only when the document is built. */
   late?: () => object;
 }
 
-/** A kind whose values JSON has as something else than text. */
+/** A kind whose values are not strings in JSON. */
 export interface KindWithText extends Kind {
-  /** How the text of a path or a query says a value, and what it must be then. */
+  /** The form of a value in a path or a query. */
   inText: { must: string; read: (text: string) => unknown };
 }
 
-/** What `read` returns for a value that it cannot read, so that no rule accepts it. */
+/** Returned by `read` for an unreadable value; no rule accepts it. */
 export const UNREADABLE = Symbol('unreadable');
 
-/** What is wrong inside a nested value, each with its path from there: `.city is required`, `[2] must be …`. */
+/** Problems inside a nested value, each with its path in the value: `.city is required`, `[2] must be …`. */
 export class Faults {
   constructor(readonly reasons: readonly string[]) {}
 
-  /** The same with their paths from further out. */
-  from(path: string): string[] {
+  /** The problems with their paths prefixed. */
+  under(path: string): string[] {
     return this.reasons.map((reason) => path + reason);
   }
 }
 
-/** What a decorator says of a property: how it is read, what is accepted, how an answer writes it. */
+/** A property of a DTO: how it is read, validated and written. */
 export class Field {
   readonly isOptional: boolean;
   readonly isNested: boolean;
@@ -87,95 +87,97 @@ export class Field {
     this.write = nullable ? (value) => (value === null ? 'null' : write(value)) : write;
   }
 
-  /** What a valid value is. */
   get must(): string {
     return this.options.nullable ? `${this.kind.must}, or null` : this.kind.must;
   }
 
-  /** Reads a value where it was sent. Only a nested field takes an object or an array. */
+  /** Reads a value as sent. Only a nested field takes an object or an array. */
   readSent(value: unknown, holder: object, name: string | number): unknown {
     if (typeof value === 'object' && value !== null && !this.isNested) return UNREADABLE;
     return this.read(value, holder, name);
   }
 
-  /** Why a value is refused: once, or for each thing that is wrong inside it. */
+  /** Why a value is refused: one reason, or one for each problem inside. */
   reasons(path: string, value: unknown): string[] {
-    if (value instanceof Faults) return value.from(path);
+    if (value instanceof Faults) return value.under(path);
     return [value === undefined ? `${path} is required` : `${path} must be ${this.must}`];
   }
 }
 
-/** The decorator of a field. It also says what the items of a list, or the values of a map, are. */
+/** The decorator of a field; also describes the items of a list, or the values of a map. */
 export type FieldDecorator = PropertyDecorator & { readonly field: Field };
 
-/** Swagger's metadata of a property, which its mapped types (`PickType` and its like) hand on, has the field under this. */
+/** Key of the field in Swagger's metadata of a property, which mapped types such as `PickType` copy. */
 const FIELD = Symbol('the field of a property');
 
-/** The name of the rule by which class-validator, too, checks a field: a service can hand a DTO to its `validate`. */
+/** The class-validator rule of a field, for services that pass a DTO to `validate`. */
 export const FIELD_RULE = 'field';
 
-/** One decorator for a field: how it is read, its rule, how an answer writes it, its OpenAPI schema. */
+/** Makes the decorator of a field: how it is read, validated, written and documented. */
 export function field(options: FieldOptions, kind: Kind): FieldDecorator {
   const { description, example, optional = false, nullable } = options;
-  const one = new Field(options, kind);
+  const made = new Field(options, kind);
   const validator = {
-    validate: (value: unknown) => value !== undefined && one.accepts(value),
+    validate: (value: unknown) => value !== undefined && made.accepts(value),
     defaultMessage: (about?: { property: string; value: unknown }) =>
-      one.reasons(about!.property, about!.value).join('; '),
+      made.reasons(about!.property, about!.value).join('; '),
   };
-  const property = { description, example, required: !optional, ...(nullable && { nullable }), [FIELD]: one };
+  const property = {
+    description,
+    example,
+    required: !optional,
+    ...(nullable && { nullable }),
+    [FIELD]: made,
+  };
   const decorate = applyDecorators(
     ApiProperty({ ...property, ...kind.schema } as ApiPropertyOptions),
     ValidateBy({ name: FIELD_RULE, validator }),
     ...(optional ? [ValidateIf((_dto, value) => value !== undefined)] : []),
     ({ constructor }: object) => ApiExtraModels(...(kind.models ?? []))(constructor),
   ) as PropertyDecorator;
-  return Object.assign(decorate, { field: one });
+  return Object.assign(decorate, { field: made });
 }
 
-/** A field of a path or a query, where its values are text. */
+/** A field of a path or a query, whose values are text. */
 export function param(options: FieldOptions, { inText: { must, read }, ...kind }: KindWithText) {
   const readText = (value: unknown) => (typeof value === 'string' ? read(value) : UNREADABLE);
   return field(options, { ...kind, must, read: readText });
 }
 
-/** The fields of a DTO class by their names, inherited ones first. `PartialType` makes each optional. */
+/** The fields of a DTO class by name, inherited fields first. `PartialType` makes each optional. */
 export function fieldsIn({ prototype }: Type): [name: string, field: Field][] {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
-  return names.flatMap((marked): [string, Field][] => {
-    const name = marked.slice(1);
-    const { [FIELD]: one, required } = Reflect.getMetadata(
+  return names.flatMap((prefixed): [string, Field][] => {
+    const name = prefixed.slice(1);
+    const { [FIELD]: marked, required } = Reflect.getMetadata(
       DECORATORS.API_MODEL_PROPERTIES,
       prototype as object,
       name,
     ) as { [FIELD]?: Field; required?: boolean };
-    if (!one || required !== false || one.isOptional) return one ? [[name, one]] : [];
-    return [[name, new Field({ ...one.options, optional: true }, one.kind)]];
+    if (!marked || required !== false || marked.isOptional) return marked ? [[name, marked]] : [];
+    return [[name, new Field({ ...marked.options, optional: true }, marked.kind)]];
   });
 }
 
 type Values = Record<string, unknown>;
 
-/** Makes a DTO of the values that were sent, or says what is wrong with them. */
+/** Makes a DTO of sent values, or says what is wrong with them. */
 export type Reader = (sent: object) => object | Faults;
 
-const CHANGE = Symbol('a body that changes something');
+const CHANGE = Symbol('body of a change');
 
-/**
- * How a class of fields is read and checked. Only its properties are looked at: all others are dropped unread, however deep
- * or hostile.
- */
+/** Reads and validates the fields of a class. Other properties are ignored unread, however deep or hostile. */
 export function objectReader(type: Type<object>): Reader {
   const fields = fieldsIn(type);
   const isChange = Reflect.hasMetadata(CHANGE, type);
   return (sent) => {
     const dto = new type() as Values;
     let reasons: string[] | undefined;
-    for (const [name, one] of fields) {
+    for (const [name, member] of fields) {
       const given = Object.hasOwn(sent, name) ? (sent as Values)[name] : undefined;
-      const value = given === undefined ? dto[name] : (dto[name] = one.readSent(given, sent, name));
-      if (value === undefined ? one.isOptional : one.accepts(value)) continue;
-      (reasons ??= []).push(...one.reasons(name, value));
+      const value = given === undefined ? dto[name] : (dto[name] = member.readSent(given, sent, name));
+      if (value === undefined ? member.isOptional : member.accepts(value)) continue;
+      (reasons ??= []).push(...member.reasons(name, value));
     }
     if (reasons) return new Faults(reasons);
     if (!isChange || fields.some(([name]) => Object.hasOwn(sent, name))) return dto;
@@ -183,21 +185,21 @@ export function objectReader(type: Type<object>): Reader {
   };
 }
 
-/** Names the schema of a body that changes something: any of its fields may be left out, but not all. */
+/** Names the schema of a change: any field may be left out, but not all. */
 export function ChangeSchema(name: string): ClassDecorator {
   return applyDecorators(
-    // Further keywords go into the schema, although the type knows only some.
+    // Swagger copies keywords that its type lacks.
     ApiSchema({ name, minProperties: 1 } as ApiSchemaOptions),
     (type: object) => Reflect.defineMetadata(CHANGE, true, type),
   );
 }
 
-/** The fields of a class, each of which may be left out, and be null where it is optional there. */
+/** The fields of a class, all optional; a field that was optional may be null. */
 type Change<T> = { [Name in keyof T]?: undefined extends T[Name] ? T[Name] | null : T[Name] };
 
 /**
- * The DTO class of a change (PATCH) to what another class creates, as Nest's `PartialType` is: what is left out stays as
- * it is; null clears an optional field.
+ * The DTO class of a change (PATCH), made like Nest's `PartialType` from the class of a create: a field that is left out keeps
+ * its value; null clears an optional field.
  */
 export function ChangeType<T extends object>(type: Type<T>): Type<Change<T>> {
   const Changed = PickType(type, []);
@@ -213,19 +215,16 @@ export class JsonText {
   constructor(readonly text: string) {}
 }
 
-/** Writes items as JSON. */
+/** Writes an item as JSON. */
 export type Serializer<Item> = (item: Item) => JsonText;
 
-/**
- * Writes items as a DTO class defines them: its fields, each in the way of its kind, and nothing else of the item.
- * Fields without a value are left out. Integers keep all their digits.
- */
+/** Writes the fields of a DTO class as JSON; leaves out fields without a value. Integers keep all digits. */
 export function serializer(type: Type): Serializer<object> {
   const write = objectWriter(type);
   return (item) => new JsonText(write(item));
 }
 
-/** Writes the fields of objects as JSON. */
+/** As `serializer`, for a part of an answer. */
 export function objectWriter(type: Type): (item: object) => string {
   const fields = fieldsIn(type).map(([name, { write }]) => ({
     name,

@@ -23,7 +23,7 @@ import {
   unitsOf,
 } from './formats.js';
 
-/** Text that comes back exactly as it was sent. Lengths are in Unicode code points, as in JSON Schema. */
+/** Text, stored exactly as sent. Lengths are in Unicode code points, as in JSON Schema. */
 export function TextField(
   options: FieldOptions & { min?: number; max: number; blank?: boolean; secret?: boolean },
 ) {
@@ -42,8 +42,8 @@ export function TextField(
 }
 
 /**
- * Text in the form of a pattern. It is anchored at both ends, for a pattern is searched by some languages and matched by
- * others: write `[0-9]` for a digit, not `\d`, and no look-around.
+ * Text that matches a pattern, anchored at both ends: some languages search for a pattern, others match the whole text. Write
+ * `[0-9]` for a digit, not `\d`, and no look-around.
  * @param options `must` completes the sentence "name must be …"
  */
 export function PatternField(options: FieldOptions & { pattern: RegExp; max: number; must: string }) {
@@ -67,7 +67,7 @@ export function UrlField(options: FieldOptions & { max?: number }) {
   });
 }
 
-/** An email address of at most 254 characters, all ASCII: what `email` means in JSON Schema (RFC 5321). */
+/** An email address of at most 254 ASCII characters: `email` of JSON Schema (RFC 5321). */
 export function EmailField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'string', format: 'email', maxLength: 254 },
@@ -86,17 +86,17 @@ export function UuidField(options: FieldOptions) {
   });
 }
 
-/** Values with their meanings; a function is asked each time, so that others may still add some. */
+/** The values of an enumeration with their meanings. */
 type Meanings = Readonly<Record<string, string>>;
 
-/** Whether a value and its meaning look like the name and the value of a member of TypeScript's: `Glad`, and `glad` or `GLAD`. */
+/** Whether an entry looks like a member of a TypeScript enumeration, such as `Glad` with the value `glad` or `GLAD`. */
 const isMember = ([name, value]: [string, string]) =>
   /^[A-Z]\w*$/.test(name) && /^(?:[a-z\d][\w-]*|[A-Z\d_]{2,})$/.test(value);
 
 /**
- * One value of a string enumeration, which the OpenAPI document names and describes value by value.
- * @param options `values` has what each value means
- * @throws TypeError for an enumeration of TypeScript: its names are no values, and its values no meanings
+ * One value of a string enumeration, which the OpenAPI document describes value by value.
+ * @param options `values` maps each value to its meaning; a function is called at each use, as values may be added
+ * @throws TypeError for a TypeScript enumeration, which maps names to values
  */
 export function EnumField(options: FieldOptions & { name: string; values: Meanings | (() => Meanings) }) {
   const { name, values } = options;
@@ -127,16 +127,16 @@ const BOOLEAN: KindWithText = {
   },
 };
 
-/** True or false. In a query, `BooleanParam`. */
+/** True or false in a body. */
 export const BooleanField = (options: FieldOptions) => field(options, BOOLEAN);
 
-/** True or false in a query. */
+/** True or false in a path or query. */
 export const BooleanParam = (options: FieldOptions) => param(options, BOOLEAN);
 
 const INT64_TEXT = /^(?:0|-?[1-9]\d{0,18})$/;
 const isInInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
 
-/** Whether a text is an int64 in plain decimal digits: no `+` sign, leading zero, exponent, hex or white space. */
+/** Whether a text is an int64 in plain decimal digits: no `+`, leading zero, exponent, hex or white space. */
 export function isInt64Text(text: unknown): text is string {
   return typeof text === 'string' && INT64_TEXT.test(text) && (text.length < 19 || isInInt64(BigInt(text)));
 }
@@ -157,7 +157,7 @@ const INT64: KindWithText = {
   inText: { must: 'a 64-bit integer in plain decimal digits', read: (text) => text },
 };
 
-/** An int64 as a JSON integer; a decimal string inside the service, so that no digit is lost. */
+/** An int64 as a JSON integer. The service holds a decimal string, so that no digit is lost. */
 export const Int64Field = (options: FieldOptions) => field(options, INT64);
 
 /** An int64 in a path or query: plain decimal digits. */
@@ -171,7 +171,7 @@ interface Range {
 /** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
 export const IntegerField = (options: FieldOptions & Range) => field(options, integer(options));
 
-/** A small integer in a query: plain decimal digits, `min` to `max`. It may be left out, unless `optional` is false. */
+/** An integer in a query, from `min` to `max`, in plain decimal digits. Optional unless `optional` is false. */
 export const IntegerParam = (options: FieldOptions & Range) =>
   param({ ...options, optional: options.optional ?? true }, integer(options));
 
@@ -189,18 +189,17 @@ function integer({ min, max }: Range): KindWithText {
 }
 
 interface Amounts {
-  /** The least and the most, as texts. */
   min?: string;
   max?: string;
   decimals?: number;
-  /** What JSON has: a text, which no client rounds, or a number. */
+  /** The JSON type: a string, which no client rounds, or a number. */
   as?: 'text' | 'number';
 }
 
 /**
- * An amount of money, or any other exact decimal number: inside the service a text with all its decimals such as `12.50`,
- * as a column `numeric(12,2)` has it. No digit goes through a float.
- * @param options `min` is 0 and `max` what that column holds, where left out
+ * An amount of money, or any exact decimal number. The service holds a text with all decimals, such as `12.50`, as a column
+ * `numeric(12,2)` does. No digit passes through a float.
+ * @param options by default `min` is 0, and `max` the largest value of that column
  */
 export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   const { decimals = 2, min = '0', max = '9999999999.99', as = 'text' } = options;
@@ -245,29 +244,28 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   });
 }
 
-/** A day of the calendar, in the years 1 to 9999: text such as `2030-01-31`, in the service and in a column `date` too. */
+/** A calendar day in the years 1 to 9999, as a text such as `2030-01-31`, in the service and in a column `date` too. */
 export function DateField(options: FieldOptions) {
   const schema: ApiPropertyOptions = { type: 'string', format: 'date' };
   return field(options, { schema, must: 'a day such as 2030-01-31', accepts: isDay });
 }
 
 /**
- * A point in time (RFC 3339, with its offset); a Date inside the service. It is kept to the millisecond: further digits
- * are cut off.
- * @param options `future` refuses a time that has passed; it is not for fields of an answer
+ * A point in time (RFC 3339, with an offset). The service holds a Date: digits beyond milliseconds are cut off.
+ * @param options `future` refuses a past time; not for fields of an answer
  */
 export function TimestampField(options: FieldOptions & { future?: boolean }) {
   const { future = false } = options;
   return field(options, {
     schema: { type: 'string', format: 'date-time', ...(future ? { 'x-future': true } : {}) },
     must: `a time${future ? ' in the future' : ''} such as 2030-01-31T12:00:00Z`,
-    // An offset can move a time into a year that RFC 3339 cannot express. NaN, an invalid date, is not in range either.
+    // An offset can move a time into a year that RFC 3339 cannot express. An invalid date has the year NaN.
     accepts: (value) => {
       const year = value instanceof Date ? value.getUTCFullYear() : NaN;
       return year >= 0 && year <= 9999 && (!future || (value as Date).getTime() > Date.now());
     },
     read: (value) => (typeof value === 'string' ? parseTime(value) : undefined) ?? UNREADABLE,
-    // One that was stored within `jsonb` is text already.
+    // A time inside `jsonb` is text already.
     write: (time) => (typeof time === 'string' ? JSON.stringify(time) : `"${(time as Date).toISOString()}"`),
   });
 }

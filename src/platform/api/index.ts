@@ -2,13 +2,13 @@ export {
   adviceOn,
   allErrors,
   ApiError,
-  declareErrors,
-  declareFeatureErrors,
   type ErrorCode,
   type ErrorFacts,
   type Errors,
   factsOf,
-  isDeclared,
+  isErrorCode,
+  registerErrors,
+  registerFeatureErrors,
 } from './api-error.js';
 export * from './bodies.js';
 export { ChangeSchema, ChangeType, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';

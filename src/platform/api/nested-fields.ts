@@ -20,8 +20,8 @@ const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * An object with the fields of another DTO class, whose rules hold inside it: `address.city must be …`. What that class
- * has no field for is ignored. Its example is put together from those of its fields, if none is given.
+ * An object with the fields and rules of another DTO class: `address.city must be …`. Other properties are ignored. The
+ * default example is composed of those of the fields.
  */
 export function ObjectField(options: FieldOptions & { of: Type<object> }): FieldDecorator {
   const { of, example = exampleOf(of) } = options;
@@ -29,7 +29,7 @@ export function ObjectField(options: FieldOptions & { of: Type<object> }): Field
   const read = objectReader(of);
   const readInside = (sent: object) => {
     const dto = read(sent);
-    return dto instanceof Faults ? new Faults(dto.from('.')) : dto;
+    return dto instanceof Faults ? new Faults(dto.under('.')) : dto;
   };
   return field(
     { ...options, example },
@@ -50,13 +50,13 @@ function exampleOf(type: Type): object | undefined {
     const { meanings } = (!isOptional && !isNested && kind.enumeration) || {};
     return [name, options.example ?? (meanings && Object.keys(meanings())[0])] as const;
   });
-  const known = examples.filter(([, example]) => example !== undefined);
-  return known.length > 0 ? Object.fromEntries(known) : undefined;
+  const given = examples.filter(([, example]) => example !== undefined);
+  return given.length > 0 ? Object.fromEntries(given) : undefined;
 }
 
 /**
- * A list in a body, of `min` (0 when left out) to `max` items. A longer one is refused before any item is looked at.
- * @param options `of` is what its items are: another field, or a DTO class. `unique` refuses the same value twice. In a query, `ListParam`
+ * A list in a body, of `min` (default 0) to `max` items. A longer list is refused before its items are read.
+ * @param options `of` describes an item: another field, or a DTO class. `unique` refuses duplicates
  */
 export function ListField(
   options: FieldOptions & {
@@ -67,15 +67,15 @@ export function ListField(
   },
 ): FieldDecorator {
   const { min = 0, max, unique = false } = options;
-  const most = typeof max === 'function' ? max : () => max;
+  const maxItems = typeof max === 'function' ? max : () => max;
   const item = itemOf(options.of);
   const hasLength = (value: unknown): value is unknown[] =>
-    Array.isArray(value) && value.length >= min && value.length <= most();
-  const shown = item.options.example;
-  const { example = shown === undefined ? undefined : [shown] } = options;
+    Array.isArray(value) && value.length >= min && value.length <= maxItems();
+  const ofItem = item.options.example;
+  const { example = ofItem === undefined ? undefined : [ofItem] } = options;
   const bounds = {
     ...(min > 0 && { minItems: min }),
-    maxItems: most(),
+    maxItems: maxItems(),
     ...(unique && { uniqueItems: true }),
   };
   return field(
@@ -84,21 +84,21 @@ export function ListField(
       schema: { ...listSchema(item), ...bounds },
       models: item.kind.models,
       enumeration: item.kind.enumeration,
-      late: () => ({ maxItems: most() }),
+      late: () => ({ maxItems: maxItems() }),
       get must() {
-        return `a list of ${min} to ${most()} items`;
+        return `a list of ${min} to ${maxItems()} items`;
       },
       nested: true,
       accepts: isAccepted,
       read: (value) => (hasLength(value) ? readItems(item, value, unique) : UNREADABLE),
-      write: (list) => `[${(list as unknown[]).map((one) => item.write(one)).join(',')}]`,
+      write: (list) => `[${(list as unknown[]).map((value) => item.write(value)).join(',')}]`,
     },
   );
 }
 
 /**
- * Comma-separated values in a query, 1 to `max` of them.
- * @param options `of` is what each is: a field whose value is a text without commas, or a parameter
+ * 1 to `max` comma-separated values in a query.
+ * @param options `of` describes a value: a field whose value is a text without commas, or a parameter
  */
 export function ListParam(options: FieldOptions & { of: FieldDecorator; max: number }): FieldDecorator {
   const { max, of } = options;
@@ -116,13 +116,14 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
   });
 }
 
-/** Names that every object has, so that one from a client would hide them. */
+/** Properties of every object, which a client's property would hide. */
 const RESERVED = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'];
 const ANY_NAME = TextField({ description: 'Name of the property.', max: 50, blank: false });
 
 /**
- * An object with whatever properties the client likes, at most `max`, each with a value of one kind.
- * @param options `of` is what its values are, which may be null if it is `nullable`; `keys` is what their names are, texts of 1 to 50 characters when left out
+ * An object with at most `max` properties of the client's choice, with values of one kind.
+ * @param options `of` describes a value, which may be `nullable`; `keys` describes a name, by default a text of 1 to 50
+ * characters
  */
 export function MapField(
   options: FieldOptions & { of: FieldDecorator | Type<object>; keys?: FieldDecorator; max: number },
@@ -130,8 +131,8 @@ export function MapField(
   const { max, keys: { field: key } = ANY_NAME } = options;
   const item = itemOf(options.of, true);
   const values = () => {
-    const one = plainSchema(item);
-    return { additionalProperties: item.options.nullable ? { anyOf: [one, { type: 'null' }] } : one };
+    const value = plainSchema(item);
+    return { additionalProperties: item.options.nullable ? { anyOf: [value, { type: 'null' }] } : value };
   };
   return field(options, {
     late: values,
@@ -154,7 +155,7 @@ export function MapField(
   });
 }
 
-/** What a list or map is of. It has no items to leave out. */
+/** The field of an item of a list, or of a value of a map. */
 function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Field {
   const { field: item } = 'field' in of ? of : ObjectField({ description: '', of });
   const { optional, nullable } = item.options;
@@ -163,29 +164,30 @@ function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Field {
   return item;
 }
 
-/** So many bad items are named; what comes after them is not looked at. */
-const MOST_NAMED = 10;
-const TWICE = new Faults([' must not have an item twice']);
+/** After this many bad items, a list or map is not read further. */
+const MAX_BAD_ITEMS = 10;
+const DUPLICATE = new Faults([' must not have an item twice']);
 
-/** The items of a list, each read as its kind says, or what is wrong with the first bad ones. */
+/** Reads the items of a list, or says what is wrong with the first bad items. */
 function readItems(item: Field, sent: readonly unknown[], unique = false): unknown[] | Faults {
   const values: unknown[] = [];
   const faults: string[][] = [];
-  for (let i = 0; i < sent.length && faults.length < MOST_NAMED; i++) {
+  for (let i = 0; i < sent.length && faults.length < MAX_BAD_ITEMS; i++) {
     const value = item.readSent(sent[i], sent, i);
     if (item.accepts(value)) values.push(value);
     else faults.push(item.reasons(`[${i}]`, value));
   }
   if (faults.length > 0) return new Faults(faults.flat());
-  // As JSON, two that mean the same are the same, such as two times.
-  return unique && new Set(values.map((one) => item.write(one))).size < values.length ? TWICE : values;
+  // Compared as JSON: equal times are different objects.
+  const isDuplicate = unique && new Set(values.map((value) => item.write(value))).size < values.length;
+  return isDuplicate ? DUPLICATE : values;
 }
 
 function readMap(key: Field, item: Field, sent: object): object {
   const values: Record<string, unknown> = {};
   const faults: string[][] = [];
   for (const [name, given] of Object.entries(sent)) {
-    if (faults.length === MOST_NAMED) break;
+    if (faults.length === MAX_BAD_ITEMS) break;
     const wrong = whyNotKey(key, name);
     const value = wrong ? UNREADABLE : item.readSent(given, sent, name);
     if (wrong) faults.push([wrong]);
@@ -200,7 +202,7 @@ function whyNotKey(key: Field, name: string): string | undefined {
   return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
 }
 
-/** What a schema is made of here. Swagger has names of its own for classes, enumerations and lists of them. */
+/** The properties of a schema in Swagger's notation for classes, enumerations and lists. */
 interface Schema {
   type?: string | (() => Type);
   isArray?: boolean;
@@ -209,38 +211,38 @@ interface Schema {
   enumSchema?: object;
 }
 
-/** The schema of a list in a body. One of objects or of an enumeration refers to their schema, as Swagger does it. */
+/** The schema of a list in a body. A list of objects or of an enumeration refers to the schema of these, as Swagger does. */
 function listSchema(item: Field): object {
   const schema = item.kind.schema as Schema;
   const { type, enumName, enumSchema, isArray } = schema;
-  // Swagger would describe an enumeration by what the list is.
+  // Swagger would describe the enumeration by the description of the list.
   const described = enumName && { enumSchema: { description: item.options.description, ...enumSchema } };
   if (isArray || (typeof type !== 'function' && !described))
     return { type: 'array', items: plainSchema(item) };
   return { ...schema, ...described, isArray: true };
 }
 
-/** A schema as JSON Schema has it, for a place that Swagger does not look at. */
+/** A schema in JSON Schema's own notation, for places that Swagger does not convert. */
 function plainSchema({ options: { description }, kind }: Field): object {
   const { type, isArray, enum: _, enumName, enumSchema, ...rest } = kind.schema as Schema;
   const meanings = kind.enumeration?.meanings() ?? {};
   const values = { enum: Object.keys(meanings), ...enumSchema, 'x-enumDescriptions': meanings };
   const flat = enumName === undefined ? { type } : { type: 'string', ...values };
-  const one = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
-  return { ...(description && { description }), ...rest, ...(isArray ? { type: 'array', items: one } : one) };
+  const schema = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
+  const shape = isArray ? { type: 'array', items: schema } : schema;
+  return { ...(description && { description }), ...rest, ...shape };
 }
 
-const KIND_OF_NAMES = 'text without NUL or lone surrogates';
-/** So much of a name is told of a path. */
-const LONGEST_NAME = 50;
+const PLAIN_TEXT = 'text without NUL or lone surrogates';
+/** Characters of a name that the path of a fault shows. */
+const MAX_NAME_LENGTH = 50;
 
 /**
- * An object of JSON whose content is the client's: of at most `maxBytes` bytes of UTF-8 as an answer writes it, with objects
- * and lists at most `maxDepth` deep, itself included. Its column is `jsonb`. Inside it, anything may stand, null too. Integers
- * of 64 bits keep every digit: one that a number of JavaScript would round is what `JSON.rawJSON` makes, whose `rawJSON` has
- * the digits. Other numbers are doubles. Refused are text that PostgreSQL cannot hold, numbers
- * beyond a double, and names through which careless code would change all objects: `__proto__`, and a `constructor`
- * with a `prototype`. What stands where is told by its path, `settings["tags"][2] must be …`.
+ * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 as an answer writes it, with at most
+ * `maxDepth` levels of objects and lists, itself included. 64-bit integers keep every digit: an integer that JavaScript would
+ * round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
+ * PostgreSQL cannot hold, numbers beyond a double, and names that enable prototype pollution: `__proto__`, and a
+ * `constructor` with a `prototype`. A fault names its path: `settings["tags"][2] must be …`.
  */
 export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: number }): FieldDecorator {
   const { maxBytes, maxDepth } = options;
@@ -266,17 +268,17 @@ export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: 
     depth: number,
     ...place: [object?, (string | number)?]
   ): unknown {
-    if (typeof value === 'string') return isPlainText(value) ? value : fault(path, `be ${KIND_OF_NAMES}`);
+    if (typeof value === 'string') return isPlainText(value) ? value : fault(path, `be ${PLAIN_TEXT}`);
     if (typeof value === 'number' || typeof value === 'bigint')
       return numberOf(value, ...place) ?? fault(path, 'be a number that a double can hold');
     if (typeof value !== 'object' || value === null) return value;
     if (depth === 0) return fault(path, `not nest objects and lists deeper than ${maxDepth}`);
     const isList = Array.isArray(value);
     const copies: [name: string, copy: unknown][] = [];
-    for (const [name, one] of Object.entries(value)) {
-      const why = isList ? undefined : whyNotName(name, one);
+    for (const [name, item] of Object.entries(value)) {
+      const why = isList ? undefined : whyNotName(name, item);
       if (why) return fault(path, why);
-      const copy = copyOf(one, `${path}[${isList ? name : shown(name)}]`, depth - 1, value, name);
+      const copy = copyOf(item, `${path}[${isList ? name : shown(name)}]`, depth - 1, value, name);
       if (copy instanceof Faults) return copy;
       copies.push([name, copy]);
     }
@@ -286,20 +288,20 @@ export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: 
 
 const fault = (path: string, must: string) => new Faults([`${path} must ${must}`]);
 const shown = (name: string) =>
-  JSON.stringify(name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
+  JSON.stringify(name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name);
 
 function numberOf(value: number | bigint, ...place: [object?, (string | number)?]): unknown {
   if (typeof value === 'bigint') {
     const digits = int64FromJson(value);
     return digits === undefined ? Number(value) : JSON.rawJSON(digits);
   }
-  // It was sent with more digits than would let it be an integer.
+  // NaN stands for a fraction that would round to an integer.
   const number = Number.isNaN(value) ? Number(numberText(value, ...place)) : value;
   return Number.isFinite(number) ? number : undefined;
 }
 
 function whyNotName(name: string, value: unknown): string | undefined {
-  if (!isPlainText(name)) return `have names that are ${KIND_OF_NAMES}`;
+  if (!isPlainText(name)) return `have names that are ${PLAIN_TEXT}`;
   if (name === '__proto__') return 'not have a property named __proto__';
   const isPolluting = name === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype');
   return isPolluting ? 'not have a property named constructor with a prototype' : undefined;

@@ -11,19 +11,19 @@ import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
 import type { NeedsByValue } from './permissions.js';
 
-/** How an operation is opened: to anyone, to an email and password, or to an API key. */
+/** The credentials of an operation: none, an email and password, or an API key. */
 export type Access = 'public' | 'basic' | 'bearer';
 
-/** The id of what no `@Operation` names: it is not in the OpenAPI document. */
+/** The id of routes without `@Operation`, which the OpenAPI document leaves out. */
 export const NO_ID = 'none';
 
-/** A heading of the OpenAPI document, with a line on what is under it. */
+/** A heading of the OpenAPI document. */
 export interface TagFacts {
   readonly name: string;
   readonly description: string;
 }
 
-/** A request that the service makes: what it tells the receiver, and what it understands of the answer. */
+/** A request that the service sends. */
 export interface Webhook {
   /** The operationId. */
   readonly id: string;
@@ -31,20 +31,20 @@ export interface Webhook {
   readonly description: string;
   /** Class of the JSON body. */
   readonly body: Type;
-  /** What each of its headers says. */
+  /** The headers with their descriptions. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What each status of an answer (`2XX` for a class of them, or `default`) leads to. */
+  /** The consequence of each status of an answer, of a class such as `2XX`, or of `default`. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
 /** A success of an operation. */
 export interface Success {
   readonly status: number;
-  /** Whether it has a `Location`. */
+  /** Whether the answer has a `Location`. */
   readonly located?: boolean;
-  /** What it means, where that is more than what its status says. */
+  /** Meaning, if the status does not say it. */
   readonly means?: string;
-  /** What its body is, where that is not what all successes of the operation give; JSON where none does. */
+  /** The media types of the body, if they differ from those of the operation; JSON by default. */
   readonly gives?: Gives;
 }
 
@@ -53,12 +53,12 @@ export const hasBody = (status: number): boolean => status < 300 && status !== 2
 
 /** Whether an operation has a success with a status, such as 304. */
 export function hasSuccess({ successes }: Pick<OperationFacts, 'successes'>, status: number): boolean {
-  return successes.some((one) => one.status === status);
+  return successes.some((success) => success.status === status);
 }
 
-/** When a deprecated operation ends, and what its answers say of that until then. */
+/** The end of a deprecated operation, and the headers that announce it. */
 export interface Sunsetting {
-  /** Day from which it is gone, as YYYY-MM-DD (UTC), and the milliseconds of its beginning. */
+  /** First day of the removal, as YYYY-MM-DD (UTC), and its start in milliseconds since 1970. */
   readonly day: string;
   readonly end: number;
   /** Path of the operation to use instead. */
@@ -66,55 +66,52 @@ export interface Sunsetting {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the decorators of a method and of its controller say of an operation. */
+/** The facts that the decorators of a method and of its controller declare. */
 export interface OperationFacts {
   /** The operationId, which client generators use as the method name. */
   readonly id: string;
   readonly access: Access;
-  /** The permissions of which a key needs one; none where any key will do, or it is not opened by keys. */
+  /** The permissions of which a key needs one; empty if any key will do, or keys do not open the operation. */
   readonly permissions: readonly string[];
   /** A property of the body, and the permission that each of its values needs. */
   readonly needsBy?: NeedsByValue;
-  /** The end of a deprecated operation. */
   readonly sunset?: Sunsetting;
-  /** Whether it accepts an `Idempotency-Key`. */
+  /** Whether the operation accepts an `Idempotency-Key`. */
   readonly idempotent: boolean;
-  /** Whether its method takes a body; any other may come with one, which is ignored. */
+  /** Whether the method has a body parameter; the body of a request to any other method is ignored. */
   readonly takesBody: boolean;
-  /** Whether a request without a body stands for one with an empty object. */
+  /** Whether a missing body stands for an empty object. */
   readonly bodyOptional: boolean;
-  /** Whether accounts are made by it. */
+  /** Whether the operation creates accounts. */
   readonly signUp: boolean;
-  /** What it takes as its body; a small object as JSON when left out. */
+  /** The request body; by default a small JSON object. */
   readonly takes?: Takes;
-  /** Its successes. */
   readonly successes: readonly Success[];
-  /** Seconds that it has until the first byte of its answer; 2.9 when left out. */
+  /** Seconds until the first byte of the answer; 2.9 by default. */
   readonly seconds?: number;
-  /** The order of its list, where no parameter says it and it is not that of ids: `the newest first`. */
+  /** The order of the list, if not by id and not chosen by a parameter: `the newest first`. */
   readonly sorted?: string;
-  /** What its controller gives tags, and how that is written. */
+  /** The class whose answers the controller tags, and its serializer. */
   readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
-  /** Whether it accepts `If-Match`. */
+  /** Whether the operation accepts `If-Match`. */
   readonly conditional: boolean;
-  /** The class of its answer, of each item if that is a list. */
+  /** The class of the answer, or of an item of a list. */
   readonly returns?: Type;
   readonly isList?: boolean;
-  /** The errors that it has besides those of every operation, with their statuses. */
+  /** The operation's own errors with their statuses, besides those of every operation. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
-  /** Its heading in the OpenAPI document. */
   readonly tag: TagFacts;
-  /** The request that the service makes because of it. */
+  /** The request that the service sends because of the operation. */
   readonly webhook?: Webhook;
-  /** What its permissions begin with, if not with the name of its tag. */
+  /** Prefix of the default permissions, instead of the name of the tag. */
   readonly subject?: string;
-  /** Writes what the method returns; undefined where no class of the answer is declared. */
+  /** Writes the value of the method; undefined without `returns`. */
   readonly serialize?: Serializer<object>;
 }
 
 const FACTS = Symbol('facts of an operation');
 
-/** Declares facts of a method, or of all methods of a controller. Several such decorators add up, in any order. */
+/** Declares facts of a method, or of all methods of a controller. Decorators add up in any order. */
 export function Declare(facts: Partial<OperationFacts>): MethodDecorator & ClassDecorator {
   return (target: object, _name?: unknown, descriptor?: PropertyDescriptor) => {
     const declaring = (descriptor?.value as object | undefined) ?? target;
@@ -126,7 +123,7 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
   return Reflect.getMetadata(FACTS, declaring) as Partial<OperationFacts> | undefined;
 }
 
-// What a method is, and what it takes, stands in Nest's own metadata, which it documents no way to ask for. Only this file does.
+// Only this file reads Nest's metadata of methods and parameters, which Nest does not document.
 
 /** The HTTP method of a route; undefined for any other method of a class. */
 export const methodOf = (handler: object) =>
@@ -141,26 +138,26 @@ const BODIES: readonly RouteParamtypes[] = [
 ];
 const SENDERS: readonly RouteParamtypes[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
 
-/** The places of the parameters of a method that are of some kinds. */
-export function placesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
+/** The indexes of the parameters of a method that are of these kinds. */
+export function indexesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
   const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as object | undefined;
-  const all = Object.keys(parameters ?? {}).map((one) => one.split(':').map(Number) as [number, number]);
-  return all.filter(([kind]) => kinds.includes(kind)).map(([, place]) => place);
+  const all = Object.keys(parameters ?? {}).map((key) => key.split(':').map(Number) as [number, number]);
+  return all.filter(([kind]) => kinds.includes(kind)).map(([, index]) => index);
 }
 
 /** Whether a method sends server-sent events. */
 export const isSse = (handler: object): boolean => Reflect.hasMetadata(SSE_METADATA, handler);
 
-/** Whether a method sends its answer itself, and does not return it. */
+/** Whether a method sends its answer by `@Res()` instead of returning it. */
 export function sendsItself(controller: object, name: string): boolean {
   const isShared = Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, controller, name) as
     boolean | undefined;
-  return !isShared && placesOf(SENDERS, controller, name).length > 0;
+  return !isShared && indexesOf(SENDERS, controller, name).length > 0;
 }
 
-type Undeclared = Omit<OperationFacts, 'permissions' | 'takesBody'>;
+type Declared = Omit<OperationFacts, 'permissions' | 'takesBody'>;
 
-const UNDECLARED: Undeclared = {
+const DEFAULTS: Declared = {
   id: NO_ID,
   access: 'bearer',
   idempotent: false,
@@ -172,11 +169,11 @@ const UNDECLARED: Undeclared = {
   tag: { name: '', description: '' },
 };
 
-/** By both, because several controllers can inherit one method. */
-const known = new Map<object, Map<object, OperationFacts>>();
+/** By method and controller, because several controllers can inherit a method. */
+const cache = new Map<object, Map<object, OperationFacts>>();
 
 /**
- * The facts of an operation, put together once; what the method declares comes before what its controller does.
+ * The facts of an operation, composed once; those of the method override those of the controller.
  * @param name of the method in its class
  */
 export function operationOf(
@@ -184,31 +181,27 @@ export function operationOf(
   controller: object,
   name = (handler as { name: string }).name,
 ): OperationFacts {
-  let facts = known.get(handler)?.get(controller);
+  let facts = cache.get(handler)?.get(controller);
   if (!facts) {
-    const all = { ...UNDECLARED, ...declaredBy(controller), ...declaredBy(handler) };
+    const all = { ...DEFAULTS, ...declaredBy(controller), ...declaredBy(handler) };
     facts = {
       ...all,
-      permissions: all.permissions ?? usualPermissions(all, handler),
-      takesBody: all.takes !== undefined || placesOf(BODIES, controller, name).length > 0,
+      permissions: all.permissions ?? defaultPermissions(all, handler),
+      takesBody: all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0,
       successes: successesOf(all, handler),
     };
-    known.set(handler, (known.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));
+    cache.set(handler, (cache.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));
   }
   return facts;
 }
 
-/** Whoever reads what has an `ETag`, and knows it, is told so (RFC 9110, 13.1.2). */
-function successesOf(
-  { successes, entity, returns, isList }: Undeclared,
-  handler: object,
-): readonly Success[] {
+/** Adds 304 to the read of a tagged entity (RFC 9110, 13.1.2). */
+function successesOf({ successes, entity, returns, isList }: Declared, handler: object): readonly Success[] {
   const isRead = methodOf(handler) === RequestMethod.GET && entity?.type === returns && !isList;
   return !entity || !isRead || hasSuccess({ successes }, 304) ? successes : [...successes, { status: 304 }];
 }
 
-/** Reading needs `pets:read`, all else `pets:write`. */
-function usualPermissions({ access, tag, subject = tag.name }: Undeclared, handler: object): string[] {
+function defaultPermissions({ access, tag, subject = tag.name }: Declared, handler: object): string[] {
   if (access !== 'bearer') return [];
   const method = methodOf(handler);
   const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;

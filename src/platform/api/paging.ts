@@ -4,14 +4,14 @@ import { field, JsonText, objectWriter, type Serializer } from './dto.js';
 import { EnumField, IntegerParam } from './fields.js';
 
 /** The most items of a page; docs/guides/limits.md and paging.md name the number too. */
-const MOST = 100;
+const MAX_LIMIT = 100;
 
 /** The query parameters of every list. A list with filters extends this class. */
 export class PageQuery {
   @IntegerParam({
-    description: `Maximum number of items to return, 1 to ${MOST}.`,
+    description: `Maximum number of items to return, 1 to ${MAX_LIMIT}.`,
     min: 1,
-    max: MOST,
+    max: MAX_LIMIT,
   })
   limit = 20;
 
@@ -30,7 +30,7 @@ export class PageQuery {
   cursor?: string;
 }
 
-/** Which end of a list comes first: the least, oldest, or first in the alphabet; or the other. */
+/** The direction of a list. */
 export type Direction = 'asc' | 'desc';
 
 const DIRECTIONS: Record<Direction, string> = {
@@ -39,9 +39,8 @@ const DIRECTIONS: Record<Direction, string> = {
 };
 
 /**
- * The parameter `order`, by which a client chooses the direction of a list. The initial value of its property is the
- * direction without it.
- * @param by what the list is in the order of
+ * The parameter `order`, by which a client chooses the direction of a list. The initial value of the property is the default.
+ * @param by the sort key, for the description
  */
 export function OrderField({ by }: { by: string; default?: unknown }): PropertyDecorator {
   const description = `Direction of the list, which is in the order of ${by}.`;
@@ -49,16 +48,15 @@ export function OrderField({ by }: { by: string; default?: unknown }): PropertyD
 }
 
 /**
- * The parameter `sort`, by which a client chooses what a list is in the order of. The initial value of its property is
- * what it is without it.
- * @param options `name` is the enumeration's in the document; `values` are properties of the rows, each with its meaning
+ * The parameter `sort`, by which a client chooses the sort key of a list. The initial value of the property is the default.
+ * @param options `name` names the enumeration in the document; `values` are properties of the rows with their meanings
  */
 export function SortField(options: { name: string; values: Record<string, string>; default?: unknown }) {
   const description = 'What the list is in the order of; of equal ones, the lower `id` is before the higher.';
   return EnumField({ description, optional: true, ...options });
 }
 
-/** A place in a list: behind the row with this id and, if the list is sorted by something else, with this value of it. */
+/** The position after the row with this id and, in a list with another sort key, with this value of the key. */
 export interface Position {
   readonly id: string;
   readonly value?: string;
@@ -66,15 +64,15 @@ export interface Position {
 
 /** The cursors of a list. */
 export interface Cursors {
-  /** Tells the list, its filters and its order from all others. */
+  /** Identifies the list with its filters and its order. */
   readonly mark: string;
-  /** Whether a position can be one of its rows. */
+  /** Whether a position is valid in the list. */
   isPosition(position: Position): boolean;
 }
 
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
-/** A position as clients see it: opaque, so that it can change with a release; a cursor lasts for a walk. */
+/** A position as an opaque text, whose form may change with a release: a cursor lasts for a walk. */
 function encode(mark: string, { id, value }: Position): string {
   const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
   return Buffer.from(text).toString('base64url');
@@ -82,8 +80,7 @@ function encode(mark: string, { id, value }: Position): string {
 
 /**
  * The position at which a page starts.
- * @throws ApiError `invalid_cursor` for anything that did not come from a page of the same list, with the same filters
- * and order
+ * @throws ApiError `invalid_cursor` for a cursor of another list, other filters or another order
  */
 export function decodeCursor(cursor: string, cursors: Cursors): Position {
   const [, mark = '', id = '', value] = CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
@@ -93,10 +90,10 @@ export function decodeCursor(cursor: string, cursors: Cursors): Position {
   return position;
 }
 
-/** The rows of a page as they were read; several requests may share them. */
+/** The rows of a page, which several requests may share. */
 export interface Slice {
   readonly rows: readonly unknown[];
-  /** The place of the last row, if more rows follow. */
+  /** The position of the last row, if more rows follow. */
   readonly last?: Position;
 }
 
@@ -105,7 +102,7 @@ export class Page<T extends { id: string }> {
   private own?: T[];
 
   /**
-   * @param list what its cursors are good for
+   * @param list the list of its cursors
    * @param read makes an item of a row
    */
   constructor(
@@ -114,17 +111,17 @@ export class Page<T extends { id: string }> {
     private readonly read: (row: unknown) => T,
   ) {}
 
-  /** The rows, of which the items will be made; undefined once somebody has taken the items, and may have changed them. */
+  /** The shared rows; undefined once `items` was read, as the caller may have changed them. */
   get untouched(): readonly unknown[] | undefined {
     return this.own ? undefined : this.slice.rows;
   }
 
-  /** The items, which belong to whoever asked for the page. */
+  /** The items of this page alone, which the caller may change. */
   get items(): T[] {
     return (this.own ??= this.readAll());
   }
 
-  /** Items that nobody else has. */
+  /** Makes new items of the rows. */
   readAll(): T[] {
     return this.slice.rows.map((row) => this.read(row));
   }
@@ -135,7 +132,7 @@ export class Page<T extends { id: string }> {
   }
 }
 
-/** Writes pages, and lists, of a DTO class as JSON. A page that several requests share, and none has touched, is written once. */
+/** Writes pages and lists of a DTO class as JSON. A page that several requests share is written once, if unchanged. */
 export function listSerializer(type: Type): Serializer<Page<{ id: string }> | readonly object[]> {
   const write = objectWriter(type);
   const writeAll = (items: readonly object[]) => new JsonText(`[${items.map(write).join(',')}]`);

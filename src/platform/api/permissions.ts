@@ -1,34 +1,33 @@
 import { ApiError } from './api-error.js';
 import type { DeclaredPermissions } from './declared.js';
 
-/** What a key can be allowed to do. Keys and accounts store the names, so a permission never changes its meaning. */
+/** The name of a permission. Keys and accounts store names, so a permission never changes its meaning. */
 export type Permission = keyof DeclaredPermissions;
 
-/** Permissions, each with what it lets a key do: those of a tag, such as `vets:read` and `vets:write`. */
+/** Permissions with their meanings, such as `vets:read` and `vets:write`. */
 export type Permissions = Readonly<Record<string, string>>;
 
-let declared: Permissions = {};
+let registered: Permissions = {};
 
-/** Makes the permissions of all features known, at the start. */
-export function declareFeaturePermissions(permissions: Permissions): void {
-  declared = permissions;
+/** Registers the permissions of all features, at the start. */
+export function registerFeaturePermissions(permissions: Permissions): void {
+  registered = permissions;
 }
 
-/** Every permission and its meaning, in the order of the features; complete once the service has its features. */
+/** All permissions with their meanings, in the order of the features; complete once the features are loaded. */
 export function allPermissions(): Permissions {
-  return declared;
+  return registered;
 }
 
-/** Their names. */
 export function permissionNames(): Permission[] {
-  return Object.keys(allPermissions()) as Permission[];
+  return Object.keys(registered) as Permission[];
 }
 
 export function isPermission(value: unknown): value is Permission {
-  return typeof value === 'string' && Object.hasOwn(declared, value);
+  return typeof value === 'string' && Object.hasOwn(registered, value);
 }
 
-/** Whether a value is a list of permissions, none of them twice. */
+/** Whether a value is a list of permissions without duplicates. */
 export function arePermissions(value: unknown): value is Permission[] {
   return (
     Array.isArray(value) &&
@@ -38,25 +37,25 @@ export function arePermissions(value: unknown): value is Permission[] {
   );
 }
 
-/** What the sender of a request may do. */
+/** The permissions of the credentials of a request. */
 export interface Granted {
-  /** None of an access token. */
+  /** Undefined for an access token. */
   keyId?: string;
-  /** Undefined stands for everything. */
+  /** Undefined stands for all permissions. */
   permissions?: ReadonlySet<string>;
 }
 
 /**
- * @param sufficient permissions of which one is enough; none need none
- * @throws ApiError `permission_denied`, which names what is missing
+ * @param sufficient permissions of which one is enough; an empty list requires none
+ * @throws ApiError `permission_denied`, which names the missing permission
  */
 export function requirePermission(
   { keyId, permissions: granted }: Granted,
   sufficient: readonly string[],
 ): void {
   if (!granted || sufficient.length === 0) return;
-  for (const one of sufficient) if (granted.has(one)) return;
-  const names = sufficient.map((one) => `\`${one}\``).join(' or ');
+  for (const name of sufficient) if (granted.has(name)) return;
+  const names = sufficient.map((name) => `\`${name}\``).join(' or ');
   if (keyId === undefined)
     throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
   throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
@@ -68,7 +67,7 @@ export interface NeedsByValue {
   readonly permissions: Readonly<Record<string, Permission>>;
 }
 
-/** @throws ApiError `permission_denied` for a value of the body whose permission is missing */
+/** @throws ApiError `permission_denied` if the permission of the sent value is missing */
 export function requireForBody({ field, permissions }: NeedsByValue, granted: Granted, body: unknown): void {
   const value = (body as Record<string, unknown> | null | undefined)?.[field];
   if (typeof value === 'string' && Object.hasOwn(permissions, value))

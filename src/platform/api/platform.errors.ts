@@ -3,7 +3,7 @@ export const PLATFORM_ERRORS = {
   bad_request: {
     status: 400,
     meaning: 'The request is not valid HTTP.',
-    advice: 'Use an HTTP library: the request was not written as HTTP has it.',
+    advice: 'Use an HTTP library: the request is not valid HTTP.',
   },
   invalid_json: {
     status: 400,
@@ -19,7 +19,7 @@ export const PLATFORM_ERRORS = {
   invalid_cursor: {
     status: 400,
     meaning: 'The cursor does not come from a Link header of this list with these filters and this order.',
-    advice: 'Begin at the first page, and follow its Link header without changing the address.',
+    advice: 'Start at the first page, and follow its Link header without changing the address.',
   },
   missing_api_key: {
     status: 401,
@@ -46,7 +46,7 @@ export const PLATFORM_ERRORS = {
   route_not_found: {
     status: 404,
     meaning: 'There is nothing at this address.',
-    advice: 'Check the address: it begins with /v1, and the reference lists all that there is.',
+    advice: 'Check the address: it begins with /v1, and the reference lists every operation.',
   },
   method_not_allowed: {
     status: 405,
@@ -85,8 +85,8 @@ export const PLATFORM_ERRORS = {
   },
   range_not_satisfiable: {
     status: 416,
-    meaning: 'The range in the Range header begins behind the end of what was asked for.',
-    advice: 'Ask for a range within the length that the Content-Range header names, or for all of it.',
+    meaning: 'The range in the Range header starts beyond the end of the resource.',
+    advice: 'Request a range within the length that the Content-Range header names, or the whole resource.',
   },
   expectation_failed: {
     status: 417,
@@ -96,7 +96,7 @@ export const PLATFORM_ERRORS = {
   idempotency_key_reused: {
     status: 422,
     meaning: 'The Idempotency-Key was used before with another request.',
-    advice: 'Make a new key for each new request, and keep one only for its repetitions.',
+    advice: 'Make a new key for each new request; repeat a key only with the same request.',
   },
   rate_limited: {
     status: 429,

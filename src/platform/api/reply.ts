@@ -9,64 +9,63 @@ import type { Page } from './paging.js';
 import { refusePart } from './validation.js';
 import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
 
-/** A row that was put under a key, and whether it was not there before. */
+/** A row after a PUT, and whether the PUT created it. */
 export interface Put<Row> {
   readonly row: Row;
   readonly isCreated: boolean;
 }
 
-/** What is said of a file beside its bytes. */
+/** The headers of a file. */
 export interface FileFacts {
-  /** Its media type, where the operation has several. */
+  /** The media type, if the operation has several. */
   readonly type?: string;
   /** `Content-Disposition`. */
   readonly disposition?: string;
-  /** A text that is another for each content, such as a hash that is stored with it; made of the bytes when left out. */
+  /** A text that identifies the content, such as a stored hash; by default a hash of the bytes. */
   readonly tag?: string;
 }
 
-/** The headers of an answer that depend on its content: `Location` of what was created, `Link` to the next page, `ETag` of a file. */
+/** Headers that depend on the answer: `Location` of a created item, `Link` to the next page, `ETag` of a file. */
 export class ReplyHeaders {
   constructor(
     private readonly request: RoutedRequest,
     private readonly response: Response,
   ) {}
 
-  /** Returns a created item and sets `Location`: its id under the address that it was posted to. */
+  /** Returns a created item and sets `Location`: its id under the address of the request. */
   created<T extends { id: string }>(item: T): T {
     this.response.setHeader('Location', `${addressOf(this.request)}/${item.id}`);
     return item;
   }
 
-  /** Returns what was put at the address of the request; with 201, and that as `Location`, if it was not there before. */
+  /** Returns the row of a PUT; if the PUT created it, sets 201 and the address of the request as `Location`. */
   put<T>({ row, isCreated }: Put<T>): T {
     if (isCreated) this.response.status(201).setHeader('Location', addressOf(this.request));
     return row;
   }
 
-  /** Returns a page, and links to the next one with every filter kept (RFC 8288). */
+  /** Returns a page, and links to the next page with all filters (RFC 8288). */
   page<T extends { id: string }>(page: Page<T>): Page<T> {
     const { next } = page;
     if (next !== undefined) {
       const query = new URLSearchParams(this.request.query as Record<string, string>);
       query.set('cursor', next);
       const link = `<${addressOf(this.request)}?${query.toString()}>; rel="next"`;
-      // A list that will be gone names its successor, too.
-      const others = this.response.getHeader('Link');
-      this.response.setHeader('Link', others === undefined ? link : [others, link].flat().join(', '));
+      // A deprecated list has linked its successor.
+      const earlier = this.response.getHeader('Link');
+      this.response.setHeader('Link', earlier === undefined ? link : [earlier, link].flat().join(', '));
     }
     return page;
   }
 
   /**
-   * Returns a file that is in memory. Where its operation has the success 304, whoever has the file already is told so
-   * (`If-None-Match`), and nothing is returned; where it has 206, whoever asks for one range of bytes gets that (RFC 9110, 13
-   * and 14). A file on disk is `response.sendFile` of Express, which does the same.
-   * @throws ApiError `range_not_satisfiable` for a range that begins behind its end
+   * Returns a file in memory. An operation with the success 304 answers `If-None-Match` (and the method returns undefined),
+   * one with 206 a single byte range (RFC 9110, 13 and 14). For a file on disk, Express's `response.sendFile` does the same.
+   * @throws ApiError `range_not_satisfiable` for a range that starts beyond the end
    */
   file(bytes: Uint8Array, { tag = digestOf(bytes), ...facts }: FileFacts = {}): StreamableFile | undefined {
     const { request, response } = this;
-    if (hasSuccess(request.operation, 304) && isKnown(request, response, `"${tag}"`)) {
+    if (hasSuccess(request.operation, 304) && isNotModified(request, response, `"${tag}"`)) {
       response.status(304);
       return undefined;
     }
@@ -75,12 +74,11 @@ export class ReplyHeaders {
     return new StreamableFile(sent, { ...facts, length: sent.length });
   }
 
-  /** The part that is asked for; none where that is all, several ranges or what is no range. */
+  /** The requested range; undefined for no range, several ranges, or an invalid range. */
   private part(length: number, tag: string): { start: number; end: number } | undefined {
     const { request, response } = this;
     response.setHeader('Accept-Ranges', 'bytes');
-    const asked = request.get('If-Range') ?? tag;
-    if (request.method !== 'GET' || asked !== tag) return undefined;
+    if (request.method !== 'GET' || (request.get('If-Range') ?? tag) !== tag) return undefined;
     const ranges = request.range(length, { combine: true });
     if (ranges === -1)
       throw new ApiError('range_not_satisfiable', undefined, {
@@ -94,19 +92,18 @@ export class ReplyHeaders {
 }
 
 /**
- * Gives an answer its tag, and says whether its client has that already (RFC 9110, 13.1.2). It may be kept then, if it is asked
- * for each time: other answers may not. Express's `fresh` says no to `fetch`, which sends `Cache-Control: no-cache` along.
+ * Sets the tag of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store a tagged
+ * answer, but must revalidate. Express's `fresh` ignores the tag of a request with `Cache-Control: no-cache`, which `fetch` sends.
  */
-export function isKnown({ headers }: Request, response: Response, tag: string): boolean {
+export function isNotModified({ headers }: Request, response: Response, tag: string): boolean {
   response.setHeader('ETag', tag);
   response.setHeader('Cache-Control', 'private, no-cache');
-  const known = headers['if-none-match'] ?? '';
-  return (
-    known === '*' || (known.match(new RegExp(TAG, 'g')) ?? []).some((one) => one.replace('W/', '') === tag)
-  );
+  const header = headers['if-none-match'] ?? '';
+  const tags: string[] = header.match(new RegExp(TAG, 'g')) ?? [];
+  return header === '*' || tags.some((sent) => sent.replace('W/', '') === tag);
 }
 
-/** The absolute address of a request without its query: under BASE_URL if that is set, else as it was called. */
+/** The absolute address of a request without its query: under BASE_URL if set, else under the origin of the request. */
 export function addressOf(request: Request): string {
   const path = request.path.replace(/\/+$/, '');
   const baseUrl: string | undefined = request.app.locals.baseUrl;
@@ -114,21 +111,21 @@ export function addressOf(request: Request): string {
   return originOf(request) + path;
 }
 
-/** Gives a controller method the headers of its answer. */
+/** Injects the `ReplyHeaders` of the answer into a controller method. */
 export const Reply = createParamDecorator((_data: unknown, context: ExecutionContext) => {
   const http = context.switchToHttp();
   return new ReplyHeaders(http.getRequest<RoutedRequest>(), http.getResponse<Response>());
 });
 
 const TAG_LENGTH = 22;
-/** RFC 9110, 8.8.3; Node gives each byte of a header as one character. */
+/** RFC 9110, 8.8.3; Node maps each byte of a header to a character. */
 const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`;
-/** RFC 9110, 13.1.1 and 5.6.1: a list, in which some elements may be empty. */
+/** RFC 9110, 13.1.1 and 5.6.1: a list, which may have empty elements. */
 const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]*$`);
-/** The same for the document, as clients write it. */
+/** The stricter form that clients should write, for the document. */
 export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:W/)?"[\x21\x23-\x7e]*")*)$`;
 
-/** The strong tag of a representation: another one has another. */
+/** The strong tag of a representation. */
 export function entityTag({ text }: JsonText): string {
   return `"${digestOf(text)}"`;
 }
@@ -138,8 +135,8 @@ function digestOf(content: string | Uint8Array): string {
 }
 
 /**
- * Gives every answer of a controller that is one `type` an `ETag` (RFC 9110, 8.8.3), which is another whenever the answer
- * is, so that a change can ask by `@IfMatch()` for the state that the client knows.
+ * Sets an `ETag` (RFC 9110, 8.8.3) on every answer of a controller that is one `type`. With `@IfMatch()`, a change can require
+ * the state that the client has read.
  */
 export function EntityTags(type: Type): ClassDecorator {
   return Declare({ entity: { type, serialize: serializer(type) } });
@@ -151,14 +148,14 @@ export function isTagged(operation: OperationFacts): boolean {
   return (entity !== undefined && entity.type === returns && !isList) || hasSuccess(operation, 304);
 }
 
-/** What a request asks of the state of what it changes. */
+/** The `If-Match` of a request. */
 export class Precondition {
   private constructor(
     private readonly tags: readonly string[] | undefined,
     private readonly serialize: Serializer<object>,
   ) {}
 
-  /** @throws ApiError `validation_failed` for a header that is no list of tags, with what else is wrong */
+  /** @throws ApiError `validation_failed` for an invalid header, with the other problems of the request */
   static of({ headers, operation }: RoutedRequest): Precondition | Promise<never> {
     const header = headers['if-match'];
     if (header !== undefined && header !== '*' && !TAGS.test(header))
@@ -168,9 +165,8 @@ export class Precondition {
   }
 
   /**
-   * Call it first in the `work` of `changeRow`, when nobody else can change the row any more. Tags are compared strongly:
-   * weak ones match nothing.
-   * @throws ApiError `precondition_failed` for a state that the request does not name
+   * To be called first in the `work` of `changeRow`, under the row lock. The comparison is strong: weak tags never match.
+   * @throws ApiError `precondition_failed` for a row whose tag the request does not name
    */
   require(row: object): void {
     if (this.tags?.includes(entityTag(this.serialize(row))) === false)
@@ -182,7 +178,7 @@ const PreconditionOf = createParamDecorator((_data: unknown, context: ExecutionC
   Precondition.of(context.switchToHttp().getRequest<RoutedRequest>()),
 );
 
-/** Gives a method that changes or removes what `@EntityTags` of its controller tags the precondition of the request. */
+/** Injects the `Precondition` of the request into a method that changes or deletes the entity of `@EntityTags`. */
 export function IfMatch(): ParameterDecorator {
   return (target, name, index) => {
     const descriptor = Object.getOwnPropertyDescriptor(target, name!)!;

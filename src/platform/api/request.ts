@@ -6,42 +6,41 @@ import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 import type { OperationFacts } from './operation.js';
 
-// What is known of a request: its id, where it comes from, to which address it was sent, and who makes it.
+// Facts of a request: its id, its origin, the address that it was sent to, and its caller.
 
 const REQUEST_ID = 'X-Request-Id';
 const WELL_FORMED = /^[\w.:~+/=-]{1,128}$/;
 
-/** Gives a request its id, for the response and the log: the client's own if that is well-formed, else a new one. */
+/** Sets the id of a request, for the response and the log: the client's own if well-formed, else a new id. */
 export function giveRequestId(request: IncomingMessage, response: ServerResponse): void {
   const given = request.headers['x-request-id'];
   response.setHeader(REQUEST_ID, typeof given === 'string' && WELL_FORMED.test(given) ? given : randomUUID());
 }
 
-/** The id that a request was given. */
 export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader(REQUEST_ID) ?? '');
 }
 
-/** How often a header was sent, by its lower-case name: `headers` keeps only the first of some that are repeated. */
+/** How often a header, named in lower case, was sent: `headers` keeps only the first value of some headers. */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const other = rawHeaders[i]!;
-    if (other.length === name.length && other.toLowerCase() === name) count++;
+    const sent = rawHeaders[i]!;
+    if (sent.length === name.length && sent.toLowerCase() === name) count++;
   }
   return count;
 }
 
-/** An IP address, IPv4 never within IPv6, without the zone that it had. */
+/** An IP address without a zone; IPv4 is never mapped into IPv6. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** An address with a port, or in brackets, as some proxies write them; `SocketAddress.parse` would take far more. */
+/** An address with a port, or in brackets, as some proxies write them; `SocketAddress.parse` accepts far more. */
 const ENDPOINT = /^(?:\[[\da-f:.]+\]|\d+(?:\.\d+){3})(?::\d+)?$/i;
 
-/** The zone of an address (RFC 4007, 11): a name within this machine, or within that of whoever claims it. */
+/** The zone of an address (RFC 4007, 11), which means nothing on another machine. */
 const ZONE = /%.*$/s;
 
-/** An address, however it is written, with a port or without; undefined for what is none. It never throws. */
+/** Parses an address in any notation, with or without a port; undefined for an invalid text. Never throws. */
 export function parseAddress(text = ''): Address | undefined {
   const bare = text.replace(ZONE, '');
   const address = isIP(bare) ? bare : ENDPOINT.test(text) ? SocketAddress.parse(text)?.address : undefined;
@@ -49,9 +48,9 @@ export function parseAddress(text = ''): Address | undefined {
 }
 
 /**
- * One client, as far as an address tells: an IPv4 address or, since whoever has one IPv6 address has its whole /64
- * (RFC 4291, 2.5.4), an IPv6 network; but all neighbours on a link (RFC 4291, 2.5.6) share one /64, so of theirs the whole
- * address counts. A port beside it counts for nothing; undefined for what is no address.
+ * The network of an address, which stands for one client: an IPv4 address, or an IPv6 /64, as a client has a whole /64 (RFC
+ * 4291, 2.5.4). All link-local addresses (2.5.6) share one /64, so each counts by itself. Ignores a port; undefined for an
+ * invalid address.
  */
 export function networkOf(text = ''): string | undefined {
   const address = parseAddress(text);
@@ -61,35 +60,34 @@ export function networkOf(text = ''): string | undefined {
 }
 
 /**
- * Where a request comes from, by its connection or, with TRUST_PROXY, by `X-Forwarded-For`. `Forwarded` (RFC 7239) is
- * not read: a proxy that writes the one hands on what a client claims in the other.
+ * The network of the client, by the connection or, with TRUST_PROXY, by `X-Forwarded-For`. Ignores `Forwarded` (RFC 7239): a
+ * proxy that writes one of the two headers passes a client's own value of the other.
  */
 export function clientNetwork({ ip = '', socket }: Request): string {
   return networkOf(ip) ?? networkOf(socket.remoteAddress) ?? '';
 }
 
-/** The same to the last bit, an IPv4 address always as such; empty if nothing tells. */
+/** The full address of the client; empty if unknown. */
 export function clientAddress({ ip = '', socket }: Request): string {
   return (parseAddress(ip) ?? parseAddress(socket.remoteAddress))?.toString() ?? '';
 }
 
-/** The last one, which nearly every request has again, and what it was made of: parsing it takes longer than the rest. */
-let usual = { address: '', origin: '' };
+/** The last origin, which nearly every request repeats: parsing takes most of the time. */
+let last = { address: '', origin: '' };
 
 /**
- * The scheme, host and port that a request was sent to, as far as they are known: any request has them, whatever its
- * headers say. What a proxy claims to be a scheme and is none counts for nothing; so does an absent `Host`, which HTTP/1.0
- * allows. `findHostProblem` has refused an invalid one.
+ * The scheme, host and port that a request was sent to. Ignores an invalid scheme from a proxy; for HTTP/1.0 without `Host`,
+ * takes the address of the listener. `findHostProblem` has refused an invalid `Host`.
  */
 export function originOf(request: Request): string {
   const { protocol, socket, headers } = request;
   const scheme = /^https?$/i.test(protocol) ? protocol : 'http';
   const address = `${scheme}://${headers.host || listenerOf(socket)}`;
-  if (usual.address !== address) usual = { address, origin: new URL(address).origin };
-  return usual.origin;
+  if (last.address !== address) last = { address, origin: new URL(address).origin };
+  return last.origin;
 }
 
-/** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
+/** An IPv6 address is in brackets (RFC 3986, 3.2.2). */
 function listenerOf({ localAddress, localPort = 80 }: Request['socket']): string {
   const address = parseAddress(localAddress);
   if (!(address instanceof ipaddr.IPv6)) return `${address?.toString() ?? 'localhost'}:${localPort}`;
@@ -99,73 +97,69 @@ function listenerOf({ localAddress, localPort = 80 }: Request['socket']): string
 const ANY_VERSION = /^\/v\d+(?=\/)/;
 const FIRST_VERSION = '/v1';
 
-/** The version that the path of a route begins with, such as `/v1`; the empty string for one without. */
+/** The version at the start of a path, such as `/v1`; else the empty string. */
 export function versionOf(path: string): string {
   return ANY_VERSION.exec(path)?.[0] ?? '';
 }
 
-/** A path without the version that it begins with. */
+/** A path without its version. */
 export function withoutVersion(path: string): string {
   return path.slice(versionOf(path).length);
 }
 
-/** Whether a path is of a version after the first. Those paths keep their version in the OpenAPI document. */
+/** Whether a path has a version after the first: such paths keep it in the OpenAPI document. */
 export function isLaterVersion(path: string): boolean {
   return !['', FIRST_VERSION].includes(versionOf(path));
 }
 
-/** A server's address above its versions: the configured ones end in `/v1`. */
+/** The address of a server without the `/v1` that ends configured addresses. */
 export function aboveVersions(baseUrl: string): string {
   return baseUrl.endsWith(FIRST_VERSION) ? baseUrl.slice(0, -FIRST_VERSION.length) : baseUrl;
 }
 
-/** A request to a controller: the guard gives it its operation before it checks anything. */
+/** A request to a controller; the guard sets the operation first. */
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
-  /** Whether its body was waited for, so that what it was let in for may be true no more. */
-  hasWaited?: boolean;
-  /** What is sent instead of what the controller and its interceptors have come to, if anything is to be. */
-  settle?: (body: unknown) => Promise<unknown>;
 }
 
-/** A request past the guard, with its account. */
+/** A request that the guard has admitted, with its account. */
 export interface AuthenticatedRequest extends RoutedRequest {
   accountId: string;
-  /** Of the API key, if it came with one. */
+  /** The id of the API key, if the request has one. */
   keyId?: string;
-  /** What its key may do; undefined stands for everything. */
+  /** The permissions of the credentials; undefined stands for all. */
   permissions?: ReadonlySet<string>;
 }
 
-/** Gives a controller method the id of the calling account. */
+/** Injects the id of the calling account into a controller method. */
 export const AccountId = createParamDecorator(
   (_data: unknown, context: ExecutionContext) =>
     context.switchToHttp().getRequest<AuthenticatedRequest>().accountId,
 );
 
-/** Who makes a change, as the audit log has it. */
+/** The author of a change, for the audit log. */
 export interface Caller {
   accountId: string;
-  /** Of the API key; none if it was made by email and password, or by an operator. */
+  /** The id of the API key; undefined for a password, an access token or an operator. */
   keyId?: string;
   requestId?: string;
-  /** Where it comes from, as `clientNetwork` says. */
+  /** The network of the client, as `clientNetwork` returns it. */
   address?: string;
   isOperator?: boolean;
-  /** The name of a job or a schedule, which does it without a request: `by` of its `Job` has it. */
+  /** The name of the job or schedule that makes the change without a request. */
   job?: string;
 }
 
-/** Whoever changes something that is of no account, or not yet. */
-export type Anyone = Omit<Caller, 'accountId'> & Partial<Pick<Caller, 'accountId'>>;
+/** The author of a change, who may have no account, or none yet. */
+export type Actor = Omit<Caller, 'accountId'> & Partial<Pick<Caller, 'accountId'>>;
 
-/** The caller of a request; one that makes its account has none yet. */
+/** The caller of a request; a sign-up has no account yet. */
 export function callerOf(request: Request & { accountId?: string; keyId?: string }): Caller {
   const { accountId = '', keyId } = request;
   return { accountId, keyId, requestId: requestIdOf(request.res!), address: clientNetwork(request) };
 }
 
-/** Gives a controller method the caller of a request, for what is written to the audit log. */
+/** Injects the caller of the request into a controller method, for the audit log. */
 export const By = createParamDecorator((_data: unknown, context: ExecutionContext) =>
   callerOf(context.switchToHttp().getRequest<AuthenticatedRequest>()),
 );

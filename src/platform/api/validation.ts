@@ -12,31 +12,30 @@ import { asker } from '../database/index.js';
 import { ApiError } from './api-error.js';
 import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.js';
 
-/** In the order in which a request is read; a pipe is called for the last parameter of a method first. */
+/** The order of parts in a message: Nest calls the pipe of a method's last parameter first. */
 const PARTS = ['param', 'query', 'body', 'header'] as const;
 
-/** What is wrong with a part of a request. */
-type Wrong = Partial<Record<string, readonly string[]>>;
+type Problems = Partial<Record<string, readonly string[]>>;
 
-/** What is wrong with the parts of requests that are being refused. */
-const refused = new WeakMap<object, Wrong>();
+/** Problems of the requests that are being refused, by part. */
+const refused = new WeakMap<object, Problems>();
 
 /**
- * Refuses a request for what is wrong with a part of it, once its other parts have been looked at, too: Nest has the pipes of
- * all parameters run in one turn of the event loop.
+ * Refuses a request for the problems of all its parts: Nest runs the pipes of all parameters in one iteration of the event
+ * loop, so the refusal waits for the next.
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 export async function refusePart(part: string, reasons: readonly string[]): Promise<never> {
   const request = asker.getStore() ?? {};
-  const wrong = refused.get(request) ?? {};
-  refused.set(request, wrong);
-  wrong[part] = [...(wrong[part] ?? []), ...reasons];
+  const problems = refused.get(request) ?? {};
+  refused.set(request, problems);
+  problems[part] = [...(problems[part] ?? []), ...reasons];
   await nextTurn();
-  const all = PARTS.flatMap((one) => wrong[one] ?? []);
+  const all = PARTS.flatMap((name) => problems[name] ?? []);
   throw new ApiError('validation_failed', `${all.join('; ')}.`);
 }
 
-/** Makes a DTO of fields of values that no request has sent. @throws ApiError `validation_failed` */
+/** Makes a DTO outside a request. @throws ApiError `validation_failed` */
 export function readDto<Dto extends object>(type: Type<Dto>, values: object): Dto {
   const dto = objectReader(type)(values);
   if (dto instanceof Faults) throw new ApiError('validation_failed', `${dto.reasons.join('; ')}.`);
@@ -44,8 +43,8 @@ export function readDto<Dto extends object>(type: Type<Dto>, values: object): Dt
 }
 
 /**
- * Turns a body, query or path into its DTO class and checks the rules of that class. A class of fields is read by them, in
- * 0.15 µs for the query of a list; one of class-validator and class-transformer by Nest's own pipe; what is no DTO stays as it is.
+ * Converts a body, query or path to its DTO class, and validates it: a class of fields by these (0.15 µs for the query of a
+ * list), a class of class-validator and class-transformer by Nest's own pipe. Any other value stays as it is.
  */
 @Injectable()
 export class ValidationPipe implements PipeTransform {
@@ -60,7 +59,7 @@ export class ValidationPipe implements PipeTransform {
     const { metatype, type } = metadata;
     if (type === 'custom' || !metatype) return value;
     const read = this.readerOf(metatype);
-    if (!read) return isOfLibraries(metatype) ? this.byLibraries(value, metadata) : value;
+    if (!read) return usesLibraries(metatype) ? this.byLibraries(value, metadata) : value;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return refusePart(type, [`The ${type} must be a JSON object`]);
     const dto = read(value);
@@ -78,7 +77,7 @@ export class ValidationPipe implements PipeTransform {
       return await this.libraries.transform(value, metadata);
     } catch (error) {
       if (error instanceof Faults) return refusePart(metadata.type, error.reasons);
-      // class-transformer calls what an object has under the name `constructor`, and descends however deep one is.
+      // class-transformer calls a sent property named `constructor`, and recurses without a limit.
       if (error instanceof TypeError || error instanceof RangeError)
         return refusePart(metadata.type, [`The ${metadata.type} has an object that cannot be read`]);
       throw error;
@@ -86,44 +85,44 @@ export class ValidationPipe implements PipeTransform {
   }
 }
 
-/** The messages for one property, and for the properties inside it. */
+/** The messages for a property and the properties inside it. */
 function reasonsOf({ property, constraints = {}, children = [] }: ValidationError): string[] {
-  return [...Object.values(constraints), ...new Faults(children.flatMap(reasonsOf)).from(`${property}.`)];
+  return [...Object.values(constraints), ...new Faults(children.flatMap(reasonsOf)).under(`${property}.`)];
 }
 
-const ofLibraries = new Map<Type, boolean>();
+const libraryClasses = new Map<Type, boolean>();
 
-/** Whether class-validator or class-transformer knows a class. */
-function isOfLibraries(type: Type<object>): boolean {
-  let is = ofLibraries.get(type);
-  if (is === undefined) ofLibraries.set(type, (is = isTransformed(type) || isKnown(type)));
-  return is;
+/** Whether a class has decorators of class-validator or class-transformer. */
+function usesLibraries(type: Type<object>): boolean {
+  let uses = libraryClasses.get(type);
+  if (uses === undefined) libraryClasses.set(type, (uses = isTransformed(type) || isValidated(type)));
+  return uses;
 }
 
-/** By its option `forbidUnknownValues`, class-validator refuses an object of whose class it knows nothing. */
-function isKnown({ prototype }: Type<object>): boolean {
+/** With `forbidUnknownValues`, class-validator refuses an object whose class has no rules. */
+function isValidated({ prototype }: Type<object>): boolean {
   const errors = validateSync(Object.create(prototype as object) as object, { forbidUnknownValues: true });
   return !errors.some(({ constraints }) => constraints?.unknownValue);
 }
 
-/** Of class-transformer's decorators, only Nest's mapped types tell, which hand them on; here, none is handed on. */
+/** Finds class-transformer's decorators by Nest's helper for mapped types, which is asked to copy none. */
 function isTransformed(type: Type): boolean {
-  let is = false;
+  let has = false;
   inheritTransformationMetadata(
     type,
     () => {},
     () => {
-      is = true;
+      has = true;
       return false;
     },
   );
-  return is;
+  return has;
 }
 
-/** Of these, every rule of class-validator refuses one; none is refused for being optional, as `PartialType` has it. */
+/** Every rule of class-validator refuses one of these values; `undefined` alone could be skipped as optional. */
 const PROBES = [undefined, '', {}, -0.5];
 
-/** Whether a class of fields also has decorators of the libraries, which its fields would not know of. */
+/** Whether a class of fields also has decorators of the libraries, which its fields would ignore. */
 export function isMixed(type: Type<object>): boolean {
   if (fieldsIn(type).length === 0) return false;
   return isTransformed(type) || PROBES.some((value) => isRefused(type, value));

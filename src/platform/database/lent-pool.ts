@@ -48,7 +48,7 @@ export class LentPool extends Pool {
       if (!loan) return;
       clearTimeout(loan.deadline);
       this.loans.delete(client);
-      process.nextTick(() => this.quota.giveBack(loan.caller));
+      process.nextTick(() => this.quota.release(loan.caller));
     });
   }
 
@@ -79,8 +79,8 @@ export class LentPool extends Pool {
 
   private async lend(whose: Asker | undefined): Promise<PoolClient> {
     const caller = whose?.client;
-    if (!this.quota.tryTake(caller))
-      await this.quota.take(
+    if (!this.quota.tryAcquire(caller))
+      await this.quota.acquire(
         caller,
         this.patienceOf(whose),
         () => new NoConnection('No connection was free in time'),
@@ -90,7 +90,7 @@ export class LentPool extends Pool {
       this.loans.set(client, { caller, deadline: deadlineOf(client, whose) });
       return client;
     } catch (error) {
-      this.quota.giveBack(caller);
+      this.quota.release(caller);
       // Whatever it is, such as a certificate that cannot be read.
       throw isUnavailable(error) ? error : new NoConnection((error as Error).message, { cause: error });
     }

@@ -2,43 +2,40 @@ import { basename } from 'node:path';
 import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import type { MigrationInterface, ObjectLiteral } from 'typeorm';
 import {
-  declareFeatureErrors,
-  declareFeaturePermissions,
   type Errors,
   type Permissions,
+  registerFeatureErrors,
+  registerFeaturePermissions,
 } from '../api/index.js';
 import { DataModule } from '../data/index.js';
 import { bringMigrations } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
-/** A page under `/guides` that a feature brings. */
+/** A page of a feature under `/guides`. */
 export interface FeatureGuide {
   readonly title: string;
-  /** What it is about, in a line. */
+  /** The subject of the page, in a line. */
   readonly summary: string;
-  /** Its text in Markdown, such as `new URL('./vets.guide.md', import.meta.url)`; the name of the file is that of the page. */
+  /** The text in Markdown, such as `new URL('./vets.guide.md', import.meta.url)`; the file's name is the page's. */
   readonly file: URL;
 }
 
-/** All that a feature is, beside what Nest's `@Module` takes. */
+/** The parts of a feature: the options of Nest's `@Module`, and the platform's own. */
 export interface FeatureOptions extends ModuleMetadata {
-  /** A word or several with hyphens, unlike that of any other feature: `vets`. */
+  /** A unique name in lower case, with hyphens between words: `vets`. */
   readonly name: string;
-  /** Its tables. Its providers can inject the `Repository` and the `FastRepository` of each. */
+  /** The tables. Providers can inject the `Repository` and the `FastRepository` of each. */
   readonly entities?: readonly Type<ObjectLiteral>[];
-  /** Classes whose names end with the time in milliseconds, which is their order among those of all features. */
+  /** Classes whose names end with a time in milliseconds, by which the migrations of all features are ordered. */
   readonly migrations?: readonly (new () => MigrationInterface)[];
   readonly permissions?: Permissions;
   readonly errors?: Errors;
   readonly guides?: readonly FeatureGuide[];
 }
 
-const FEATURE = Symbol('what a feature brings');
+const FEATURE = Symbol('options of a feature');
 
-/**
- * Makes a class the Nest module of a feature. It has `imports`, `controllers`, `providers` and `exports` as `@Module` does;
- * whatever else the service has to know of the feature stands here as well.
- */
+/** Makes a class the Nest module of a feature, with the options of `@Module` and the platform's own. */
 export function Feature(options: FeatureOptions): ClassDecorator {
   const { entities = [], imports = [], controllers, providers, exports } = options;
   const own = entities.length > 0 ? [DataModule.forFeature(entities)] : [];
@@ -48,23 +45,27 @@ export function Feature(options: FeatureOptions): ClassDecorator {
   };
 }
 
-/** Which features a service has beside those of the product. */
+/** How a service changes the features of the product. */
 interface Choice {
+  /** Features to add. */
   readonly further?: readonly Type[];
-  /** Names of those of the product that it does without. */
+  /** Names of features of the product to leave out. */
   readonly without?: readonly string[];
 }
 
-/** The features of a service, which its start is given. */
+/** The features of a service. */
 export class Features {
   private constructor(
-    /** The Nest modules of those that are in the list, in the order that they have in the OpenAPI document. */
+    /** The listed Nest modules, in their order in the OpenAPI document. */
     readonly modules: readonly Type[],
-    /** What they bring, and those that they import. */
+    /** The options of these modules and of the features that they import. */
     private readonly all: readonly FeatureOptions[],
   ) {}
 
-  /** @throws OperatorError if one is no feature, two bring the same, or one is left out that another needs */
+  /**
+   * @throws OperatorError for a module without `@Feature`, two features that define the same name, or a left-out feature
+   * that another imports
+   */
   static of(ofProduct: readonly Type[], { further = [], without = [] }: Choice = {}): Features {
     const names = ofProduct.map((module) => optionsOf(module).name);
     const unknown = without.find((name) => !names.includes(name));
@@ -72,14 +73,15 @@ export class Features {
       throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
     const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
     const all = modules.map(optionsOf);
-    // It grows while it is walked: what a feature needs may need others.
-    for (const feature of all) all.push(...neededBy(feature, without).filter((one) => !all.includes(one)));
-    refuseTwice(all, 'feature', ({ name }) => [name]);
-    refuseTwice(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
-    refuseTwice(all, 'error', ({ errors = {} }) => Object.keys(errors));
-    refuseTwice(all, 'permission', ({ permissions = {} }) => Object.keys(permissions));
-    refuseTwice(all, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
-    refuseTwice(all, 'guide', ({ guides = [] }) => guides.map(({ file }) => basename(file.pathname)));
+    // The list grows while it is walked: imported features import others.
+    for (const feature of all)
+      all.push(...importedBy(feature, without).filter((imported) => !all.includes(imported)));
+    refuseDuplicates(all, 'feature', ({ name }) => [name]);
+    refuseDuplicates(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
+    refuseDuplicates(all, 'error', ({ errors = {} }) => Object.keys(errors));
+    refuseDuplicates(all, 'permission', ({ permissions = {} }) => Object.keys(permissions));
+    refuseDuplicates(all, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
+    refuseDuplicates(all, 'guide', ({ guides = [] }) => guides.map(({ file }) => basename(file.pathname)));
     return new Features(modules, all);
   }
 
@@ -87,10 +89,10 @@ export class Features {
     return this.all.flatMap(({ guides = [] }) => guides);
   }
 
-  /** Has this process know the codes of their errors, the names of their permissions, and their migrations. */
-  declare(): this {
-    declareFeatureErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
-    declareFeaturePermissions(
+  /** Registers the errors, permissions and migrations of the features in this process. */
+  register(): this {
+    registerFeatureErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
+    registerFeaturePermissions(
       Object.assign({}, ...this.all.map(({ permissions }) => permissions)) as Permissions,
     );
     bringMigrations(this.all.flatMap(({ migrations = [] }) => migrations));
@@ -114,27 +116,27 @@ function featureOf(module: unknown): FeatureOptions | undefined {
 
 /**
  * The features whose modules a feature imports.
- * @throws OperatorError for one that is to be left out
+ * @throws OperatorError for a feature that is to be left out
  */
-function neededBy({ name, imports = [] }: FeatureOptions, without: readonly string[]): FeatureOptions[] {
-  const needed = imports.map(featureOf).filter((one) => one !== undefined);
-  const missing = needed.find((one) => without.includes(one.name));
+function importedBy({ name, imports = [] }: FeatureOptions, without: readonly string[]): FeatureOptions[] {
+  const imported = imports.map(featureOf).filter((feature) => feature !== undefined);
+  const missing = imported.find((feature) => without.includes(feature.name));
   if (missing) throw new OperatorError(`The feature ${missing.name} cannot be left out: ${name} needs it.`);
-  return needed;
+  return imported;
 }
 
-/** @throws OperatorError if two features bring something of the same name */
-function refuseTwice(
+/** @throws OperatorError if two features define the same name */
+function refuseDuplicates(
   features: readonly FeatureOptions[],
-  what: string,
+  kind: string,
   namesOf: (feature: FeatureOptions) => string[],
 ): void {
   const owners = new Map<string, string>();
   for (const feature of features) {
     for (const name of namesOf(feature)) {
-      const other = owners.get(name);
-      if (other)
-        throw new OperatorError(`The ${what} ${name} is there twice: in ${other} and in ${feature.name}.`);
+      const owner = owners.get(name);
+      if (owner)
+        throw new OperatorError(`The ${kind} ${name} is defined twice: in ${owner} and in ${feature.name}.`);
       owners.set(name, feature.name);
     }
   }

@@ -29,20 +29,20 @@ import { guard } from './guarded-events.js';
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A body that was waited for longer than so many milliseconds is late: what let its request in may have changed. */
+/** Milliseconds after which a body is late: the permissions of its request may have changed. */
 const LATE_MS = 100;
 
-/** A body waits for memory for so many milliseconds. */
+/** Milliseconds that a body waits for memory. */
 const WAIT_MS = 10_000;
 
-/** How often the memory of a body is taken: a form is cut into its files, and JSON becomes values. */
+/** Memory of a body as a multiple of its size: a form is cut into files, JSON is parsed into values. */
 const COPIES: Record<string, number> = { [FORM_TYPE]: 3, [JSON_TYPE]: 5 };
-/** Of any other: what has come is put together at the end. */
+/** For other types, whose chunks are concatenated. */
 const COPIES_OF_BYTES = 2;
 
-/** A larger body of which nothing has come for so many milliseconds is given up, as is one that comes more slowly than this. */
+/** An upload is aborted if no byte arrives for this many milliseconds, or its rate is below the minimum. */
 const STALLED_MS = 15_000;
-const LEAST_BYTES_PER_MS = 16;
+const MIN_BYTES_PER_MS = 16;
 const CHECK_MS = 250;
 
 const CLOSE = { headers: { Connection: 'close' } };
@@ -60,14 +60,14 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
 const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
 
-/** Whether a request may have a body, which `readBody` then has to read. */
+/** Whether `readBody` has to be called for a request. */
 export function mayHaveBody({ method, operation }: RoutedRequest): boolean {
   return operation.takesBody || METHODS_WITH_BODY.has(method);
 }
 
 /**
- * Reads the body of a request: once the key has been checked, as without a key nothing is parsed.
- * @returns whether it came late
+ * Reads and parses the body of a request. To be called after authentication.
+ * @returns whether the body was late
  * @throws ApiError for a body that the operation does not take, or that does not arrive
  */
 export async function readBody(request: RawBodyRequest<RoutedRequest>, response: Response): Promise<boolean> {
@@ -75,7 +75,7 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
   const { takes = SMALL_JSON, takesBody, bodyOptional } = operation;
   const isOptional = bodyOptional || !takesBody;
   const none = takesBody ? {} : undefined;
-  // One in chunks may be empty: tunnels and proxies send it so for none.
+  // A chunked body may be empty: some proxies send no body like that.
   const mayBeEmpty = isOptional && headers['transfer-encoding'] !== undefined;
   if (isOptional && !mayBeEmpty && !(Number(headers['content-length']) > 0)) {
     request.body = none;
@@ -86,11 +86,11 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
   const requireFit = () => {
     if (type === undefined) throw refuseBody('invalid_content_type', takes);
     if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
-    const isKnown = encoding === 'identity' || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
-    if (!isKnown) throw new ApiError('unsupported_encoding');
+    const canDecode = encoding === 'identity' || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
+    if (!canDecode) throw new ApiError('unsupported_encoding');
   };
   if (!mayBeEmpty) requireFit();
-  const { sent, isLate } = await arrive(request, response, takes, type);
+  const { sent, isLate } = await receive(request, response, takes, type);
   if (mayBeEmpty && sent.length === 0) request.body = none;
   else {
     if (mayBeEmpty) requireFit();
@@ -103,10 +103,10 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
 }
 
 /**
- * The body as it is sent. Most come with their headers, and are there in the next turn of the event loop. Until another one is
- * there, its request is no work, but holds memory until it is answered.
+ * Receives the body as sent. Most bodies arrive with the headers, and are complete in the next iteration of the event loop. For
+ * any other, the deadline pauses, and the request reserves memory until it is answered.
  */
-async function arrive(
+async function receive(
   request: RoutedRequest,
   response: Response,
   takes: Takes,
@@ -115,7 +115,7 @@ async function arrive(
   const { headers } = request;
   const body = new Body(request, takes, type === FORM_TYPE);
   if (!request.complete) await nextTurn();
-  if (request.complete) return { sent: body.take()!, isLate: false };
+  if (request.complete) return { sent: body.read()!, isLate: false };
   const exchange = Exchange.of(response)!;
   const from = performance.now();
   exchange.isUpload = takes !== SMALL_JSON;
@@ -124,74 +124,74 @@ async function arrive(
     const isCompressed = headers['content-encoding'] !== undefined;
     const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
     const copies = (COPIES[type ?? JSON_TYPE] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
-    await exchange.hold(announced * copies, WAIT_MS);
-    // RFC 9110, 10.1.1: the body is asked for only now.
+    await exchange.reserveMemory(announced * copies, WAIT_MS);
+    // RFC 9110, 10.1.1: the client waits for this before it sends the body.
     if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
     const sent = await body.whole(exchange.isUpload);
     exchange.resume();
     return { sent, isLate: performance.now() - from > LATE_MS };
   } catch (error) {
-    // What the client still sends is read and dropped, until it has its answer. Node times a request once.
+    // Further bytes are read and dropped until the client has its answer. Node times a request only once.
     request.resume();
     if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
     throw error;
   }
 }
 
-/** A body that is on its way, or has come. */
+/** The body of a request. */
 class Body {
   private readonly chunks: Buffer[] = [];
   private size = 0;
-  private readonly begun = performance.now();
-  private since = this.begun;
+  private readonly startedAt = performance.now();
+  private lastChunkAt = this.startedAt;
 
-  /** @param isReadAgain whether it is read as if it were arriving: by what cuts a form into its parts */
+  /** @param isForm whether Nest's parser of forms reads the body from the request again */
   constructor(
     private readonly request: Request,
     private readonly takes: Takes,
-    private readonly isReadAgain: boolean,
+    private readonly isForm: boolean,
   ) {}
 
-  /** Takes what has come; returns the whole body once it is there. @throws ApiError if it is too large */
-  take(): Buffer | undefined {
+  /** Reads the chunks that have arrived; returns the body once it is complete. @throws ApiError if it is too large */
+  read(): Buffer | undefined {
     const { request, takes, chunks } = this;
     for (let chunk = next(request); chunk; chunk = next(request)) {
       this.size += chunk.length;
-      this.since = performance.now();
+      this.lastChunkAt = performance.now();
       if (this.size > takes.maxBytes) throw refuseBody('payload_too_large', takes);
       chunks.push(chunk);
     }
     if (!request.complete) return undefined;
     const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
     chunks.length = 0;
-    // In a moment the request would have ended.
-    if (this.isReadAgain && whole.length > 0) request.unshift(whole);
+    // The request has not emitted its end yet.
+    if (this.isForm && whole.length > 0) request.unshift(whole);
     return whole;
   }
 
   /**
-   * The whole body, when it is there.
-   * @param isUpload whether it may take longer than Node's time for requests, as long as it comes fast enough
-   * @throws ApiError if it is too large, or does not arrive
+   * Waits for the complete body.
+   * @param isUpload whether the minimum rate counts instead of Node's time limit for requests
+   * @throws ApiError if the body is too large, or does not arrive
    */
   async whole(isUpload: boolean): Promise<Buffer> {
     const { request } = this;
-    this.since = performance.now();
-    const over = new AbortController();
+    this.lastChunkAt = performance.now();
+    const abort = new AbortController();
     const timer = isUpload ? setInterval(() => guard(request.socket, check), CHECK_MS).unref() : undefined;
     const check = () => {
-      if (this.isGivenUp()) over.abort(new ApiError('request_timeout', undefined, CLOSE));
+      if (this.isTooSlow()) abort.abort(new ApiError('request_timeout', undefined, CLOSE));
     };
-    const closed = () => over.abort(new ApiError('bad_request'));
+    const closed = () => abort.abort(new ApiError('bad_request'));
     request.on('close', closed);
     try {
       for (;;) {
-        const whole = this.take();
+        const whole = this.read();
         if (whole) return whole;
-        await once(request, 'readable', { signal: over.signal });
+        await once(request, 'readable', { signal: abort.signal });
       }
     } catch (error) {
-      if (over.signal.aborted) throw over.signal.reason;
+      if (abort.signal.aborted) throw abort.signal.reason;
       throw error instanceof ApiError ? error : new ApiError('bad_request', undefined, { cause: error });
     } finally {
       clearInterval(timer);
@@ -199,9 +199,10 @@ class Body {
     }
   }
 
-  private isGivenUp(): boolean {
+  private isTooSlow(): boolean {
     const now = performance.now();
-    return now - this.since >= STALLED_MS || now - this.begun >= STALLED_MS + this.size / LEAST_BYTES_PER_MS;
+    if (now - this.lastChunkAt >= STALLED_MS) return true;
+    return now - this.startedAt >= STALLED_MS + this.size / MIN_BYTES_PER_MS;
   }
 }
 

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { Express } from 'express';
 import { ApiError, type ErrorCode, giveRequestId, networkOf, requestIdOf } from '../api/index.js';
 import { asker } from '../database/index.js';
-import { Turns } from '../process/index.js';
+import { RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
 import { cutOff, Exchange, IDLE_MS, observeAnswers } from './exchange.js';
 import { guard, guardEvents } from './guarded-events.js';
@@ -13,19 +13,19 @@ import { Streams } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
 /**
- * Requests that may wait on one connection. Node hands over all that come in one chunk, which can be thousands; no client in
- * use sends more than some tens before it has an answer.
+ * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no real client
+ * pipelines more than some tens.
  */
-const PENDING = 100;
+const MAX_PENDING = 100;
 
-/** A client that reads nothing of its answer for so many milliseconds is cut off, as is a stream whose source gives nothing. */
+/** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
 const UNREAD_MS = 30_000;
 
 const METRICS = /^\/metrics(?:[/?]|$)/;
-/** What an orchestrator asks for waits for nobody. Neither that nor the metrics are work: both are kept for a second. */
+/** Probes wait for nobody. Probes and metrics use no quota of requests: their answers are cached for a second. */
 const PROBE = /^\/health\/(?:live|ready)(?:\?|$)/;
 
-/** What Node finds wrong with what arrives, beside what is no HTTP. */
+/** Error codes for Node's parser errors; any other is `bad_request`. */
 const FAILURES: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
@@ -34,25 +34,25 @@ const FAILURES: Record<string, ErrorCode> = {
 
 const logger = new Logger('Streams');
 
-/** Counts and logs what comes in. */
+/** Counts and logs requests and refusals. */
 export interface Observer {
   closed(exchange: Exchange): void;
   refused(reason: ErrorCode | 'overloaded'): void;
 }
 
-/** Where all connections come in: gives Express the requests whose turn it is, and answers the others, and what is no request. */
-export class Door {
+/** Accepts all connections, passes admitted requests to Express, and answers refused requests and invalid input. */
+export class Connections {
   /** Whether clients are told to reconnect. */
   isDraining = false;
   observer?: Observer;
-  /** The port of the metrics, if they have one of their own: there is nothing else on that, and no metrics on another. */
+  /** The separate port of the metrics, if there is one: it serves nothing else, and no other port serves metrics. */
   metricsPort?: number;
   readonly streams = new Streams();
-  private readonly turns = new Turns<Exchange>(
-    (exchange) => this.give(exchange),
+  private readonly admitted = new RoundRobin<Exchange>(
+    (exchange) => this.dispatch(exchange),
     () => this.quotas.requests.callers > 1,
   );
-  private readonly connections = new WeakMap<Socket, Connection>();
+  private readonly bySocket = new WeakMap<Socket, Connection>();
 
   constructor(
     private readonly app: Express,
@@ -61,54 +61,49 @@ export class Door {
     observeAnswers(app.response);
   }
 
-  /** Takes everything that a server, which is not listening yet, gets. */
+  /** Handles all events of a server. To be called before it listens. */
   serve(server: Server): void {
     guardEvents(server);
-    server.on('connection', (socket) => this.let(socket));
-    server.on('request', (request, response) => this.take(request, response));
-    // With a listener Node does not send `100 Continue` itself: it is sent when the body is read, once the key has been checked.
-    server.on('checkContinue', (request, response) => this.take(request, response));
-    // RFC 9110, 10.1.1: that is the only expectation that there is.
+    server.on('connection', (socket) => this.accept(socket));
+    server.on('request', (request, response) => this.receive(request, response));
+    // Without a listener, Node would send `100 Continue` at once; `readBody` sends it after authentication.
+    server.on('checkContinue', (request, response) => this.receive(request, response));
+    // RFC 9110, 10.1.1 defines no other expectation than `100-continue`.
     server.on('checkExpectation', (request, response) => {
       const headers = { Connection: 'close' };
-      this.take(request, response, new ApiError('expectation_failed', undefined, { headers }));
+      this.receive(request, response, new ApiError('expectation_failed', undefined, { headers }));
     });
     server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
       if (code === 'ECONNRESET') socket.destroy();
-      else this.connections.get(socket as Socket)?.refuse(FAILURES[code] ?? 'bad_request');
+      else this.bySocket.get(socket as Socket)?.refuse(FAILURES[code] ?? 'bad_request');
     });
-    // Node leaves the socket to its listener, which nobody reads any more.
+    // Node stops to read and to handle the socket of a CONNECT.
     server.on('connect', ({ socket }) => {
       socket.on('error', () => socket.destroy()).resume();
-      this.connections.get(socket)?.refuse('bad_request');
+      this.bySocket.get(socket)?.refuse('bad_request');
     });
-    server.on('timeout', (socket) => this.connections.get(socket)?.timedOut());
+    server.on('timeout', (socket) => this.bySocket.get(socket)?.timedOut());
   }
 
-  /** Begins with a request whose turn on its connection it is. */
-  begin(exchange: Exchange, refusal: ApiError | undefined): void {
+  /** Admits or refuses the next request of a connection. */
+  admit(exchange: Exchange, refusal: ApiError | undefined): void {
     const { request, response } = exchange;
-    if (refusal) return this.shed(exchange, refusal, refusal.code);
+    if (refusal) return this.refuse(exchange, refusal, refusal.code);
     const problem = findHostProblem(request);
     if (problem) return writeError(response, problem);
     if (!this.isOnItsPort(request)) return writeError(response, new ApiError('route_not_found'));
-    if (PROBE.test(request.url!)) this.give(exchange);
-    else if (METRICS.test(request.url!) || exchange.begin()) this.turns.add(exchange.client, exchange);
-    else this.shed(exchange, new ApiError('service_unavailable'), 'overloaded');
+    if (PROBE.test(request.url!)) this.dispatch(exchange);
+    else if (METRICS.test(request.url!) || exchange.admit()) this.admitted.add(exchange.client, exchange);
+    else this.refuse(exchange, new ApiError('service_unavailable'), 'overloaded');
   }
 
-  private give(exchange: Exchange): void {
+  private dispatch(exchange: Exchange): void {
     const { request, response } = exchange;
     if (exchange.isOver) return;
     guard(request.socket, () => asker.run(exchange, this.app as RequestListener, request, response));
   }
 
-  /** Counts what never came to Express. */
-  refused(reason: ErrorCode | 'overloaded'): void {
-    this.observer?.refused(reason);
-  }
-
-  /** Clients are told to reconnect, and what has no end of its own ends. */
+  /** Has clients reconnect, and ends streams of events. */
   drain(): void {
     this.isDraining = true;
     this.streams.drain();
@@ -118,21 +113,21 @@ export class Door {
     this.streams.stop();
   }
 
-  private let(socket: Socket): void {
+  private accept(socket: Socket): void {
     guardEvents(socket);
     const network = networkOf(socket.remoteAddress) ?? '';
     const { connections } = this.quotas;
-    if (!connections.tryTake(network)) return cutOff(socket);
+    if (!connections.tryAcquire(network)) return cutOff(socket);
     const connection = new Connection(socket, network, this);
-    this.connections.set(socket, connection);
+    this.bySocket.set(socket, connection);
     socket.once('close', () => {
-      connections.giveBack(network);
-      connection.gone();
+      connections.release(network);
+      connection.closed();
     });
   }
 
-  private take(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
-    const connection = this.connections.get(request.socket);
+  private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
+    const connection = this.bySocket.get(request.socket);
     if (!connection || connection.isEnding) return;
     const isProxied = Boolean(this.app.get('trust proxy'));
     const exchange = new Exchange(
@@ -143,19 +138,18 @@ export class Door {
       this.quotas,
       this.streams,
     );
-    // The id that is also logged, and what keeps browsers from guessing types or storing.
     giveRequestId(request, response);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');
     request.url = toPath(request.url ?? '');
     if (this.isDraining) response.setHeader('Connection', 'close');
-    connection.take(exchange, refusal);
+    connection.add(exchange, refusal);
   }
 
-  /** A flood of refusals must not fill the log: they are counted, and have no line of their own. */
-  private shed(exchange: Exchange, error: ApiError, reason: ErrorCode | 'overloaded'): void {
+  /** Refusals are counted and have no log line each: a flood must not fill the log. */
+  private refuse(exchange: Exchange, error: ApiError, reason: ErrorCode | 'overloaded'): void {
     exchange.isRefused = true;
-    this.refused(reason);
+    this.observer?.refused(reason);
     writeError(exchange.response, error);
   }
 
@@ -165,45 +159,45 @@ export class Door {
   }
 }
 
-/** A request that waits for those before it, and why it is refused, if it is. */
+/** A request that waits for earlier requests, and the reason to refuse it, if any. */
 type Pending = [exchange: Exchange, refusal: ApiError | undefined];
 
-/** The requests of one connection: one at a time, in their order. */
+/** The requests of one connection: one at a time, in order. */
 class Connection {
-  /** Whether it takes no more requests; what is still read of them is dropped. */
+  /** Whether further requests are dropped. */
   isEnding = false;
   private current?: Exchange;
   private readonly waiting: Pending[] = [];
-  /** Whether it is kept open after an answer, for the time that the configuration says. */
+  /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
-  /** What is answered at the end, on the bare socket. */
+  /** The error to answer at the end, on the bare socket. */
   private failure?: ErrorCode;
-  /** The last request, if it was answered before all of it had arrived. */
+  /** The last request, if it was answered before it had arrived completely. */
   private early?: IncomingMessage;
-  /** When it was seen idle, and since when it has been, in milliseconds of `performance.now`. */
+  /** The last look at the idle socket, and the start of the idle time, in milliseconds of `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
   constructor(
     readonly socket: Socket,
     readonly network: string,
-    private readonly door: Door,
+    private readonly owner: Connections,
   ) {}
 
-  take(exchange: Exchange, refusal: ApiError | undefined): void {
+  add(exchange: Exchange, refusal: ApiError | undefined): void {
     if (!this.current) this.start(exchange, refusal);
-    else if (this.waiting.length < PENDING) this.waiting.push([exchange, refusal]);
+    else if (this.waiting.length < MAX_PENDING) this.waiting.push([exchange, refusal]);
     else {
-      // What else has come in this packet is dropped, at 30 µs each, and no more is read.
+      // The rest of this chunk is dropped, at 30 µs per request, and no more is read.
       this.socket.pause();
       this.refuse('service_unavailable');
     }
   }
 
-  /** What arrives is no request, or too late, or too much: this is answered after the requests before it, and is the end. */
+  /** Ends the connection for invalid, late or excessive input: answers the earlier requests, then the error. */
   refuse(failure: ErrorCode): void {
     const { current } = this;
     if (this.isEnding) return;
-    // A body that may take longer is timed where it is read.
+    // `body.ts` times an upload.
     if (failure === 'request_timeout' && current?.isUpload && current.phase === 'reading') {
       current.isOverdue = true;
       return;
@@ -214,10 +208,10 @@ class Connection {
     else if (!current.request.complete) this.end(current.request, current);
   }
 
-  /** The socket has been idle for a while; Node says so once, unless it is told to look again. */
+  /** The socket has been idle for a while. Node reports that once, unless `setTimeout` is called again. */
   timedOut(): void {
     const { current, socket } = this;
-    // Work has a deadline, and so has a body.
+    // These phases have a deadline.
     if (current && /^(?:waiting|working|reading)$/.test(current.phase)) return;
     const isKept = !current && this.hasServed;
     if (!isKept && !this.isIdleForLong()) return void socket.setTimeout(IDLE_MS);
@@ -230,14 +224,14 @@ class Connection {
     cutOff(socket);
   }
 
-  /** Node only tells the response of the first of its requests that the socket has closed. */
-  gone(): void {
+  /** The socket has closed. Node tells only the response of the first request. */
+  closed(): void {
     this.isEnding = true;
     this.waiting.length = 0;
     if (this.current) this.close(this.current);
   }
 
-  /** Between two looks at it, a socket has been idle unless it was used, or Node has found that its client reads on. */
+  /** Without traffic between two looks, the socket is idle, unless Node has postponed the second because the client reads. */
   private isIdleForLong(): boolean {
     const { socket, idle } = this;
     const now = performance.now();
@@ -250,34 +244,34 @@ class Connection {
   private start(exchange: Exchange, refusal: ApiError | undefined): void {
     this.current = exchange;
     exchange.response.on('close', () => this.close(exchange));
-    this.door.begin(exchange, refusal);
+    this.owner.admit(exchange, refusal);
   }
 
   private close(exchange: Exchange): void {
     if (exchange.phase === 'over') return;
     const { request } = exchange;
     exchange.close();
-    if (!exchange.isRefused) this.door.observer?.closed(exchange);
+    if (!exchange.isRefused) this.owner.observer?.closed(exchange);
     this.current = undefined;
     this.hasServed = true;
     this.early = request.complete ? undefined : request;
     const next = this.waiting.shift();
-    // What is wrong may be in the last of them, which has no end.
+    // The failure may belong to the last request, which is incomplete.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
     else if (this.failure) this.end(next?.[0].request ?? this.early, next?.[0]);
   }
 
   /**
-   * Answers what was wrong, and closes the connection; only closes it where that belongs to a request that has its answer.
-   * @param request that which has not arrived to its end
-   * @param exchange the same, if it has no answer yet
+   * Answers the failure and closes the connection; only closes the connection if the failed request has its answer.
+   * @param request the incomplete request
+   * @param exchange its exchange, if it has no answer yet
    */
   private end(request: IncomingMessage | undefined, exchange?: Exchange): void {
     const { failure, socket } = this;
     const isAnswered = request?.complete === false && (!exchange || exchange.isOver || exchange.stream);
     if (isAnswered || !socket.writable) return void socket.destroy();
     const error = new ApiError(failure!);
-    this.door.refused(error.code);
+    this.owner.observer?.refused(error.code);
     if (!exchange) return refuseOn(socket, error);
     exchange.answered();
     exchange.response.statusCode = error.status;

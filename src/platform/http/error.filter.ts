@@ -15,12 +15,11 @@ import { Exchange } from './exchange.js';
 import type { HttpAdapter } from './server.js';
 import { failStream } from './streams.js';
 
-/** What a person sees in place of the Error of an unknown address, where the service has pages for people. */
+/** The page that browsers get for an unknown address, if the service has pages. */
 export abstract class NotFoundPage {
-  /** Whether the request comes from a browser that would show a page. */
+  /** Whether a browser that shows pages has sent the request. */
   abstract isFor(request: Request): boolean;
 
-  /** Answers with the page. */
   abstract send(request: Request, response: Response): void;
 }
 
@@ -34,7 +33,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     @Optional() private readonly page?: NotFoundPage,
   ) {}
 
-  /** @throws Error for what operations declare and nobody knows or allows */
+  /** @throws as `requireSound` does */
   onModuleInit(): void {
     requireSound(this.modules, this.config.OPERATION_MAX_SECONDS);
   }
@@ -43,7 +42,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     const http = host.switchToHttp();
     const request = http.getRequest<Request & Partial<RoutedRequest>>();
     const response = http.getResponse<Response>();
-    // Answered when its time was over: setting a header after that fails.
+    // Answered at the deadline: setting a header would throw.
     if (Exchange.of(response)?.isOver) return;
     if (response.headersSent) return failStream(response, exception);
     // A `NotFoundException` from an operation is that operation's 404.
@@ -54,19 +53,15 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     writeError(response, error);
   }
 
-  /** No handler took the request: its address is unknown, or known only with other methods. */
+  /** Answers a request without a handler: for OPTIONS, a wrong method, or an unknown address. */
   private miss(request: Request, response: Response): void {
     const { method } = request;
     const allow = this.allowed(request);
-    const isKnown = allow !== '' && (method === 'OPTIONS' || !allow.split(', ').includes(method));
-    // RFC 9110, 9.3.7: OPTIONS asks what a resource can do.
-    if (isKnown && method === 'OPTIONS') response.status(204).set('Allow', allow).end();
-    else if (isKnown)
-      writeError(response, new ApiError('method_not_allowed', undefined, { headers: { Allow: allow } }));
-    else this.answerUnknown(request, response);
-  }
-
-  private answerUnknown(request: Request, response: Response): void {
+    if (allow !== '' && method === 'OPTIONS') return void response.status(204).set('Allow', allow).end();
+    if (allow !== '' && !allow.split(', ').includes(method)) {
+      const refusal = new ApiError('method_not_allowed', undefined, { headers: { Allow: allow } });
+      return writeError(response, refusal);
+    }
     const error = new ApiError('route_not_found');
     if (!this.page?.isFor(request)) return writeError(response, error);
     nameError(response, error);

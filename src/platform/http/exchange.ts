@@ -9,67 +9,64 @@ import { guard } from './guarded-events.js';
 import type { Quotas } from './quotas.js';
 import { failStream, Stream, type Streams } from './streams.js';
 
-/** A request as it is once it has been answered. */
-export interface ObservedRequest extends IncomingMessage {
-  /** The Express route that took it, with its path such as `/v1/pets/:petId`; undefined if none did. */
+/** A request with the properties that Express, the guard and the error writer set. */
+interface ObservedRequest extends IncomingMessage {
+  /** The Express route, such as `/v1/pets/:petId`; undefined if none matched. */
   route?: { path: string };
-  /** What its controller declares; undefined if it has not come to one. */
+  /** Undefined before the guard. */
   operation?: OperationFacts;
-  /** Its account, if the guard has let it in. */
+  /** The account, once the guard has admitted the request. */
   accountId?: string;
-  /** Of the error that it was answered with. */
+  /** The code of an error answer. */
   errorCode?: ErrorCode;
-  /** What it sent, as long as it is worked on. */
+  /** Undefined once the answer has been sent. */
   body?: unknown;
   rawBody?: unknown;
 }
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
-const late = new ThrottledWarning(
-  new Logger('Deadline'),
-  'Requests were not done in their time, and answered 503',
-);
+const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed their deadline (503)');
 
 /**
- * What happens to a request:
- * - `waiting` for those before it on its connection, or to be let in;
- * - `working`: it counts as one of the requests that the process works on, and its deadline runs;
- * - `reading`: its body is on its way, and the deadline stands still;
- * - `answering`: its answer is complete, and is being sent;
- * - `streaming`: its answer is sent while it is made;
- * - `over`: its answer has been sent, or its client has gone.
+ * The phase of a request:
+ * - `waiting` for earlier requests on its connection, or for admission;
+ * - `working`: counts against the quota of requests, and the deadline runs;
+ * - `reading`: the body is arriving, and the deadline is paused;
+ * - `answering`: the answer is complete, and is being sent;
+ * - `streaming`: the answer is sent while it is made;
+ * - `over`: the answer has been sent, or the client has gone.
  */
 type Phase = 'waiting' | 'working' | 'reading' | 'answering' | 'streaming' | 'over';
 
 /** A request and its answer. */
 export class Exchange implements Asker {
   phase: Phase = 'waiting';
-  /** When the request arrived, in milliseconds of `performance.now`. */
+  /** The arrival of the request, in milliseconds of `performance.now`. */
   readonly from = performance.now();
-  /** Its answer, if that was sent while it was made. */
+  /** A streamed answer. */
   stream?: Stream;
-  /** Whether it was refused unheard. */
+  /** Whether the request was refused before routing. */
   isRefused = false;
-  /** Whether its body is timed by `body.ts`, and not by Node, which times a request once. */
+  /** Whether `body.ts` times the body instead of Node, which times a request only once. */
   isUpload = false;
-  /** Whether Node has found that it takes longer. */
+  /** Whether an upload has exceeded Node's time limit. */
   isOverdue = false;
   private readonly network: string;
   private account?: string;
-  /** Who is charged for the work, while it is `working`. */
+  /** The caller that is charged for the work or the stream. */
   private charged?: string;
-  /** Gives back what the exchange holds beside that. */
-  private ends?: (() => void)[];
-  /** Milliseconds that it has until the first byte of its answer. */
-  private time = TIMEOUTS.request;
-  /** When that is due, in milliseconds of `performance.now`; what is left of it while it is `reading`. */
-  private due = this.from + this.time;
+  /** Releases other resources of the exchange. */
+  private cleanups?: (() => void)[];
+  /** Milliseconds until the first byte of the answer. */
+  private limitMs = TIMEOUTS.request;
+  /** The deadline, in milliseconds of `performance.now`; while `reading`, the milliseconds left. */
+  private due = this.from + this.limitMs;
   private deadline?: NodeJS.Timeout;
 
   /**
-   * @param network where the connection comes from
-   * @param isProxied whether that is a proxy, and the headers of the request name the client
+   * @param network of the connection
+   * @param isProxied whether the connection comes from a trusted proxy, whose headers name the client
    */
   constructor(
     readonly request: ObservedRequest,
@@ -88,144 +85,140 @@ export class Exchange implements Asker {
     return (response as Answer).exchange;
   }
 
-  /** The caller: the account once it is known, before that the network of its address. */
+  /** The account after authentication, before it the network. */
   get client(): string {
     return this.account ?? this.network;
   }
 
-  /** Whether it has its answer, or its client has gone: what is done for it now is done for nobody. */
+  /** Whether the request has its answer, or its client has gone. */
   get isOver(): boolean {
     return this.phase === 'answering' || this.phase === 'over';
   }
 
   get hasOwnTime(): boolean {
-    return this.time > TIMEOUTS.request;
+    return this.limitMs > TIMEOUTS.request;
   }
 
-  /** Milliseconds until the answer is due, if it has not begun. */
+  /** Milliseconds until the deadline; infinite once the answer has started. */
   get left(): number {
     if (this.phase === 'streaming') return Infinity;
     return this.phase === 'reading' ? this.due : this.due - performance.now();
   }
 
-  /** Begins with the work; false if its caller has too much of it, or hardly any time is left, as it has waited. */
-  begin(): boolean {
-    return this.left > TIMEOUTS.taken && this.work();
+  /** Starts the work; false if the caller's quota is used up, or hardly any time is left after waiting. */
+  admit(): boolean {
+    return this.left > TIMEOUTS.taken && this.startWork();
   }
 
-  /** The account is known that is charged from now on. @throws ApiError `service_unavailable` where it has too much */
-  belongTo(account: string): void {
-    const isCharged = this.charged !== undefined;
-    if (this.isOver || !isCharged) {
-      this.account = account;
-      return;
-    }
-    this.discharge();
+  /** Charges the account from now on. @throws ApiError `service_unavailable` if its quota is used up */
+  chargeTo(account: string): void {
+    const isCharged = !this.isOver && this.charged !== undefined;
+    if (isCharged) this.discharge();
     this.account = account;
-    if (!this.charge()) throw tooMuch();
+    if (isCharged && !this.charge()) throw tooMuch();
   }
 
-  /** The body is on its way, and there is nothing to do. */
+  /** Pauses the deadline and the charge while the body arrives. */
   pause(): void {
     if (this.phase !== 'working') return;
     this.due -= performance.now();
-    this.rest('reading');
+    this.endWork('reading');
   }
 
-  /** The body is there. @throws ApiError `service_unavailable` if its caller has too much work */
+  /** Continues with the body. @throws ApiError `service_unavailable` if the caller's quota is used up */
   resume(): void {
     if (this.phase !== 'reading') return;
     this.due += performance.now();
-    if (!this.work()) throw tooMuch();
+    if (!this.startWork()) throw tooMuch();
   }
 
-  /** Gives the work another time than the usual one, in milliseconds. */
-  takeTime(ms: number): void {
-    this.due += ms - this.time;
-    this.time = ms;
+  /** Sets the milliseconds until the first byte of the answer, from the arrival of the request. */
+  setTimeLimit(ms: number): void {
+    this.due += ms - this.limitMs;
+    this.limitMs = ms;
     if (this.phase !== 'working') return;
     clearTimeout(this.deadline);
     this.startDeadline();
   }
 
-  whenOver(end: () => void): void {
-    if (this.phase === 'over') end();
-    else (this.ends ??= []).push(end);
+  whenOver(cleanup: () => void): void {
+    if (this.phase === 'over') cleanup();
+    else (this.cleanups ??= []).push(cleanup);
   }
 
   /**
-   * Takes memory until the end, as soon as the caller may have it.
-   * @throws ApiError `service_unavailable` after so many milliseconds; `request_timeout` if it is over
+   * Reserves memory until the end of the exchange; waits until the caller's quota allows it.
+   * @throws ApiError `service_unavailable` after `patienceMs`; `request_timeout` if the exchange is over
    */
-  async hold(bytes: number, patienceMs: number): Promise<void> {
+  async reserveMemory(bytes: number, patienceMs: number): Promise<void> {
     const { client, quotas } = this;
     const count = Math.min(bytes, quotas.bytes.half);
-    await quotas.bytes.take(client, patienceMs, tooMuch, count);
-    this.whenOver(() => quotas.bytes.giveBack(client, count));
+    await quotas.bytes.acquire(client, patienceMs, tooMuch, count);
+    this.whenOver(() => quotas.bytes.release(client, count));
     if (this.isOver) throw new ApiError('request_timeout');
   }
 
-  /** Answers with an error, unless there is an answer; where one has begun, it is cut off. */
+  /** Answers with an error, unless the request has its answer; cuts off an answer that has started. */
   fail(error: ApiError): void {
     if (!this.isOver) writeError(this.response, error);
   }
 
-  /** Has the log say that the time was over before the answer was there. */
+  /** Logs that the request has missed its deadline. */
   ranOut(): void {
     const { method, route } = this.request;
-    late.add(`${method} ${route?.path ?? 'of no route'}, request ${requestIdOf(this.response)}`);
+    overdue.add(`${method} ${route?.path ?? 'without a route'}, request ${requestIdOf(this.response)}`);
   }
 
-  /** There is an answer, past the response or by its `end`: what the handler sends later is dropped. */
+  /** The answer is complete; the handler's later output is dropped. */
   answered(): void {
-    this.rest('answering');
+    this.endWork('answering');
   }
 
   /** The answer has been sent, or the client has gone. */
   close(): void {
-    this.rest('over');
-    // The connection, which may be idle for long, holds its last request.
+    this.endWork('over');
+    // The connection, which may stay idle for long, refers to its last request.
     if (this.request.body !== undefined) this.request.body = this.request.rawBody = undefined;
-    for (const end of this.ends?.splice(0) ?? []) end();
+    for (const cleanup of this.cleanups?.splice(0) ?? []) cleanup();
     if (this.stream) {
       this.streams.delete(this.stream);
-      this.quotas.streams.giveBack(this.charged);
+      this.quotas.streams.release(this.charged);
       this.charged = undefined;
     }
   }
 
   /**
-   * Part of the answer is to be sent before the rest is there.
-   * @param type its media type
-   * @returns whether it may be: not if there is an answer already, or too many are sent like that
+   * Starts to stream the answer.
+   * @param type media type of the answer
+   * @returns false if the request has its answer, or the caller's quota of streams is used up
    */
-  sends(type: unknown): boolean {
+  tryStream(type: unknown): boolean {
     if (this.phase === 'streaming') return true;
     if (this.isOver) return false;
-    if (!this.quotas.streams.tryTake(this.client)) {
+    if (!this.quotas.streams.tryAcquire(this.client)) {
       this.fail(tooMuch());
       return false;
     }
-    this.rest('streaming');
+    this.endWork('streaming');
     this.charged = this.client;
     const isEvents = EVENTS.test(String(type));
     this.stream = new Stream(this.request, this.response, this.from, isEvents);
     this.streams.add(this.stream);
-    // Nest takes the time-out from a stream of events, whose beats would refresh it as long as they are read.
+    // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
     if (isEvents) this.request.socket.setTimeout(IDLE_MS);
     return true;
   }
 
-  /** Charges the caller for what of the answer waits to be read; cuts the connection off where that is too much. */
-  holdUnread(): void {
+  /** Charges the caller for unread bytes of the answer; cuts the connection off if its quota is used up. */
+  chargeUnread(): void {
     const { response, client, quotas } = this;
     const bytes = response.writableLength;
     if (bytes === 0 || this.phase !== 'answering') return;
-    if (!quotas.bytes.tryTake(client, bytes)) return cutOff(this.request.socket);
-    this.whenOver(() => quotas.bytes.giveBack(client, bytes));
+    if (!quotas.bytes.tryAcquire(client, bytes)) return cutOff(this.request.socket);
+    this.whenOver(() => quotas.bytes.release(client, bytes));
   }
 
-  private work(): boolean {
+  private startWork(): boolean {
     this.phase = 'working';
     if (!this.charge()) return false;
     this.startDeadline();
@@ -233,18 +226,17 @@ export class Exchange implements Asker {
   }
 
   private charge(): boolean {
-    if (!this.quotas.requests.tryTake(this.client)) return false;
+    if (!this.quotas.requests.tryAcquire(this.client)) return false;
     this.charged = this.client;
     return true;
   }
 
   private discharge(): void {
-    this.quotas.requests.giveBack(this.charged);
+    this.quotas.requests.release(this.charged);
     this.charged = undefined;
   }
 
-  /** There is nothing to do any more, or for a while. */
-  private rest(phase: Phase): void {
+  private endWork(phase: Phase): void {
     if (this.phase === 'working') {
       clearTimeout(this.deadline);
       if (this.charged !== undefined) this.discharge();
@@ -252,13 +244,12 @@ export class Exchange implements Asker {
     this.phase = phase;
   }
 
-  /** In whole milliseconds: Node keeps a list of timers for each number of them. */
+  /** In whole milliseconds: Node keeps one list of timers per duration. */
   private startDeadline(): void {
     this.deadline = setTimeout(expire, Math.max(0, Math.ceil(this.left)), this);
   }
 }
 
-/** Answers for work that has taken too long. */
 function expire(exchange: Exchange): void {
   guard(exchange.request.socket, () => {
     exchange.ranOut();
@@ -266,29 +257,29 @@ function expire(exchange: Exchange): void {
   });
 }
 
-/** A client that sends on is not listened to. */
+/** Closes the connection too: the rest of the request is not read. */
 function tooMuch(): ApiError {
   return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
 }
 
-/** After how many milliseconds without use a socket is looked at. */
+/** Milliseconds without traffic after which Node reports a socket. */
 export const IDLE_MS = 10_000;
 
 /**
- * Closes a connection with a reset: what waits to be sent would else keep its memory in the kernel. One that is ending is
- * closed without: libuv refuses to reset it, and Node would forget it while it is open and goes on reading.
+ * Resets a connection, which frees its unsent bytes in the kernel. A connection that is ending is closed instead: libuv
+ * refuses the reset, and Node would lose track of the open socket.
  */
 export function cutOff(socket: IncomingMessage['socket']): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
 }
 
-/** RFC 9110, 8.3: parameters such as a charset may follow. */
+/** Parameters such as a charset may follow (RFC 9110, 8.3). */
 const EVENTS = /^text\/event-stream\b/i;
 
 /**
- * Lets responses with this prototype tell their exchange when an answer is complete, which no event does before it is read, and
- * when one begins that is sent in parts.
+ * Has responses with this prototype report to their exchange that the answer is complete (Node's events come only after the
+ * client has read it) or is streamed.
  */
 export function observeAnswers(prototype: ServerResponse): void {
   const node = ServerResponse.prototype;
@@ -300,7 +291,7 @@ export function observeAnswers(prototype: ServerResponse): void {
     if (typeof chunk !== 'function') exchange.stream?.wrote(chunk, encoding);
     exchange.answered();
     node.end.apply(this, args as Parameters<ServerResponse['end']>);
-    exchange.holdUnread();
+    exchange.chargeUnread();
     return this;
   };
   prototype.write = function (this: Answer, ...args: [chunk: unknown, encoding?: unknown, done?: unknown]) {
@@ -313,7 +304,7 @@ export function observeAnswers(prototype: ServerResponse): void {
   prototype.flushHeaders = function (this: Answer) {
     if (mayStream(this, this.getHeader('Content-Type'))) node.flushHeaders.call(this);
   };
-  // Once the headers of events are made, no other answer can be given.
+  // After the headers of a stream of events, no error can be answered.
   prototype.writeHead = function (this: Answer, ...args: unknown[]) {
     const type = (args.at(-1) as Record<string, unknown> | null)?.['Content-Type'];
     if (EVENTS.test(String(type)) && !mayStream(this, type)) return this;
@@ -321,22 +312,19 @@ export function observeAnswers(prototype: ServerResponse): void {
   };
 }
 
-/**
- * An event by which Nest tells of a failed source, without the id that Nest counts: the client would come back with that as its
- * `Last-Event-ID`, in the place of the last one that it was sent.
- */
+/** Removes the id that Nest gives its error event: the client would reconnect with it as `Last-Event-ID`. */
 function withoutId(chunk: unknown): unknown {
   const isError = typeof chunk === 'string' && chunk.startsWith('event: error\nid: ');
   return isError ? chunk.replace(/^id: .*\n/m, '') : chunk;
 }
 
 function mayStream({ exchange }: Answer, type: unknown): boolean {
-  return exchange?.sends(type) !== false;
+  return exchange?.tryStream(type) !== false;
 }
 
-/** Nobody else may listen to the errors of a source that is piped into an answer, and Node ends a process at an unheard one. */
+/** Handles errors of a stream that is piped into an answer: Node ends the process at an unhandled error. */
 function listenToSource(this: Answer, source: Readable): void {
   source.once('error', (error: unknown) => failStream(this, error));
-  // Nobody reads it any more: its file would stay open.
+  // Nothing will read the source: its file would stay open.
   if (this.exchange?.isOver) source.unpipe(this).destroy();
 }

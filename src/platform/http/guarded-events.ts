@@ -4,27 +4,23 @@ import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { ThrottledWarning } from '../telemetry/index.js';
 
-/** A line of a stack that names code; those before it are the message, which may repeat what a client sent. */
+/** A stack frame. The lines before the first frame are the message, which may repeat what a client sent. */
 const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
 
 const logger = new Logger('Connections');
-const warning = new ThrottledWarning(logger, 'A connection was cut off, as a listener failed');
-const forgotten = new ThrottledWarning(
-  logger,
-  'A promise was forgotten: it has failed, and nothing waits for it',
-);
+const warning = new ThrottledWarning(logger, 'A connection was cut off because a listener failed');
+const forgotten = new ThrottledWarning(logger, 'A promise was forgotten: it failed, and nothing awaits it');
 let failures = 0;
 
-/** How often a listener to a server or a connection has failed since the start. */
+/** How often a listener of a server or a connection has failed since the start. */
 export function failedListeners(): number {
   return failures;
 }
 
 /**
- * Lets none of the listeners of an emitter, or of all with a prototype, end the process: Node ends it at whatever a
- * listener throws, and at an error that nobody listens to. Each server, connection, request and response goes through
- * here, so that a failure costs its own client the connection and nobody else anything. The `emit` of its prototype
- * is still called: tracing, like other monitors, puts its own there.
+ * Keeps failing listeners of an emitter, or of all emitters with a prototype, from ending the process, as Node does for an
+ * exception in a listener and for an unhandled `error` event. For servers, connections, requests and responses: a failure
+ * closes its client's connection alone. Still calls the `emit` of the prototype, which tracing patches.
  */
 export function guardEvents(emitter: EventEmitter): void {
   const prototype = Object.getPrototypeOf(emitter) as EventEmitter;
@@ -38,7 +34,7 @@ export function guardEvents(emitter: EventEmitter): void {
   };
 }
 
-/** Does what a timer or a promise calls for a connection, in the same way. */
+/** Runs a callback of a timer or a promise of a connection with the same protection. */
 export function guard(socket: Socket | undefined, work: () => void): void {
   try {
     work();
@@ -47,22 +43,21 @@ export function guard(socket: Socket | undefined, work: () => void): void {
   }
 }
 
-/** Lets a promise that a request has begun and nothing waits for fail alone: Node ends a process at it. */
+/** Logs unhandled rejections, at which Node would end the process. */
 export function guardPromises(): void {
-  // A process may serve several times, as some tests do.
+  // Tests serve several times in one process.
   process.off('unhandledRejection', logForgotten).on('unhandledRejection', logForgotten);
 }
 
 const logForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
-/** Ends a connection for which something has failed. */
 function endFor(socket: Socket | undefined, error: unknown): void {
   failures++;
   warning.add(describe(error));
   socket?.destroy();
 }
 
-/** The connection of an emitter, or of an argument of an event. A response that has been sent only has its request's. */
+/** The connection of an emitter, or of an argument of an event. A sent response has its connection only by its request. */
 function socketOf(thing: unknown): Socket | undefined {
   if (thing instanceof Socket) return thing;
   if (thing instanceof ServerResponse) return thing.req.socket;

@@ -22,30 +22,29 @@ import { failedListeners } from './guarded-events.js';
 import type { HttpAdapter } from './server.js';
 import type { Streams } from './streams.js';
 
-/** The status that nginx logs if the client has gone before its answer; HTTP has none for it. */
+/** nginx's status for a client that has gone before its answer; HTTP has none. */
 const CLIENT_GONE = 499;
 
-/** How often a line about refusals is logged at most, in milliseconds. */
+/** Milliseconds between two log lines about refusals. */
 const REFUSALS_MS = 10_000;
 
-/** Accounts with a label of their own; one for each of many thousands would burden whoever stores the metric. */
+/** Accounts with a label of their own: a metric with many thousands of series would burden Prometheus. */
 const ACCOUNTS = 1_000;
-const OTHERS = 'other';
+const OTHER_ACCOUNTS = 'other';
 
-/** Why a request was refused before Express: a code of the Error, or that there were too many. */
+/** Why a request was refused before routing: an error code, or too many requests. */
 type Refusal = ErrorCode | 'overloaded';
 
-/** Counts every request, and logs a line for each (at `debug` for probes). Every request waits for it, so it is quick. */
+/** Counts and logs every request; probes at `debug`. */
 class Recorder implements Observer {
   private readonly durations: Histogram<'operation' | 'status'>;
   private readonly deprecatedCalls = new AccountCounts();
-  /** `overloaded` from the start: to Prometheus, the first value of a series is no increase, and its alert would miss it. */
+  /** `overloaded` starts at 0: Prometheus takes the first value of a series for no increase, and an alert would miss it. */
   private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
   private unlogged: Partial<Record<Refusal, number>> = {};
   private readonly throttle = new Throttle(REFUSALS_MS, () => this.logRefusals());
   private readonly streams = { whole: 0, aborted: 0 };
 
-  /** @param requests those that are worked on */
   constructor(
     metrics: Metrics,
     private readonly log: Log,
@@ -64,22 +63,22 @@ class Recorder implements Observer {
     );
     metrics.gauge(
       'http_server_active_requests',
-      'Requests that are worked on; not probes, nor those whose client is sending or reading.',
-      () => requests.taken,
+      'Requests under way, without probes and without requests whose client is sending or reading.',
+      () => requests.inUse,
     );
     metrics.gauge(
       'http_server_active_streams',
-      'Answers that are sent while they are made: downloads, server-sent events.',
+      'Streamed answers under way: downloads, server-sent events.',
       () => open.size,
     );
     metrics.counter(
       'http_server_streams_total',
-      'Such answers that have ended: `whole`, or `aborted` by either side.',
+      'Streamed answers that have ended: `whole`, or `aborted` by either side.',
       () => Object.entries(this.streams).map(([end, value]) => ({ labels: { end }, value })),
     );
     metrics.counter(
       'http_server_failed_connections_total',
-      'Connections cut off because something failed that listens to them: a bug.',
+      'Connections cut off because a listener failed: a bug.',
       failedListeners,
     );
     metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
@@ -87,13 +86,13 @@ class Recorder implements Observer {
     );
   }
 
-  /** The answer has been sent, or its client has gone. A stream may take hours, and counts by the time to its first byte. */
+  /** Records a finished request. The duration of a stream is the time to its first byte. */
   closed({ request, response, from, stream }: Exchange): void {
     const { accountId, errorCode, operation, route, method } = request;
     const durationMs = performance.now() - from;
     const operationId = operation?.id ?? NO_ID;
     const { headersSent, statusCode } = response;
-    // Where nothing was sent, nor written past the response, no client was left to read it.
+    // Neither Node nor `refuseOn` has sent an answer: the client had gone.
     const status = headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
     this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
     const isAborted = stream && !response.writableFinished;
@@ -116,41 +115,36 @@ class Recorder implements Observer {
     });
   }
 
-  /**
-   * What arrived was refused before it reached Express. Whoever floods the service must not be able to fill its log: so
-   * refusals are counted, and logged together in one line.
-   */
+  /** Counts a refusal before routing. One line logs many: a flood must not fill the log. */
   refused(reason: Refusal): void {
     this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
     this.unlogged[reason] = (this.unlogged[reason] ?? 0) + 1;
-    this.throttle.happened();
+    this.throttle.trigger();
   }
 
-  /** Logs what has not been logged. */
   stop(): void {
     this.throttle.stop();
   }
 
   private logRefusals(): void {
-    // Malformed requests are no trouble here; too many requests are.
+    // Malformed requests are the client's problem; overload is the operator's.
     const level = this.unlogged.overloaded ? 'warn' : 'info';
     this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.unlogged });
     this.unlogged = {};
   }
 }
 
-/** Counts by operation and account, for the first accounts; later ones are counted together. */
+/** Counts by operation and account; accounts after the first thousand share a label. */
 export class AccountCounts {
   private readonly counts = new Map<string, Map<string, number>>();
 
   add(operation: string, account: string): void {
     let counts = this.counts.get(operation);
     if (!counts) this.counts.set(operation, (counts = new Map()));
-    const name = counts.has(account) || counts.size < ACCOUNTS ? account : OTHERS;
+    const name = counts.has(account) || counts.size < ACCOUNTS ? account : OTHER_ACCOUNTS;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
 
-  /** The counts so far, with their labels. */
   figures(): { labels: Record<string, string>; value: number }[] {
     return [...this.counts].flatMap(([operation, counts]) =>
       [...counts].map(([account, value]) => ({ labels: { operation, account }, value })),
@@ -158,7 +152,7 @@ export class AccountCounts {
   }
 }
 
-/** For orchestrators: `live` tells whether the event loop runs, `ready` whether the service can serve. */
+/** Probes for orchestrators: `live` answers while the event loop runs, `ready` while the service can serve. */
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'health', version: VERSION_NEUTRAL })
@@ -174,14 +168,14 @@ class HealthController {
   }
 
   /**
-   * Whether the schema of the database can be read and is of this build. Redis is not looked at: without it, each instance
-   * counts for itself and goes on serving.
-   * @throws ApiError `service_unavailable` while the service stops, or if the database cannot serve it; or what the
-   * database throws, which is answered alike
+   * Checks that the database is reachable and has the schema of this build. Does not check Redis: without it, instances count
+   * limits separately and keep serving.
+   * @throws ApiError `service_unavailable` while the service stops, or for another schema; the error of the database, which is
+   * answered 503 too
    */
   @Get('ready')
   async ready() {
-    if (this.host.httpAdapter.door.isDraining) throw new ApiError('service_unavailable');
+    if (this.host.httpAdapter.connections.isDraining) throw new ApiError('service_unavailable');
     const problem = await this.schema.findProblem();
     if (problem) throw new ApiError('service_unavailable', undefined, { cause: new Error(problem) });
     return { status: 'ok' };
@@ -205,15 +199,15 @@ class MetricsController {
   }
 }
 
-/** Counts and logs requests, and serves what orchestrators and Prometheus ask for. */
+/** Counts and logs requests, and serves probes and metrics. */
 @Module({ controllers: [HealthController, MetricsController] })
 export class ObservabilityModule implements OnApplicationShutdown {
   private readonly recorder: Recorder;
 
   constructor({ httpAdapter }: HttpAdapterHost<HttpAdapter>, metrics: Metrics, @Inject(LOG) log: Log) {
-    const { door } = httpAdapter;
-    this.recorder = new Recorder(metrics, log, door.quotas.requests, door.streams);
-    door.observer = this.recorder;
+    const { connections } = httpAdapter;
+    this.recorder = new Recorder(metrics, log, connections.quotas.requests, connections.streams);
+    connections.observer = this.recorder;
   }
 
   static with(log: Log): DynamicModule {

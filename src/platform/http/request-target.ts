@@ -1,32 +1,32 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, timesSent } from '../api/index.js';
 
-/** A path and query in which nothing needs a second look; nearly every target is such a one. */
-const USUAL = /^\/[!"$&-~]*$/;
+/** A path and query that need no conversion, as nearly all targets. */
+const PLAIN_TARGET = /^\/[!"$&-~]*$/;
 
-/** RFC 9110, 7.2: a name or an address in brackets, and a port. */
+/** A name, or an address in brackets, and a port (RFC 9110, 7.2). */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
-/** The last valid host, which nearly every request names again: parsing it takes 1 µs. */
-let usual = '';
+/** The last valid host, which nearly every request repeats: parsing takes 1 µs. */
+let lastHost = '';
 
 /**
- * The request target as a path that Express can route. It would parse other forms as URLs, and answer a failure itself,
- * in its own shape.
+ * Converts a request target to a path that Express can route. Express would parse other forms as URLs, and answer an invalid
+ * URL in a shape of its own.
  */
 export function toPath(target: string): string {
-  if (USUAL.test(target)) return target;
+  if (PLAIN_TARGET.test(target)) return target;
   const [bare = ''] = target.split('#', 1);
   const path = escapeMalformedPercents(escapeBytes(withoutOrigin(bare)));
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** RFC 9112, 3.2.2: a target may include its scheme and host. */
+/** A target may have a scheme and a host (RFC 9112, 3.2.2). */
 function withoutOrigin(target: string): string {
   return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
 }
 
-/** Node turns each non-ASCII byte into one character. */
+/** Node maps each non-ASCII byte to a character. */
 function escapeBytes(target: string): string {
   return target.replace(
     /[^\x21-\x7e]/g,
@@ -34,7 +34,7 @@ function escapeBytes(target: string): string {
   );
 }
 
-/** If the path cannot be decoded, its `%` are taken literally: the router must not refuse it before the guard runs. */
+/** Escapes each `%` of a path that cannot be decoded: the router would refuse the path before the guard runs. */
 function escapeMalformedPercents(target: string): string {
   if (!target.includes('%')) return target;
   const [path = ''] = target.split('?', 1);
@@ -46,10 +46,7 @@ function escapeMalformedPercents(target: string): string {
   }
 }
 
-/**
- * What is wrong with the `Host` of a request, of which it needs a valid one. Nothing else is done for a request whose
- * answer could not name an address: `Location` and `Link` begin with the host.
- */
+/** An error if the `Host` of a request, on which `Location` and `Link` rely, is missing, repeated or invalid. */
 export function findHostProblem(request: IncomingMessage): ApiError | undefined {
   const { host } = request.headers;
   if (request.httpVersion === '1.1' && (!host || timesSent(request, 'host') > 1))
@@ -59,15 +56,15 @@ export function findHostProblem(request: IncomingMessage): ApiError | undefined 
 }
 
 function isHost(value: string): boolean {
-  if (value === usual) return true;
+  if (value === lastHost) return true;
   if (!HOST.test(value) || !URL.canParse(`http://${value}`)) return false;
-  usual = value;
+  lastHost = value;
   return true;
 }
 
 /**
- * Reads a query string. A parameter that is repeated or bracketed (`limit=1&limit=2`, `limit[]=1`) becomes an array
- * under its plain name, which no rule accepts, so that it is refused instead of ignored or half read.
+ * Parses a query string. A repeated or bracketed parameter (`limit=1&limit=2`, `limit[]=1`) becomes an array under its plain
+ * name, which every field refuses.
  */
 export function parseQuery(text: string | null | undefined): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null);

@@ -3,87 +3,84 @@ import type { Request, RequestHandler } from 'express';
 import { pathToRegexp } from 'path-to-regexp';
 import { OperatorError } from '../process/index.js';
 
-/** How Nest registers routes: none twice. */
+/** Nest refuses duplicate routes. */
 export const ROUTING = { routeConflictPolicy: { duplicate: 'error' } } satisfies NestApplicationOptions;
 
-/** The methods by which routes are registered. */
+/** The names of the HTTP methods that Nest knows. */
 export const METHODS = Object.values(RequestMethod).filter((name) => typeof name === 'string');
 
-/** A path that routes take, and their methods. */
+/** The path of routes, and their methods. */
 interface Path {
   readonly path: string;
   readonly form: RegExp;
   readonly methods: Set<string>;
 }
 
-/**
- * The paths of all routes, those of Nest's controllers and of pages, as they are registered at the HTTP adapter. They are
- * compared by the library by which Express's router compares them.
- */
+/** The paths of all routes of the HTTP adapter, compared by the library of Express's router. */
 export class Routes {
   private readonly paths = new Map<string, Path>();
 
   /**
-   * Adds a route, and returns its handler, which leaves to other paths what is theirs.
-   * @throws OperatorError for a route whose requests an earlier one takes, which names both
+   * Adds a route. Returns its handler, wrapped so that literal paths win over parameters.
+   * @throws OperatorError for a route that an earlier route hides; names both
    */
   add(method: string, path: string, handler: RequestHandler): RequestHandler {
-    let known = this.paths.get(path);
-    // As Express has it with "case sensitive routing", and without "strict routing".
-    if (!known) {
-      known = { path, form: pathToRegexp(path, { sensitive: true }).regexp, methods: new Set() };
-      this.paths.set(path, known);
+    let entry = this.paths.get(path);
+    // Express: "case sensitive routing" on, "strict routing" off.
+    if (!entry) {
+      entry = { path, form: pathToRegexp(path, { sensitive: true }).regexp, methods: new Set() };
+      this.paths.set(path, entry);
     }
-    const earlier = [...this.paths.values()].find((one) => hides(one, method, path));
-    if (earlier) {
-      const [own, other] = [`${method} ${path}`, `${method} ${earlier.path}`];
+    const earlier = [...this.paths.values()].find((candidate) => hides(candidate, method, path));
+    if (earlier)
       throw new OperatorError(
-        `${own} is never called: ${other} takes its requests first. Declare the literal path before the parameter.`,
+        `${method} ${path} is never called: ${method} ${earlier.path} takes its requests first. Declare the literal path before the parameter.`,
       );
-    }
-    known.methods.add(method);
-    if (method === 'GET') known.methods.add('HEAD');
-    return path.includes(':') ? this.leavingOthers(known, handler) : handler;
+    entry.methods.add(method);
+    if (method === 'GET') entry.methods.add('HEAD');
+    return path.includes(':') ? this.yieldingToLiterals(entry, handler) : handler;
   }
 
   /** The methods for the path of a request, e.g. `['GET', 'HEAD', 'OPTIONS']`; none for an unknown path. */
   allowed({ path }: Request): string[] {
-    const taking = [...this.paths.values()].filter(({ form }) => form.test(path));
-    const first = taking.filter((one) => !taking.some((other) => comesBefore(other, one)));
-    const methods = new Set(first.flatMap((one) => [...one.methods]));
+    const matching = [...this.paths.values()].filter(({ form }) => form.test(path));
+    const first = matching.filter((entry) => !matching.some((rival) => isMoreLiteral(rival, entry)));
+    const methods = new Set(first.flatMap((entry) => [...entry.methods]));
     if (methods.size > 0) methods.add('OPTIONS');
     return [...methods].toSorted();
   }
 
   /**
-   * Lets a segment that stands literally in a path win over a parameter of another path, whatever the method, as OpenAPI
-   * has it: `PATCH /api-keys/current` is not the `PATCH` of a key with the id `current`. A request with a method that only
-   * the path with the parameter has is answered like any other with a wrong method.
+   * Lets a literal segment win over a parameter of another path, whatever the method, as in OpenAPI: `PATCH
+   * /api-keys/current` is not the `PATCH` of a key with the id `current`. A method that only the path with the parameter has
+   * is a wrong method (405).
    */
-  private leavingOthers(own: Path, handler: RequestHandler): RequestHandler {
-    let others: Path[] | undefined;
+  private yieldingToLiterals(own: Path, handler: RequestHandler): RequestHandler {
+    let literals: Path[] | undefined;
     return (request, response, next) => {
-      others ??= [...this.paths.values()].filter((other) => comesBefore(other, own));
+      literals ??= [...this.paths.values()].filter((entry) => isMoreLiteral(entry, own));
       const { path, method } = request;
-      const isOthers = others.some(
+      const yields = literals.some(
         ({ form, methods }) => form.test(path) && !methods.has(method) && !methods.has('ALL'),
       );
-      return isOthers ? next() : handler(request, response, next);
+      return yields ? next() : handler(request, response, next);
     };
   }
 }
 
-/** Whether a parameter of the other path takes what stands literally in the one; a wildcard takes what nothing else does. */
-function comesBefore(one: Path, other: Path): boolean {
-  return !/[*{]/.test(one.path + other.path) && other.form.test(one.path) && !one.form.test(other.path);
+/** Whether a parameter of the second path matches a literal of the first; a path with a wildcard comes last anyway. */
+function isMoreLiteral(first: Path, second: Path): boolean {
+  return (
+    !/[*{]/.test(first.path + second.path) && second.form.test(first.path) && !first.form.test(second.path)
+  );
 }
 
-/** Whether a path that is there already takes all requests of a route: where it has a parameter, the route has anything. */
-function hides({ path, form, methods }: Path, method: string, other: string): boolean {
+/** Whether an earlier path matches all requests of a route. */
+function hides({ path, form, methods }: Path, method: string, route: string): boolean {
   return (
-    path !== other &&
-    !/[*{]/.test(path + other) &&
+    path !== route &&
+    !/[*{]/.test(path + route) &&
     (methods.has(method) || methods.has('ALL')) &&
-    form.test(other)
+    form.test(route)
   );
 }

@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 
-// At 5, Brotli takes as long as gzip and leaves a tenth less; at 11, it takes 70 times as long for another tenth.
+// At 5, Brotli is as fast as gzip and a tenth smaller; at 11, it takes 70 times as long for another tenth.
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
-/** Content codings (RFC 9110, 8.4.1), the one that leaves the fewest bytes first. */
+/** Content codings (RFC 9110, 8.4.1), smallest first. */
 const CODINGS = {
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
@@ -19,10 +19,7 @@ interface Representation {
   tag: string;
 }
 
-/**
- * Content that is the same for every client while the process runs. Each coding of it is made once, when a client first
- * asks for it, and kept.
- */
+/** Content that never changes while the process runs. Each coding is made at the first request for it, and cached. */
 export class StaticContent {
   private readonly representations = new Map<Coding, Promise<Representation>>();
 
@@ -32,9 +29,9 @@ export class StaticContent {
     private readonly load: () => Buffer | Promise<Buffer>,
   ) {}
 
-  /** Answers with the smallest coding that the client accepts, or with 304 if the client has it. */
+  /** Answers with the smallest coding that the client accepts, or 304. */
   async send(request: Request, response: Response, cacheControl: string): Promise<void> {
-    const coding = (['br', 'gzip'] as const).find((one) => request.acceptsEncodings(one)) ?? 'identity';
+    const coding = (['br', 'gzip'] as const).find((name) => request.acceptsEncodings(name)) ?? 'identity';
     const { body, tag } = await this.representation(coding);
     response.type(this.extension).vary('Accept-Encoding');
     response.set({ 'Cache-Control': cacheControl, ETag: tag });
@@ -43,11 +40,11 @@ export class StaticContent {
   }
 
   private representation(coding: Coding): Promise<Representation> {
-    const kept = this.representations.get(coding);
-    if (kept) return kept;
+    const cached = this.representations.get(coding);
+    if (cached) return cached;
     const made = this.encode(coding);
     this.representations.set(coding, made);
-    // A file that could not be read this time is read again for the next client.
+    // A failure is not cached.
     void made.catch(() => this.representations.delete(coding));
     return made;
   }

@@ -4,86 +4,90 @@ import { ApiError, type ErrorCode } from '../api/index.js';
 import { logFailure, toApiError, writeError } from './errors.js';
 import { guard } from './guarded-events.js';
 
-/** How often streams of events are looked at, in milliseconds. */
+/** Milliseconds between checks of all streams of events. */
 const CHECK_MS = 1_000;
 
-/** A stream of events in which nothing has happened for this many milliseconds gets a comment, so that no proxy ends it. */
-const BEAT_MS = 15_000;
+/** Milliseconds without an event after which a stream of events gets a heartbeat, so that no proxy ends it. */
+const HEARTBEAT_MS = 15_000;
 
-/** What clients ignore (HTML, 9.2.6: a line that begins with a colon). */
-const BEAT = ':\n\n';
+/** A comment, which clients ignore (HTML, 9.2.6). */
+const HEARTBEAT = ':\n\n';
 
 /**
- * After so many bytes, a stream waits for the next turn of the event loop, and so has as much of it as a request: what is read
- * as fast as it is made would else leave the requests of others a fraction.
+ * Bytes of a stream per iteration of the event loop: a fast reader of a fast source would otherwise leave other requests a
+ * fraction of the loop.
  */
-const TURN_BYTES = 16_384;
+const BYTES_PER_ITERATION = 16_384;
 
-/** An answer that is sent while it is made: what has come of it so far. */
+/** An answer that is sent while it is made. */
 export class Stream {
   /** Milliseconds from the request to the first byte. */
   readonly firstByteMs: number;
-  /** Bytes of the body that were handed over for sending. */
+  /** Bytes of the body that were written. */
   bytes = 0;
-  /** When the last of them were, in milliseconds of `performance.now`. */
-  private since = performance.now();
-  /** Whether no event is left unfinished, so that a comment may follow. */
-  private isBetween = true;
-  private ofTurn = 0;
+  /** The last write, in milliseconds of `performance.now`. */
+  private writtenAt = performance.now();
+  /** Whether the last event is complete, so that a heartbeat may follow. */
+  private isBetweenEvents = true;
+  private inIteration = 0;
 
-  /** @param isEvents whether it is one of server-sent events, which nothing ends but either side */
+  /** @param isEvents whether the answer is a stream of server-sent events, which has no end of its own */
   constructor(
     readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     from: number,
     readonly isEvents: boolean,
   ) {
-    this.firstByteMs = this.since - from;
+    this.firstByteMs = this.writtenAt - from;
   }
 
   wrote(chunk: unknown, encoding: unknown): void {
-    this.since = performance.now();
+    this.writtenAt = performance.now();
     const bytes =
       typeof chunk === 'string'
         ? Buffer.byteLength(chunk, encoding as BufferEncoding)
         : ((chunk as Uint8Array | null)?.byteLength ?? 0);
     this.bytes += bytes;
-    if (this.isEvents) this.isBetween = /\n\n$|^\n$/.test(tailOf(chunk));
-    else if (this.ofTurn < TURN_BYTES && (this.ofTurn += bytes) >= TURN_BYTES) this.waitForTurn();
+    if (this.isEvents) this.isBetweenEvents = /\n\n$|^\n$/.test(tailOf(chunk));
+    else if (this.inIteration < BYTES_PER_ITERATION) {
+      this.inIteration += bytes;
+      if (this.inIteration >= BYTES_PER_ITERATION) this.pause();
+    }
   }
 
-  /** Keeps it alive, if it is one of events. To be called now and then, with the present time. */
-  check(now: number): void {
-    const { response, since, isBetween } = this;
-    if (now - since >= BEAT_MS && isBetween && response.writableLength === 0) response.write(BEAT);
+  /** Sends a heartbeat if one is due. To be called regularly for a stream of events. */
+  keepAlive(now: number): void {
+    const { response, writtenAt, isBetweenEvents } = this;
+    const isDue = now - writtenAt >= HEARTBEAT_MS && isBetweenEvents && response.writableLength === 0;
+    if (isDue) response.write(HEARTBEAT);
   }
 
-  /** Ends it, if it has no end of its own. */
+  /** Ends a stream of events. */
   drain(): void {
     if (this.isEvents) guard(this.request.socket, () => this.response.end());
   }
 
-  /** Nothing is sent until the next turn, so that the source finds that there is no room. */
-  private waitForTurn(): void {
+  /** Corks the socket until the next iteration, which applies back-pressure to the source. */
+  private pause(): void {
     const socket = this.response.socket as Socket;
     socket.cork();
     setImmediate(() => {
-      this.ofTurn = 0;
+      this.inIteration = 0;
       guard(socket, () => socket.uncork());
     });
   }
 }
 
-/** The end of what was written, as text. */
+/** The last two characters of a chunk. */
 function tailOf(chunk: unknown): string {
   if (typeof chunk === 'string') return chunk.slice(-2);
   return chunk instanceof Uint8Array ? Buffer.from(chunk.subarray(-2)).toString('latin1') : '';
 }
 
-/** The streams of a server. They are no work, however long they last: the quota bounds their number. */
+/** The streams of a server. */
 export class Streams {
   private readonly open = new Set<Stream>();
-  private readonly timer = setInterval(() => this.check(), CHECK_MS).unref();
+  private readonly timer = setInterval(() => this.keepAlive(), CHECK_MS).unref();
   private isDraining = false;
 
   get size(): number {
@@ -99,7 +103,7 @@ export class Streams {
     this.open.delete(stream);
   }
 
-  /** The service is about to stop: streams of events, which have no end, end now, and their clients connect to another instance. */
+  /** Ends streams of events, now and later: their clients reconnect to another instance. */
   drain(): void {
     this.isDraining = true;
     for (const stream of this.open) stream.drain();
@@ -109,33 +113,30 @@ export class Streams {
     clearInterval(this.timer);
   }
 
-  private check(): void {
+  private keepAlive(): void {
     const now = performance.now();
     for (const stream of this.open)
-      if (stream.isEvents) guard(stream.request.socket, () => stream.check(now));
+      if (stream.isEvents) guard(stream.request.socket, () => stream.keepAlive(now));
   }
 }
 
+/** Codes of a stream that has failed because its client has gone. */
+const CLIENT_GONE = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
+
 /**
- * The source of an answer has failed. Before its first byte, the answer is an Error; after it, the connection is closed: what
- * was sent must not look complete. It is logged once, whoever else is told.
+ * Handles a failed source of an answer, and logs it once. Before the first byte, the client gets an Error; after it, the
+ * connection is closed, so that the answer does not look complete.
  */
 export function failStream(response: ServerResponse, failure: unknown): void {
   const request = response.req as IncomingMessage & { errorCode?: ErrorCode };
-  if (request.errorCode || response.writableEnded || isOfClient(failure)) return;
-  const { message = String(failure), code: own } = Object(failure) as { message?: string; code?: unknown };
-  // Whatever may be thrown, such as an error of another realm.
-  const cause = failure instanceof Error ? failure : Object.assign(new Error(message), { code: own });
+  const { message, code: own } = Object(failure) as { message?: string; code?: unknown };
+  if (request.errorCode || response.writableEnded || CLIENT_GONE.has(own)) return;
+  // The failure may be any value, such as an error of another realm.
+  const cause =
+    failure instanceof Error ? failure : Object.assign(new Error(message ?? String(failure)), { code: own });
   const { code } = toApiError(cause);
-  const isLater = code === 'service_unavailable';
-  const error = new ApiError(isLater ? code : 'internal_error', undefined, { cause });
+  const error = new ApiError(code === 'service_unavailable' ? code : 'internal_error', undefined, { cause });
   logFailure(error, response);
   request.errorCode = error.code;
   writeError(response, error);
-}
-
-/** Whether a stream has only failed because its client has gone. */
-function isOfClient(error: unknown): boolean {
-  const { code } = Object(error) as { code?: unknown };
-  return code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ERR_STREAM_DESTROYED';
 }

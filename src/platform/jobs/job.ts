@@ -1,4 +1,4 @@
-import type { Anyone } from '../api/index.js';
+import type { Actor } from '../api/index.js';
 
 /** A job that is being worked on. */
 export interface Job<Payload = unknown> {
@@ -7,7 +7,7 @@ export interface Job<Payload = unknown> {
   /** What was given to `Jobs.add`; undefined for a job without one, such as that of a schedule. */
   payload: Payload;
   /** Who makes its changes, as the audit log has it: `{ ...by, accountId }` for those of an account's rows. */
-  by: Anyone;
+  by: Actor;
   /** Earlier tries. */
   tries: number;
   /** Whether the job is given up if this try fails. */

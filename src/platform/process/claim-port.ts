@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type ListenOptions, Server } from 'node
 import { OperatorError } from './lifecycle.js';
 
 /**
- * Makes sure that a port is free, and returns it (for 0, any free one). A socket without port sharing binds it for a
- * moment: sockets that share a port would also share it with another service.
+ * Returns the port if it is free (for 0, any free port). Binds it for a moment without port sharing: with sharing, the
+ * bind would succeed beside another service.
  * @throws what `net.Server.listen` emits, such as EADDRINUSE
  */
 export async function claimPort(port: number, host?: string): Promise<number> {
@@ -23,8 +23,8 @@ export async function listen(server: Server, options: ListenOptions): Promise<vo
 }
 
 /**
- * Makes sure that the service can listen where it is told to, before anything else is set up.
- * @param ports by the variable that sets each
+ * Checks that the service can listen on its ports, before it sets up anything else.
+ * @param ports keyed by the environment variable that sets each
  * @throws OperatorError that names the variable
  */
 export async function requirePorts(ports: Record<string, number | undefined>, host?: string): Promise<void> {
@@ -39,23 +39,21 @@ export async function requirePorts(ports: Record<string, number | undefined>, ho
       claims.push(claim);
     }
   } finally {
-    // Only now, so that two variables with the same port are found too.
+    // Closed together, so that two variables with the same port conflict.
     await Promise.all(claims.map((claim) => once(claim.close(), 'close')));
   }
 }
 
-/** The operator's message when a port cannot be listened on. `name` is the variable that sets the port. */
+/** The operator's message for a port that cannot be bound. `name` is the variable that sets the port. */
 export function cannotListen(name: string, port: number, error: unknown, host?: string): OperatorError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
-    return new OperatorError(
-      `Port ${port} is taken. Stop what listens there, or choose another with ${name}.`,
-    );
+    return new OperatorError(`Port ${port} is taken. Stop what listens there, or set another with ${name}.`);
   if (code === 'EACCES')
-    return new OperatorError(`Port ${port} needs more rights: ${message}. Choose another with ${name}.`);
-  // A shell of conda sets HOST to the kind of machine that it compiles for.
+    return new OperatorError(`Port ${port} needs more privileges: ${message}. Set another with ${name}.`);
+  // Conda sets HOST to the machine type that its compiler targets.
   const remedy = host
-    ? ` HOST is ${host}: set it to an address of this machine, or to nothing (HOST=) for all.`
+    ? ` HOST is ${host}: set it to an address of this machine, or leave it empty (HOST=) for all.`
     : '';
   return new OperatorError(`The service cannot listen on port ${port}: ${message}.${remedy}`);
 }

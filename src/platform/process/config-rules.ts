@@ -1,9 +1,9 @@
 import { Transform } from 'class-transformer';
 import { isURL, ValidateBy } from 'class-validator';
 
-/** Hosts in a private network have no top-level domain, and those of Docker Compose may contain an underscore. */
+/** Hosts in a private network have no top-level domain; names of Docker Compose services may contain underscores. */
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
-/** A URL of libpq's with several hosts, behind the user and the password. */
+/** A libpq URL with several hosts after the user and the password. */
 const SEVERAL_HOSTS = /^postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^@/?#]*,[^@/?#]*(?:[/?#]|$)/;
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
@@ -13,11 +13,14 @@ const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, al
 export const URLS = {
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
   http: HTTP,
-  /** What clients are told: a password in it would be in every `Link`. */
+  /** Addresses that clients see: a password would appear in every `Link`. */
   address: { ...HTTP, disallow_auth: true },
 };
 
-/** Reads an integer in plain digits, so that its bounds are told of one below zero too. Unlike `Number()`, it does not accept `0x10`, `1e3` or ` 5`. */
+/**
+ * Reads an integer in plain digits; a negative integer too, so that the message names its bounds. Unlike `Number()`,
+ * refuses `0x10`, `1e3` and ` 5`.
+ */
 export const AsInteger = () =>
   Transform(({ value }) => (/^(?:\d+|-[1-9]\d*)$/.test(String(value)) ? Number(value) : value));
 
@@ -29,7 +32,7 @@ export const AsDecimal = () =>
 export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
-/** @param what completes the sentence "NAME must …" */
+/** A rule of a variable. @param what completes the sentence "NAME must …" */
 const must = (what: string | ((value: unknown) => string), accepts: (value: unknown) => boolean) =>
   ValidateBy({
     name: String(what),
@@ -40,22 +43,22 @@ const must = (what: string | ((value: unknown) => string), accepts: (value: unkn
     },
   });
 
-/** Whether all of several values, separated by commas, are accepted. */
-const every = (accepts: (one: string) => boolean) => (value: unknown) =>
+/** Whether each of the values, separated by commas, is accepted. */
+const every = (accepts: (item: string) => boolean) => (value: unknown) =>
   String(value)
     .split(',')
-    .every((one) => accepts(one));
+    .every((item) => accepts(item));
 
 export const EndsIn = (suffix: string) =>
   must(`end in ${suffix}`, (value) => typeof value === 'string' && value.endsWith(suffix));
 
-/** Names out of a list, separated by commas, none of them twice. */
+/** Names from a list, separated by commas, without duplicates. */
 export const AreListed = (names: () => readonly string[]) =>
   must(
-    () => `be some of ${names().join(', ')}, separated by commas, none of them twice`,
+    () => `be some of ${names().join(', ')}, separated by commas, without duplicates`,
     (value) => {
       const all = String(value).split(',');
-      return new Set(all).size === all.length && all.every((one) => names().includes(one));
+      return new Set(all).size === all.length && all.every((name) => names().includes(name));
     },
   );
 
@@ -79,7 +82,7 @@ export const DatabaseUrls = () => {
 export const Origins = () =>
   must(
     'be origins such as https://shop.example, separated by commas',
-    every((one) => URL.parse(one)?.origin === one),
+    every((origin) => URL.parse(origin)?.origin === origin),
   );
 
 /** An issuer (OpenID Connect Core 1.0, 2): a URL without a query or a fragment. */
@@ -92,19 +95,19 @@ export const IsIssuer = () =>
 
 export const IsAudience = () =>
   must(
-    'be one or several audiences, separated by commas; OIDC_ISSUER and OIDC_CLIENT_ID need it',
-    (value) => value !== undefined && every((one) => one.trim() !== '' && one === one.trim())(value),
+    'be one or more audiences, separated by commas; OIDC_ISSUER and OIDC_CLIENT_ID need it',
+    (value) => value !== undefined && every((name) => name !== '' && name === name.trim())(value),
   );
 
-/** The name of a claim, a dotted path to it, or a JSON Pointer (RFC 6901). */
+/** The name of a claim, a dotted path, or a JSON Pointer (RFC 6901). */
 export const IsClaim = () =>
   must(
     'be the name of a claim, a path such as realm_access.roles, or a JSON Pointer such as /resource_access/my.client/roles',
     (value) => /^(?!\/)|^(?:\/(?:[^~/]|~[01])+)+$/.test(String(value)),
   );
 
-/** What a page that signs in sets itself in its request (RFC 6749, 4.1.1; RFC 7636, 4.3). */
-const OF_THE_PAGE = new Set([
+/** Parameters that the sign-in page sets itself (RFC 6749, 4.1.1; RFC 7636, 4.3). */
+const SET_BY_PAGE = new Set([
   'client_id',
   'code_challenge',
   'code_challenge_method',
@@ -113,35 +116,35 @@ const OF_THE_PAGE = new Set([
   'state',
 ]);
 
-/** Parameters of an authorization request, as they stand in its address. */
+/** Parameters of an authorization request, as a query string. */
 export const IsSignInQuery = () =>
   must(
-    'be parameters of an authorization request such as scope=openid&audience=…, none of them one that the page sets itself',
+    'be parameters of an authorization request such as scope=openid&audience=…, without those that the page sets itself',
     (value) => {
       const names = [...new URLSearchParams(String(value)).keys()];
-      return names.length > 0 && !names.some((name) => OF_THE_PAGE.has(name) || name === '');
+      return names.length > 0 && !names.some((name) => SET_BY_PAGE.has(name) || name === '');
     },
   );
 
-/** The issuer and the audience need each other, and a client needs both. */
+/** The issuer and the audience require each other; a client requires both. */
 export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; OIDC_CLIENT_ID?: string }) =>
   [all.OIDC_ISSUER, all.OIDC_AUDIENCE, all.OIDC_CLIENT_ID].some((value) => value !== undefined);
 
 /**
- * What is wrong with the URL of a database, as the end of "must …"; nothing for one that `pg` takes. It shows no part of the
- * URL but a single sign, as the rest may be of the password.
+ * What is wrong with the URL of a database, as the end of "must …"; undefined if `pg` accepts the URL. Reveals at most one
+ * character of the URL: the rest may belong to the password.
  */
 function faultOf(url: string): string | undefined {
   const [, rest] = /^postgres(?:ql)?:\/\/(.*)$/s.exec(url) ?? [];
   if (rest === undefined) return 'be a postgresql:// URL';
-  const escape = (sign: string) =>
-    `be a postgresql:// URL in whose user and password ${sign} is written ${encodeURIComponent(sign)}`;
-  // No such URL has a fragment.
+  const escape = (character: string) =>
+    `be a postgresql:// URL in whose user and password ${character} is written ${encodeURIComponent(character)}`;
+  // A PostgreSQL URL has no fragment.
   if (url.includes('#')) return escape('#');
   if (!isEncoded(url)) return escape('%');
   if (SEVERAL_HOSTS.test(url))
     return 'be a postgresql:// URL with one host: that of HAProxy, PgBouncer or a cloud endpoint that follows the primary (docs/scaling.md, "Failover")';
-  // `pg` too takes one with a user and no host: that is in its query, or the default.
+  // `pg` accepts a user without a host: the host is in the query, or the default.
   const isParsed = URL.canParse(url.replace('@/', '@host/'));
   const cut = /[/?](?=.*@)/s.exec(isParsed ? rest.split('?')[0]! : rest)?.[0];
   if (cut) return escape(cut);

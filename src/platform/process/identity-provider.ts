@@ -1,63 +1,63 @@
-/** Of one answer of an identity provider. */
+/** The longest answer that is read from an identity provider. */
 const MAX_BYTES = 512 * 1024;
-/** For how long what a provider says of itself is known, and for how long it is not asked again after a failure. */
-const KNOWN_MS = 5 * 60_000;
-const AWAY_MS = 10_000;
-/** A page is not held up for longer. */
-const PAGE_MS = 1_500;
+/** How long a discovery document is cached, and how long a failed fetch is not repeated. */
+const CACHE_MS = 5 * 60_000;
+const RETRY_MS = 10_000;
+/** The longest time that a page waits for the provider. */
+const PAGE_WAIT_MS = 1_500;
 
-/** What an OpenID Connect provider says of itself (OpenID Connect Discovery 1.0, 3), as it has sent it. */
+/** The discovery document of a provider as received (OpenID Connect Discovery 1.0, 3). */
 export type ProviderFacts = Readonly<Record<string, unknown>>;
 
-/** Where an issuer says what it is (OpenID Connect Discovery 1.0, 4). */
+/** The address of an issuer's discovery document (OpenID Connect Discovery 1.0, 4). */
 export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-/** The discovery document of an OpenID Connect provider, for access tokens and for the page that signs in. */
+/** An OpenID Connect provider, as access tokens and the sign-in page need it. */
 export class IdentityProvider {
   private latest?: Promise<ProviderFacts>;
   // Value of `performance.now()`.
-  private until = -Infinity;
+  private cachedUntil = -Infinity;
 
   constructor(readonly issuer: string) {}
 
-  /** What it has said within the last minutes; undefined while it is away. */
-  known(): Promise<ProviderFacts | undefined> {
-    const isKnown = this.latest && performance.now() < this.until;
-    const facts = isKnown ? this.latest! : this.ask(AbortSignal.timeout(PAGE_MS));
+  /** The discovery document, cached for minutes; undefined while the provider is away. */
+  find(): Promise<ProviderFacts | undefined> {
+    const isCached = this.latest && performance.now() < this.cachedUntil;
+    const facts = isCached ? this.latest! : this.fetch(AbortSignal.timeout(PAGE_WAIT_MS));
     return facts.catch(() => undefined);
   }
 
-  /** What it says now. @throws Error if it is away or slow, or its document is another issuer's */
-  ask(signal: AbortSignal): Promise<ProviderFacts> {
-    this.until = performance.now() + KNOWN_MS;
-    this.latest = fetchProvider(this.issuer, signal);
-    this.latest.catch(() => (this.until = performance.now() + AWAY_MS));
+  /** The present document. @throws Error if the provider is away or slow, or the document names another issuer */
+  fetch(signal: AbortSignal): Promise<ProviderFacts> {
+    this.cachedUntil = performance.now() + CACHE_MS;
+    this.latest = fetchDocument(this.issuer, signal);
+    this.latest.catch(() => (this.cachedUntil = performance.now() + RETRY_MS));
     return this.latest;
   }
 }
 
-/** @throws Error as `ask` does (OpenID Connect Discovery 1.0, 4.3) */
-async function fetchProvider(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
-  const about = await fetchJson(discoveryUrl(issuer), signal);
-  if (about.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
-  return about;
+/** @throws Error if the document names another issuer (OpenID Connect Discovery 1.0, 4.3); as `fetchJson` does */
+async function fetchDocument(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
+  const facts = await fetchJson(discoveryUrl(issuer), signal);
+  if (facts.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
+  return facts;
 }
 
 /**
- * The address of a provider that one of its facts names.
- * @throws Error unless it is one of https, as that of the issuer may alone not be
+ * The address that a property of the discovery document names.
+ * @throws Error unless the address uses https, or the scheme of the issuer
  */
-export function addressIn(about: ProviderFacts, name: string): URL {
-  const address = URL.parse(String(about[name]));
+export function addressIn(facts: ProviderFacts, name: string): URL {
+  const address = URL.parse(String(facts[name]));
   const isSafe =
-    address?.protocol === 'https:' || address?.protocol === URL.parse(String(about.issuer))?.protocol;
+    address?.protocol === 'https:' || address?.protocol === URL.parse(String(facts.issuer))?.protocol;
   if (!address || !isSafe) throw new Error(`The identity provider has no safe address as its ${name}.`);
   return address;
 }
 
-/** @throws Error for a redirect, which may lead inwards, and for more than 512 kB */
+/** @throws Error for a redirect, which may lead to a private network, and for more than 512 kB */
 export async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const headers = { Accept: 'application/json' };
   const response = await fetch(address, { headers, signal, redirect: 'error' });
@@ -69,8 +69,9 @@ export async function fetchJson(address: string, signal: AbortSignal): Promise<R
   let bytes = 0;
   for await (const chunk of response.body) {
     bytes += chunk.length;
-    // Leaving the loop ends the connection.
-    if (bytes > MAX_BYTES) throw new Error('The identity provider answers with too much.');
+    // Leaving the loop closes the connection.
+    if (bytes > MAX_BYTES)
+      throw new Error(`The identity provider answers with more than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;

@@ -25,14 +25,14 @@ export {
   type ProviderFacts,
 } from './identity-provider.js';
 export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';
-export { Quota, type Requester, Turns } from './quota.js';
+export { Quota, type Requester, RoundRobin } from './quota.js';
 export {
   answerPrimary,
   answerWorkers,
   ask,
   askPrimary,
   broadcast,
+  liveWorkers,
   onBroadcast,
-  presentWorkers,
   relayBroadcasts,
 } from './worker-channel.js';

@@ -1,31 +1,31 @@
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** What a process runs until it is stopped, or cannot go on. */
+/** What a process runs until it is stopped or fails. */
 export interface Stoppable {
-  /** Resolves to the reason if it cannot go on. */
+  /** Resolves to the reason if the work fails while it runs. */
   failure?: Promise<Error>;
   stop(): Promise<void>;
 }
 
 /**
- * The life of a process: one start, and one stop, which ends the process. A stop in the middle of the start aborts the
- * start and waits until it has undone what it had begun, so that nothing begins after the stop, and nothing is left.
+ * The life of a process: one start, and one stop, which ends the process. A stop during the start aborts the start and
+ * waits for its clean-up.
  */
 export class Lifecycle {
-  /** Milliseconds that a stop may take; the process then ends with status 1. */
+  /** Milliseconds after which a stop that is not done ends the process with status 1. */
   patienceMs = 20_000;
   private readonly stopping = new AbortController();
   private starting?: Promise<Stoppable>;
 
   /**
-   * @param status with which the process ends when a signal, or `stop`, has told it to
-   * @param tell says at a terminal what becomes of a stop
+   * @param status exit status after a signal, or `stop` without a failure
+   * @param print shows the progress of a stop at a terminal
    */
   constructor(
     private readonly status: number,
-    private readonly tell: (line: string) => void = () => {},
+    private readonly print: (line: string) => void = () => {},
   ) {
-    // PID 1 of a container ignores signals that it has no handler for.
+    // PID 1 of a container ignores signals without a handler.
     for (const signal of SIGNALS) process.on(signal, () => this.stop());
   }
 
@@ -35,8 +35,8 @@ export class Lifecycle {
   }
 
   /**
-   * Starts what the process is for, which is stopped when it cannot go on. Does not return once the process is to stop.
-   * @param start gives up when the signal is aborted, and undoes what it has begun
+   * Starts the work of the process, and stops it when it fails. Never returns once a stop was asked for.
+   * @param start gives up when the signal is aborted, and cleans up
    * @throws what `start` throws
    */
   async start<Started extends Stoppable>(
@@ -54,11 +54,11 @@ export class Lifecycle {
     return new Promise(() => {});
   }
 
-  /** Stops what was started, and ends the process: with status 1 and a line about the failure if there is one. */
+  /** Stops the work and ends the process; with a failure, prints it and ends with status 1. */
   stop(failure?: Error): void {
     if (this.isStopping) return;
-    if (!failure) this.tell('Stopping: requests that are under way are answered first.');
-    this.stopping.abort(new Error('The process was told to stop.'));
+    if (!failure) this.print('Stopping: requests under way are answered first.');
+    this.stopping.abort(new Error('The process is stopping.'));
     setTimeout(() => (failure ? fail(failure) : process.exit(1)), this.patienceMs);
     void this.end(failure);
   }
@@ -67,14 +67,14 @@ export class Lifecycle {
     const started = await this.starting?.catch(() => undefined);
     await started?.stop().catch(fail);
     if (failure) fail(failure);
-    this.tell('Stopped.');
+    this.print('Stopped.');
     process.exit(this.status);
   }
 }
 
 /**
- * Waits for a part of a start that can be cut off at any time, such as a migration: PostgreSQL undoes it when its
- * connection ends.
+ * Waits for a part of the start that needs no clean-up, such as a migration: PostgreSQL rolls it back when its connection
+ * ends.
  * @throws the reason of the stop, without waiting for the work
  */
 export async function unlessStopped<Result>(work: Promise<Result>, stopping?: AbortSignal): Promise<Result> {
@@ -92,12 +92,12 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
   }
 }
 
-/** A problem that the operator has to solve. Its message is printed as one line: what is wrong, and what to do. */
+/** A problem for the operator to solve. The message, printed as one line, says what is wrong and what to do. */
 export class OperatorError extends Error {}
 
 /**
- * Ends the process with status 1; prints an `OperatorError` as one line, and of any other its stack: the properties of a
- * database's error hold the statement and its values.
+ * Ends the process with status 1. Prints an `OperatorError` as one line, any other error as its stack alone: the
+ * properties of a database error hold the statement and its values.
  */
 export function fail(error: unknown): never {
   const bug = error instanceof Error ? error.stack : error;
@@ -105,12 +105,12 @@ export function fail(error: unknown): never {
   process.exit(1);
 }
 
-/** What the terminal shows once the service listens, beside its addresses. */
+/** Lines that features add to the addresses that the terminal shows once the service listens. */
 export class StartBlock {
-  /** Names, of at most eleven characters, and what is said of each. */
+  /** Names of at most eleven characters, each with its text. */
   readonly notes: [name: string, text: string][] = [];
 
-  /** Adds a line, from the constructor of a provider: what becomes of messages. */
+  /** Adds a line. To be called in the constructor of a provider. */
   add(name: string, text: string): void {
     this.notes.push([name, text]);
   }

@@ -1,162 +1,163 @@
-/** A caller who waits for a part of something scarce. */
+/** A caller that waits for a share of the resource. */
 interface Waiter {
   readonly count: number;
-  readonly begin: () => void;
+  readonly grant: () => void;
   readonly timer: NodeJS.Timeout;
 }
 
-/** For whom something costly is done. */
+/** The sender of a request for costly work. */
 export interface Requester {
   /** The caller that is charged; none for an operator. */
   caller?: string;
-  /** Whether nobody waits for the answer any more. */
+  /** Whether the client has gone. */
   isGone(): boolean;
 }
 
 /**
- * Something scarce, of which one caller holds at most half, so that what one caller does never turns the others away. A caller
- * beyond that waits in a line of its own, or is refused. Work of nobody in particular (undefined) is bounded by the total alone.
+ * A scarce resource. One caller holds at most half, so that it never locks the others out; beyond its half, a caller waits
+ * in a queue of its own or is refused. Work without a caller (undefined) is bounded by the total alone.
  */
 export class Quota {
   /** The most that one caller may hold. */
   readonly half: number;
   private readonly held = new Map<string, number>();
-  /** The lines, none of them empty: the first is served next, and goes to the end. */
-  private readonly lines = new Map<string | undefined, Waiter[]>();
-  private all = 0;
+  /** Queues by caller, none empty: the first is served next, and moves to the end. */
+  private readonly queues = new Map<string | undefined, Waiter[]>();
+  private used = 0;
 
   constructor(private readonly total: number) {
     this.half = Math.max(1, Math.floor(total / 2));
   }
 
-  /** What all callers hold together. */
-  get taken(): number {
-    return this.all;
+  /** How much all callers hold together. */
+  get inUse(): number {
+    return this.used;
   }
 
-  /** How many callers hold some. */
+  /** How many callers hold a share. */
   get callers(): number {
     return this.held.size;
   }
 
-  /** How many wait. */
+  /** How many acquisitions wait. */
   get waiting(): number {
-    return [...this.lines.values()].reduce((sum, line) => sum + line.length, 0);
+    return [...this.queues.values()].reduce((sum, queue) => sum + queue.length, 0);
   }
 
-  /** Takes some; false if too few are free, or the caller would have more than half. */
-  tryTake(caller: string | undefined, count = 1): boolean {
-    if (this.all + count > this.total) return false;
+  /** Acquires a share; false if too little is free, or the caller would hold more than half. */
+  tryAcquire(caller: string | undefined, count = 1): boolean {
+    if (this.used + count > this.total) return false;
     if (caller !== undefined) {
       const held = (this.held.get(caller) ?? 0) + count;
       if (held > this.half) return false;
       this.held.set(caller, held);
     }
-    this.all += count;
+    this.used += count;
     return true;
   }
 
   /**
-   * Takes some as soon as the caller may have them.
+   * Waits until the caller may have the share, and acquires it.
    * @param count at most `half`
-   * @throws what `refusal` makes, after so many milliseconds
+   * @throws what `refusal` makes, after `patienceMs`
    */
-  async take(caller: string | undefined, patienceMs: number, refusal: () => Error, count = 1): Promise<void> {
-    if (!this.lines.has(caller) && this.tryTake(caller, count)) return;
-    await new Promise<void>((begin, reject) => {
+  async acquire(
+    caller: string | undefined,
+    patienceMs: number,
+    refusal: () => Error,
+    count = 1,
+  ): Promise<void> {
+    if (!this.queues.has(caller) && this.tryAcquire(caller, count)) return;
+    await new Promise<void>((grant, reject) => {
       const timer = setTimeout(() => {
         this.leave(caller, waiter);
         reject(refusal());
       }, patienceMs);
-      const waiter = { count, begin, timer };
-      const line = this.lines.get(caller);
-      if (line) line.push(waiter);
-      else this.lines.set(caller, [waiter]);
+      const waiter = { count, grant, timer };
+      enqueue(this.queues, caller, waiter);
     });
   }
 
-  giveBack(caller: string | undefined, count = 1): void {
-    this.all -= count;
+  release(caller: string | undefined, count = 1): void {
+    this.used -= count;
     if (caller !== undefined) {
       const left = this.held.get(caller)! - count;
       if (left > 0) this.held.set(caller, left);
       else this.held.delete(caller);
     }
-    if (this.lines.size > 0) this.serve();
+    if (this.queues.size > 0) this.serve();
   }
 
-  /** Lets those in whose turn it is. */
   private serve(): void {
-    for (const [caller, line] of this.lines) {
-      const [first] = line;
-      if (!this.tryTake(caller, first!.count)) continue;
+    for (const [caller, queue] of this.queues) {
+      const [first] = queue;
+      if (!this.tryAcquire(caller, first!.count)) continue;
       clearTimeout(first!.timer);
       this.leave(caller, first!);
-      if (this.lines.delete(caller)) this.lines.set(caller, line);
-      first!.begin();
+      if (this.queues.delete(caller)) this.queues.set(caller, queue);
+      first!.grant();
     }
   }
 
   private leave(caller: string | undefined, waiter: Waiter): void {
-    const line = this.lines.get(caller)!;
-    line.splice(line.indexOf(waiter), 1);
-    if (line.length === 0) this.lines.delete(caller);
+    const queue = this.queues.get(caller)!;
+    queue.splice(queue.indexOf(waiter), 1);
+    if (queue.length === 0) this.queues.delete(caller);
   }
 }
 
-/**
- * Milliseconds of a turn of the event loop, with what else it does, in which more than one work of each caller is begun: for
- * several callers, and for one alone. Beside 64 connections of another that are refused at once, four have as much as
- * beside 64 good ones.
- */
-const TURN_MS = { shared: 2, alone: 5 };
+function enqueue<Caller, Item>(queues: Map<Caller, Item[]>, caller: Caller, item: Item): void {
+  const queue = queues.get(caller);
+  if (queue) queue.push(item);
+  else queues.set(caller, [item]);
+}
 
 /**
- * Time is scarce as well: work is begun caller by caller, one of each in a turn of the event loop, and then again as long as the
- * turn is short; the rest waits for the next. So a flood, whose requests are refused at once and back at once, leaves the
- * requests of others their turns, each of which needs several.
+ * Milliseconds of one iteration of the event loop in which a caller may start more than one work: with several callers, and
+ * alone. Measured: beside 64 connections that are refused at once, four others get as much as beside 64 that are served.
  */
-export class Turns<Work> {
-  /** The lines, none of them empty. */
-  private readonly lines = new Map<string, Work[]>();
-  private isDue = false;
-  /** How busy the event loop was when work was begun the last time. */
+const SLICE_MS = { shared: 2, alone: 5 };
+
+/**
+ * Shares the event loop: starts one work of each caller per iteration, and repeats the round while the iteration is short. So
+ * a flood of requests that are refused at once cannot starve the requests of others, which need several iterations.
+ */
+export class RoundRobin<Work> {
+  /** Queues by caller, none empty. */
+  private readonly queues = new Map<string, Work[]>();
+  private isScheduled = false;
+  /** Utilization of the event loop at the end of the last round. */
   private last = performance.eventLoopUtilization();
 
-  /**
-   * @param begin does the work, or begins with it
-   * @param isShared whether there is more than one caller: a single one waits for nobody
-   */
+  /** @param isShared whether there is more than one caller: a single caller waits for nobody */
   constructor(
-    private readonly begin: (work: Work) => void,
+    private readonly start: (work: Work) => void,
     private readonly isShared: () => boolean,
   ) {}
 
   add(caller: string, work: Work): void {
-    const line = this.lines.get(caller);
-    if (line) line.push(work);
-    else this.lines.set(caller, [work]);
-    if (this.isDue) return;
-    this.isDue = true;
+    enqueue(this.queues, caller, work);
+    if (this.isScheduled) return;
+    this.isScheduled = true;
     setImmediate(() => void this.run());
   }
 
   private async run(): Promise<void> {
     const { active } = performance.eventLoopUtilization(this.last);
-    const until = performance.now() + (this.isShared() ? TURN_MS.shared - active : TURN_MS.alone);
-    let ofEach = this.lines.size;
-    // A line that goes to the end of the map is met again.
-    for (const [caller, line] of this.lines) {
-      if (ofEach-- <= 0 && performance.now() >= until) break;
-      this.lines.delete(caller);
-      const work = line.shift()!;
-      if (line.length > 0) this.lines.set(caller, line);
-      this.begin(work);
-      // What has been begun goes on now, so that its time counts.
+    const until = performance.now() + (this.isShared() ? SLICE_MS.shared - active : SLICE_MS.alone);
+    let ofFirstRound = this.queues.size;
+    // A queue that moves to the end of the map is met again.
+    for (const [caller, queue] of this.queues) {
+      if (ofFirstRound-- <= 0 && performance.now() >= until) break;
+      this.queues.delete(caller);
+      const work = queue.shift()!;
+      if (queue.length > 0) this.queues.set(caller, queue);
+      this.start(work);
+      // Lets the work continue now, so that its time counts.
       await new Promise((resolve) => process.nextTick(resolve));
     }
     this.last = performance.eventLoopUtilization();
-    this.isDue = this.lines.size > 0;
-    if (this.isDue) setImmediate(() => void this.run());
+    this.isScheduled = this.queues.size > 0;
+    if (this.isScheduled) setImmediate(() => void this.run());
   }
 }

@@ -1,13 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 
-/** Milliseconds for an answer, where nothing else is said: after that, no request waits for one. */
+/** Default milliseconds to wait for an answer: as long as an HTTP request may last. */
 const ANSWER_MS = 3_000;
 
-/** What one process finds for another that asks, by what it is asked about. */
+/** Handlers of questions, by subject. */
 type Answers = Record<string, (detail?: string) => unknown>;
 
-/** What goes between the workers of a service and its primary (`WORKERS`). */
+/** A message between the workers of a service and its primary (`WORKERS`). */
 type Message =
   | { type: 'broadcast'; event: string }
   | { type: 'question'; id: string; about: string; detail?: string }
@@ -16,12 +16,12 @@ type Message =
 /** The other end: the primary, to a worker, or a worker. */
 type Peer = NodeJS.Process | Worker;
 
-/** In a worker: tells all others of an event. Does nothing where the service is one process. */
+/** In a worker: sends an event to all other workers. Does nothing in a service of one process. */
 export function broadcast(event: string): void {
   if (cluster.isWorker) send(process, { type: 'broadcast', event });
 }
 
-/** In a worker: acts whenever another one tells of an event. */
+/** In a worker: handles an event that another worker broadcasts. */
 export function onBroadcast(event: string, act: () => void): void {
   if (!cluster.isWorker) return;
   process.on('message', (message: Message) => {
@@ -29,22 +29,22 @@ export function onBroadcast(event: string, act: () => void): void {
   });
 }
 
-/** In the primary: hands the broadcasts of a worker on to the others. */
+/** In the primary: forwards the broadcasts of a worker to the others. */
 export function relayBroadcasts(): void {
   cluster.on('message', (from, message: Message | null) => {
     if (message?.type !== 'broadcast') return;
-    for (const worker of presentWorkers()) if (worker !== from) send(worker, message);
+    for (const worker of liveWorkers()) if (worker !== from) send(worker, message);
   });
 }
 
-/** In a worker: asks the primary, which answers as `answerWorkers` says. @throws as `ask` does */
+/** In a worker: asks the primary, which answers by `answerWorkers`. @throws as `ask` does */
 export function askPrimary<Value>(about: string, detail?: string, withinMs?: number): Promise<Value> {
   return ask(process, about, detail, withinMs);
 }
 
 /**
  * Asks another process.
- * @throws what its answer throws, with its message alone; Error if there is none in time
+ * @throws Error with the message of the peer's error, or if no answer arrives within `withinMs`
  */
 export async function ask<Value>(
   peer: Peer,
@@ -54,34 +54,34 @@ export async function ask<Value>(
 ): Promise<Value> {
   const id = randomUUID();
   const { promise, resolve, reject } = Promise.withResolvers<Value>();
-  const hear = (message: Message | null) => {
+  const receive = (message: Message | null) => {
     if (message?.type !== 'answer' || message.id !== id) return;
     if (message.error === undefined) resolve(message.value as Value);
     else reject(new Error(message.error));
   };
   const timer = setTimeout(() => reject(new Error(`No answer about ${about} in time`)), withinMs);
-  peer.on('message', hear);
+  peer.on('message', receive);
   send(peer, { type: 'question', id, about, detail });
   try {
     return await promise;
   } finally {
     clearTimeout(timer);
-    peer.off('message', hear);
+    peer.off('message', receive);
   }
 }
 
-/** In a worker: answers what the primary asks. */
+/** In a worker: answers questions of the primary. */
 export function answerPrimary(answers: Answers): void {
   process.on('message', (message: Message | null) => void answer(process, message, answers));
 }
 
-/** In the primary: answers what workers ask. */
+/** In the primary: answers questions of workers. */
 export function answerWorkers(answers: Answers): void {
   cluster.on('message', (worker, message: Message | null) => void answer(worker, message, answers));
 }
 
-/** In the primary: all workers that there are. */
-export function presentWorkers(): Worker[] {
+/** In the primary: the workers that have not ended. */
+export function liveWorkers(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
 }
 

@@ -1,7 +1,7 @@
 import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import { Config } from '../../config.js';
-import type { Anyone } from '../api/index.js';
+import type { Actor } from '../api/index.js';
 import {
   type Belonging,
   belonging,
@@ -14,7 +14,7 @@ import { AuditRecord } from './audit-record.entity.js';
 
 /** Something that was changed. */
 export interface Change {
-  by: Anyone;
+  by: Actor;
   /** What was done, such as `order.approved`. */
   action: string;
   /** The id of what it was done to, if that is not the account. */

@@ -13,16 +13,16 @@ type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 const STDERR = 2;
 const BUFFER = {
-  /** Bytes that are written together: one system call takes as long as twenty lines. */
+  /** Bytes per write: a system call costs as much as twenty lines. */
   minLength: 8_192,
-  /** Milliseconds that a line may wait for others. A process that is killed loses as much. */
+  /** Milliseconds that a line may be buffered: what a killed process loses. */
   periodicFlush: 100,
-  /** Bytes that may wait for a stalled reader or a full disk; anything beyond is dropped. */
+  /** Bytes buffered for a stalled reader or a full disk; further lines are dropped. */
   maxLength: 16 * 1024 * 1024,
 };
 
-/** Nest logs each module and route that it sets up, which only helps to debug the start. */
-const SET_UP = new Set<unknown>([
+/** Contexts in which Nest logs every module and route at the start: of use only to debug the start. */
+const SETUP_CONTEXTS = new Set<unknown>([
   'NestFactory',
   'InstanceLoader',
   'RoutesResolver',
@@ -30,7 +30,7 @@ const SET_UP = new Set<unknown>([
   'NestApplication',
 ]);
 
-/** A request as the log has it: the recorder of requests writes these, and nothing else has a duration. */
+/** The log line of a request; no other line has a duration. */
 interface RequestLine {
   method?: string;
   route?: string;
@@ -39,17 +39,17 @@ interface RequestLine {
   durationMs?: number;
 }
 
-/** On a terminal, a request is one line: `GET /v1/pets 401 missing_api_key 5 ms`. */
+/** Writes a request on a terminal as one line: `GET /v1/pets 401 missing_api_key 5 ms`. */
 function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
   const { method, route, status, code, durationMs }: RequestLine = fields;
   if (durationMs === undefined) return fields;
-  const told = [method, route, status, code, `${Math.round(durationMs)} ms`];
-  return { msg: told.filter((one) => one !== undefined).join(' ') };
+  const words = [method, route, status, code, `${Math.round(durationMs)} ms`];
+  return { msg: words.filter((word) => word !== undefined).join(' ') };
 }
 
 /**
- * Opens the log: lines of JSON on standard error, or readable ones if that is a terminal. Standard output is for the
- * start block that the operator reads. Of what a client sends, only the request id is written.
+ * Opens the log on standard error: JSON lines, or readable lines on a terminal. Standard output is for the start block.
+ * The log holds nothing that a client sends but the request id.
  */
 export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
   const terminal = await openTerminal();
@@ -62,7 +62,7 @@ export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
   return pino(options, terminal ?? openBuffered());
 }
 
-/** Writes readable lines; undefined if no terminal reads them, or the package for it is not installed. */
+/** Writes readable lines; undefined if standard error is no terminal, or pino-pretty is not installed. */
 async function openTerminal(): Promise<DestinationStream | undefined> {
   if (!process.stderr.isTTY) return undefined;
   const pretty = await import('pino-pretty').catch(() => undefined);
@@ -71,31 +71,31 @@ async function openTerminal(): Promise<DestinationStream | undefined> {
 
 function openBuffered(): DestinationStream {
   const stream = destination({ dest: STDERR, sync: false, ...BUFFER });
-  // A log that cannot be written must not end the service. Waiting lines are written once that is possible again.
+  // A log that cannot be written must not end the service; buffered lines are written later.
   stream.on('error', () => {});
   return stream;
 }
 
-/** Opens the log of this process, for Nest's `Logger` too. */
+/** Opens the log, and has Nest's `Logger` write to it. */
 export async function takeOverLog(config: Config): Promise<Log> {
   const log = await openLog(config);
   Logger.overrideLogger(new NestLogger(log));
   return log;
 }
 
-/** PostgreSQL's errors on data (SQLSTATE class 22) repeat the value that was sent. */
-const ON_DATA = /^22\w{3}$/;
+/** PostgreSQL's data exceptions (SQLSTATE class 22) repeat the value that was sent. */
+const DATA_EXCEPTION = /^22\w{3}$/;
 
-/** The message of an error, or the SQLSTATE in its place where the message may hold what a client has sent. */
+/** The message of an error, or its SQLSTATE if the message may repeat a client's value. */
 export function messageOf(error: Error): string {
   const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
   const state = String(driverError?.code ?? code);
-  return ON_DATA.test(state) ? `SQLSTATE ${state}` : error.message;
+  return DATA_EXCEPTION.test(state) ? `SQLSTATE ${state}` : error.message;
 }
 
 /**
- * Nest's `Logger` on the log of this process. A message may be an object; its properties become those of the line. The
- * package `nestjs-pino` would do this too, but put a middleware of 20 µs before every request.
+ * Nest's `Logger` on the log of this process. The properties of an object message become properties of the line. The
+ * package `nestjs-pino` would add a middleware of 20 µs to every request.
  */
 export class NestLogger implements LoggerService {
   readonly fatal = this.at('fatal');
@@ -106,7 +106,7 @@ export class NestLogger implements LoggerService {
   constructor(private readonly out: Log) {}
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write(SET_UP.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
+    this.write(SETUP_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {
@@ -127,42 +127,42 @@ export class NestLogger implements LoggerService {
   }
 }
 
-/** How often a warning is logged at most, in milliseconds. */
+/** Milliseconds between two lines of one warning. */
 const WARNING_MS = 60_000;
 
-/** Tells of what may happen often: the first time at once, what follows together at the end of each interval. */
+/** Logs an event at once, then at most once per interval. */
 export class Throttle {
   private timer?: NodeJS.Timeout;
-  private isDue = false;
+  private isPending = false;
 
   constructor(
     private readonly intervalMs: number,
-    private readonly tell: () => void,
+    private readonly log: () => void,
   ) {}
 
-  /** It has happened. */
-  happened(): void {
-    this.isDue = true;
-    if (!this.timer) this.tellNow();
+  /** Counts an event, which `log` reports now or at the end of the interval. */
+  trigger(): void {
+    this.isPending = true;
+    if (!this.timer) this.flush();
   }
 
-  /** Tells what is still untold, and no more. */
+  /** Logs a pending event; no timer is left. */
   stop(): void {
     clearTimeout(this.timer);
-    if (this.isDue) this.tell();
-    this.isDue = false;
+    if (this.isPending) this.log();
+    this.isPending = false;
   }
 
-  private tellNow(): void {
+  private flush(): void {
     this.timer = undefined;
-    if (!this.isDue) return;
-    this.isDue = false;
-    this.tell();
-    this.timer = setTimeout(() => this.tellNow(), this.intervalMs).unref();
+    if (!this.isPending) return;
+    this.isPending = false;
+    this.log();
+    this.timer = setTimeout(() => this.flush(), this.intervalMs).unref();
   }
 }
 
-/** A warning that is logged at most once a minute, with the number of times it was raised and the last reason. */
+/** A warning that is logged at most once a minute, with the number of occurrences and the last reason. */
 export class ThrottledWarning {
   private count = 0;
   private reason = '';
@@ -179,6 +179,6 @@ export class ThrottledWarning {
   add(reason: string): void {
     this.count++;
     this.reason = reason;
-    this.throttle.happened();
+    this.throttle.trigger();
   }
 }

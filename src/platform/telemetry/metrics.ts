@@ -2,20 +2,20 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { answerPrimary, ask, askPrimary, presentWorkers, RELEASE } from '../process/index.js';
+import { answerPrimary, ask, askPrimary, liveWorkers, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Milliseconds for which an answer is good for all who ask. */
-const KEPT_MS = 1_000;
+/** Milliseconds for which a scrape is cached. */
+const CACHE_MS = 1_000;
 
-/** Milliseconds after which a metric has no value: a database that is away must not keep a scrape from the others. */
+/** Milliseconds after which a metric has no value: an unreachable database must not hide the other metrics. */
 const READ_MS = 500;
 
 /**
- * Milliseconds to wait for a worker, which may be stopped, or busy; and in a worker for the primary, which waits for the
- * others. Prometheus waits 10 s, and a request has its answer within 3.
+ * Milliseconds to wait for a worker, which may be suspended or busy; in a worker, for the primary, which waits for the other
+ * workers. A request is answered within 3 s.
  */
 const WAIT_MS = { worker: 1_000, primary: 2_000 };
 
@@ -28,27 +28,27 @@ interface Options {
   aggregator?: 'max';
 }
 
-/** A metric whose figures are read on each scrape. */
-interface Declared extends Options {
+/** A counter or gauge whose figures are read on each scrape. */
+interface ReadMetric extends Options {
   type: 'counter' | 'gauge';
   name: string;
   help: string;
   read: Read;
 }
 
-/** The metrics of the service, for Prometheus. A feature adds its own, which are read on each scrape. */
+/** The metrics of the service, for Prometheus. A feature registers its own. */
 @Injectable()
 export class Metrics {
-  /** What is counted as it happens: histograms, and what prom-client knows of the process. */
+  /** Histograms, and prom-client's metrics of the process. */
   private readonly registry = new Registry();
-  private readonly declared = new Map<string, Declared>();
+  private readonly readMetrics = new Map<string, ReadMetric>();
   private readonly logger = new Logger(Metrics.name);
-  private readonly kept = onceASecond(async () => (await this.current()).metrics());
+  private readonly cachedText = onceASecond(async () => (await this.current()).metrics());
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     const build = [{ labels: { release: RELEASE, node: process.version }, value: 1 }];
-    this.gauge('petstore_build_info', 'Always 1; the release that runs, and its Node', () => build, {
+    this.gauge('petstore_build_info', 'Always 1; the running release, and its Node', () => build, {
       aggregator: 'max',
     });
     if (cluster.isWorker) answerPrimary({ metrics: async () => (await this.current()).getMetricsAsJSON() });
@@ -61,12 +61,12 @@ export class Metrics {
 
   /** A count since the start of the process. By convention its name ends in `_total`. */
   counter(name: string, help: string, read: Read, options: Options = {}): void {
-    this.add('counter', name, help, read, options);
+    this.register('counter', name, help, read, options);
   }
 
   /** A value that rises and falls. */
   gauge(name: string, help: string, read: Read, options: Options = {}): void {
-    this.add('gauge', name, help, read, options);
+    this.register('gauge', name, help, read, options);
   }
 
   /** Durations, in seconds. An observation takes 0.4 µs. */
@@ -75,75 +75,69 @@ export class Metrics {
   }
 
   /**
-   * All metrics, of all workers, in the text format of Prometheus. One that cannot be read has no value, and does not
-   * hide the others. They are read at most once a second, for all who ask meanwhile: anybody may ask, as often as he likes.
+   * The metrics of all workers in the text format of Prometheus. A metric that cannot be read has no value. Read at most
+   * once a second, however often clients scrape.
    * @throws Error in a worker, if the primary does not answer
    */
   text(): Promise<string> {
-    // Any worker may answer a scrape, and all are one target to Prometheus; the primary keeps the answer.
+    // To Prometheus, all workers are one target: any of them answers a scrape, from the cache of the primary.
     if (cluster.isWorker) return askPrimary<string>('metrics', undefined, WAIT_MS.primary);
-    return this.kept();
+    return this.cachedText();
   }
 
-  private add(type: Declared['type'], name: string, help: string, read: Read, options: Options): void {
-    if (this.declared.has(name) || this.registry.getSingleMetric(name))
-      throw new Error(`There is a metric ${name} already.`);
-    this.declared.set(name, { type, name, help, read, ...options });
+  private register(type: ReadMetric['type'], name: string, help: string, read: Read, options: Options): void {
+    if (this.readMetrics.has(name) || this.registry.getSingleMetric(name))
+      throw new Error(`The metric ${name} is already registered.`);
+    this.readMetrics.set(name, { type, name, help, read, ...options });
   }
 
-  /** All metrics with the figures of this moment. */
+  /** All metrics with their present figures. */
   private async current(): Promise<Registry> {
     const figures = new Registry();
-    await Promise.all(Array.from(this.declared.values(), (one) => this.addTo(figures, one)));
+    await Promise.all(Array.from(this.readMetrics.values(), (metric) => this.addTo(figures, metric)));
     return Registry.merge([this.registry, figures]);
   }
 
-  private async addTo(registry: Registry, one: Declared): Promise<void> {
-    const { type, name, help, aggregator = 'sum' as const, read } = one;
+  private async addTo(registry: Registry, metric: ReadMetric): Promise<void> {
+    const { type, name, help, aggregator = 'sum' as const, read } = metric;
     try {
-      const figures = read();
-      const values = valuesOf(figures instanceof Promise ? await Promise.race([figures, late()]) : figures);
+      const reading = read();
+      const figures = reading instanceof Promise ? await Promise.race([reading, timeOut()]) : reading;
+      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
       const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
       const config = { name, help, aggregator, labelNames, registers: [registry] };
-      const metric = type === 'gauge' ? new Gauge(config) : new Counter(config);
-      // Without labels it has begun at 0.
-      if (values.length === 0) metric.remove();
-      for (const { labels, value } of values) metric.inc(labels, value);
+      const added = type === 'gauge' ? new Gauge(config) : new Counter(config);
+      // A metric without labels has started at 0.
+      if (values.length === 0) added.remove();
+      for (const { labels, value } of values) added.inc(labels, value);
     } catch (error) {
       this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
     }
   }
 }
 
-const valuesOf = (figures: Figures) =>
-  typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-
-async function late(): Promise<never> {
+async function timeOut(): Promise<never> {
   await sleep(READ_MS, undefined, { ref: false });
-  throw new Error(`It has taken more than ${READ_MS} ms.`);
+  throw new Error(`The figures took more than ${READ_MS} ms.`);
 }
 
-/** Has something read at most once a second, for all who ask meanwhile. */
+/** Caches a result for a second, and shares a read under way. */
 function onceASecond(read: () => Promise<string>): () => Promise<string> {
   let answer: Promise<string> | undefined;
   const forget = () => void (answer = undefined);
   return () => {
     if (answer) return answer;
     answer = read();
-    // A failure is not kept.
-    answer.then(() => setTimeout(forget, KEPT_MS).unref(), forget);
+    // A failure is not cached.
+    answer.then(() => setTimeout(forget, CACHE_MS).unref(), forget);
     return answer;
   };
 }
 
-/** In the primary: returns a function that collects the metrics of all workers that answer, and adds them up. */
-export function collectMetrics(): () => Promise<string> {
-  return onceASecond(collect);
-}
-
-async function collect(): Promise<string> {
+/** In the primary: collects the metrics of all workers that answer, and aggregates them. */
+export const collectMetrics = onceASecond(async () => {
   const all = await Promise.all(
-    presentWorkers().map(async (worker) => {
+    liveWorkers().map(async (worker) => {
       const asked = ask<object[]>(worker, 'metrics', undefined, WAIT_MS.worker);
       return { worker, value: await asked.catch(() => undefined) };
     }),
@@ -157,7 +151,7 @@ async function collect(): Promise<string> {
   });
   for (const { worker, value } of all) answered.set({ pid: worker.process.pid! }, value ? 1 : 0);
   return registry.metrics();
-}
+});
 
 /** Provides `Metrics` to every module, for metrics of its own. */
 @Global()

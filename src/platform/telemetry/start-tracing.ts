@@ -24,16 +24,16 @@ import type { Config } from '../../config.js';
 import { RELEASE } from '../process/index.js';
 import { PROBES, tracing } from './tracing.js';
 
-/** Milliseconds allowed for sending the last spans when the service stops. */
+/** Milliseconds to export the last spans when the service stops. */
 const STOP_MS = 2_000;
 
-/** What a request has once Express has routed it. */
+/** A request that Express has routed. */
 interface Routed {
   method?: string;
   route?: { path: string };
 }
 
-/** A query can contain anything, even a misplaced key, so it is left out. */
+/** A query may contain a misplaced key. */
 const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
 
 const instrumentations = [
@@ -46,14 +46,13 @@ const instrumentations = [
       if (route) span.updateName(`${method} ${route.path}`).setAttribute('http.route', route.path);
     },
   }),
-  // Statements that no request waits for, such as the sweeping of old rows, get no trace of their own.
+  // Statements outside requests, such as sweeps of old rows, start no trace.
   new PgInstrumentation({ requireParentSpan: true }),
 ];
 
 /**
- * Traces this process from now on: requests and their statements. It must run before anything else loads `pg`. The
- * `OTEL_…` variables of the OpenTelemetry specification for headers, time-outs and attributes of the service apply too;
- * its own packages read them.
+ * Traces requests and their statements from now on. To be called before any module loads `pg`. OpenTelemetry's packages
+ * read the other `OTEL_…` variables of its specification: headers, time-outs, attributes of the service.
  */
 export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_ARG }: Config): void {
   const url = `${OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`;
@@ -64,12 +63,12 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(OTEL_TRACES_SAMPLER_ARG) }),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
   });
-  reportFailures();
+  logExportFailures();
   context.setGlobalContextManager(new AsyncLocalStorageContextManager());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
   registerInstrumentations({ instrumentations });
-  // Requiring them applies the patches.
+  // Loading them applies the patches.
   ['http', 'pg'].forEach(createRequire(import.meta.url));
   tracing.active = {
     logFields: () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId }),
@@ -77,8 +76,7 @@ export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_
   };
 }
 
-/** Failures to send traces are logged, and affect nothing else. */
-function reportFailures(): void {
+function logExportFailures(): void {
   const logger = new Logger('Tracing');
   const warn = (message: string) => logger.warn(`Traces are not sent: ${message.slice(0, 500)}`);
   const ignore = () => {};

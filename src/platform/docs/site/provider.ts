@@ -21,7 +21,7 @@ export class Provider {
 
   /** Undefined while the issuer is away, or says nothing that the page can use. */
   async flow(): Promise<Flow | undefined> {
-    const about = await this.identityProvider.known();
+    const about = await this.identityProvider.find();
     try {
       return about && this.flowOf(about);
     } catch {
