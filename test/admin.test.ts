@@ -342,7 +342,7 @@ test('Invitations are listed without their code, until they are revoked', async 
   expect(await revoke()).toEqual({
     code: 1,
     stdout: '',
-    stderr: `petstore: There is no invitation ${shown[0]!.id} that has not been used.\n`,
+    stderr: `petstore: There is no unused invitation ${shown[0]!.id}.\n`,
   });
 });
 

@@ -12,8 +12,8 @@ const FAILURE = 1;
 /** Exit status for wrong usage. */
 const USAGE_ERROR = 2;
 
-/** What a command has of the process that runs it; a test runs many commands in one process. */
-export interface Surroundings {
+/** A command's view of its process. Tests run many commands in one process. */
+export interface CommandEnvironment {
   /** @throws OperatorError if the configuration is wrong */
   config: () => Promise<Config>;
   /** Loads the features of the service. @throws OperatorError if they do not fit together */
@@ -22,16 +22,16 @@ export interface Surroundings {
   streams: { stdin: Readable & { isTTY?: boolean }; stdout: Writable; stderr: Writable };
 }
 
-/** A command line that is run as `npm run <name>`. */
+/** The command line of `npm run <name>`. */
 export class CommandLine {
   readonly program: Command;
 
   constructor(
     name: string,
     description: string,
-    readonly surroundings: Surroundings,
+    readonly environment: CommandEnvironment,
   ) {
-    const { stdout, stderr } = surroundings.streams;
+    const { stdout, stderr } = environment.streams;
     this.program = new Command(`npm run ${name} --`)
       .description(description)
       .allowExcessArguments(false)
@@ -40,31 +40,32 @@ export class CommandLine {
       .exitOverride();
   }
 
-  /** Runs a command to its end. If it fails, one line says why. @returns the exit status */
+  /** Runs a command. A failure prints one line. @returns the exit status */
   async run(args: string[]): Promise<number> {
     try {
       await this.program.parseAsync(args, { from: 'user' });
       return 0;
     } catch (error) {
       if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
-      // Its database was taken from it by the stop, which also ends the process.
-      if (!this.surroundings.life.isStopping) this.surroundings.streams.stderr.write(`${textOf(error)}\n`);
+      // A stop closes the database under the command, and ends the process.
+      const { life, streams } = this.environment;
+      if (!life.isStopping) streams.stderr.write(`${textOf(error)}\n`);
       return FAILURE;
     }
   }
 
   /**
-   * Opens the database for some work, and closes it. A signal ends the process after it has closed.
-   * @param open by default opens one that the service has used
+   * Runs work on the open database. A signal closes the database before the process ends.
+   * @param open by default opens a database that the service has used
    */
   async onDatabase(
     work: (database: OpenDatabase) => Promise<void>,
     open: typeof reachDatabase = reachDatabase,
   ): Promise<void> {
-    const config = await this.surroundings.config();
+    const config = await this.environment.config();
     const levels = ['fatal', 'error', 'warn'] as const;
     Logger.overrideLogger(config.LOG_LEVEL === 'debug' ? [...levels, 'debug'] : [...levels]);
-    const { database, stop } = await this.surroundings.life.start(async (stopping) => {
+    const { database, stop } = await this.environment.life.start(async (stopping) => {
       const opened = await open(config, stopping);
       return { database: opened, stop: () => opened.close() };
     });
@@ -75,16 +76,16 @@ export class CommandLine {
     }
   }
 
-  /** Writes lines to standard output, no faster than they are read: a long list is never in memory as a whole. */
+  /** Writes lines to standard output with back-pressure: a long list is never in memory as a whole. */
   async print(lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
-    const { stdout } = this.surroundings.streams;
+    const { stdout } = this.environment.streams;
     for await (const line of lines) if (!stdout.write(`${line}\n`)) await once(stdout, 'drain');
   }
 }
 
-/** An error as the operator sees it: what to mend in one line, and of a bug its stack. */
+/** An error for the operator: one line about what to fix; the stack of a bug. */
 function textOf(error: unknown): string {
-  const told = error instanceof ApiError ? new OperatorError(error.message) : explain(error);
-  if (told instanceof OperatorError) return `petstore: ${told.message}`;
-  return String(told instanceof Error ? told.stack : told);
+  const explained = error instanceof ApiError ? new OperatorError(error.message) : explain(error);
+  if (explained instanceof OperatorError) return `petstore: ${explained.message}`;
+  return String(explained instanceof Error ? explained.stack : explained);
 }

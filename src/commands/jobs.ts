@@ -2,7 +2,7 @@ import { isUUID } from 'class-validator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { JobsDatabase } from '../platform/jobs/index.js';
 import { OperatorError } from '../platform/process/index.js';
-import { CommandLine, type Surroundings } from './command.js';
+import { type CommandEnvironment, CommandLine } from './command.js';
 import { type UnfinishedJob, UnfinishedJobs } from './unfinished-jobs.js';
 
 interface ListOptions {
@@ -21,14 +21,11 @@ const CHANGES = {
   drop: { description: 'forget failed jobs', done: 'dropped' },
 };
 
-/** `petstore jobs list | retry | drop` */
-export function jobs(args: string[], surroundings: Surroundings): Promise<number> {
-  const line = new CommandLine(
-    'jobs',
-    'Lists jobs that are not done, and retries or drops those that have failed.',
-    surroundings,
-  );
-  const onJobs = (work: (all: UnfinishedJobs) => Promise<void>) =>
+/** `petstore jobs list | retry | drop | unschedule` */
+export function jobs(args: string[], environment: CommandEnvironment): Promise<number> {
+  const title = 'Lists unfinished jobs, and retries or drops failed jobs.';
+  const line = new CommandLine('jobs', title, environment);
+  const onJobs = (work: (unfinished: UnfinishedJobs) => Promise<void>) =>
     line.onDatabase(async ({ config }) => {
       const database = new JobsDatabase(config);
       await work(new UnfinishedJobs(database)).finally(() => database.close());
@@ -36,14 +33,14 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
   line.program
     .command('list')
     .description('list jobs, those of messages too, oldest first')
-    .option('--failed', 'those that have failed, as without an option')
-    .addOption(new Option('--waiting', 'those that are not done yet').conflicts('failed'))
-    .option('--queue <name>', 'only those of one queue')
+    .option('--failed', 'failed jobs (the default)')
+    .addOption(new Option('--waiting', 'jobs that wait or run').conflicts('failed'))
+    .option('--queue <name>', 'only jobs of this queue')
     .addOption(new Option('--limit <count>', 'maximum number of jobs').argParser(parseCount).default(100))
     .action(({ waiting, queue, limit }: ListOptions) =>
-      onJobs(async (all) => {
+      onJobs(async (unfinished) => {
         const status = waiting ? 'waiting' : 'failed';
-        const found = await all.list(status, limit, queue);
+        const found = await unfinished.list(status, limit, queue);
         await line.print(found.length > 0 ? found.map(lineOf) : [`No job is ${status}.`]);
       }),
     );
@@ -53,7 +50,7 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
       .description(CHANGES[name].description)
       .argument('[ids...]', 'ids of the jobs', parseIds)
       .option('--all', 'all failed jobs')
-      .option('--queue <name>', 'with --all: only those of one queue')
+      .option('--queue <name>', 'with --all: only jobs of this queue')
       .action((ids: string[] | undefined, { all = false, queue }: Which, command: Command) => {
         if (all === Boolean(ids?.length) || (queue && !all))
           command.error('error: give the ids of jobs, or --all');
@@ -62,13 +59,13 @@ export function jobs(args: string[], surroundings: Surroundings): Promise<number
           const changed = new Set(await unfinished[name](all ? { queue } : { ids }));
           if (all) return line.print([`${changed.size} jobs are ${done}.`]);
           await line.print([...changed].map((id) => `${id} is ${done}.`));
-          const others = ids!.filter((id) => !changed.has(id));
-          if (others.length > 0) throw new OperatorError(`No failed job: ${others.join(', ')}.`);
+          const unchanged = ids!.filter((id) => !changed.has(id));
+          if (unchanged.length > 0) throw new OperatorError(`No failed job: ${unchanged.join(', ')}.`);
         });
       });
   line.program
     .command('unschedule')
-    .description('take out a schedule that no release declares any more')
+    .description('remove a schedule that the service no longer declares')
     .argument('<name>')
     .action((name: string) =>
       onJobs(async (unfinished) => {
@@ -83,10 +80,9 @@ function lineOf({ id, queue, createdAt, tries, reason }: UnfinishedJob): string 
   return [id, queue, createdAt.toISOString(), `${tries} tries`, reason ?? ''].join('  ').trimEnd();
 }
 
-/** Adds a UUID to those before it. */
-function parseIds(text: string, before: string[] = []): string[] {
+function parseIds(text: string, earlier: string[] = []): string[] {
   if (!isUUID(text, 'loose')) throw new InvalidArgumentError('Not a UUID.');
-  return [...before, text.toLowerCase()];
+  return [...earlier, text.toLowerCase()];
 }
 
 function parseCount(text: string): number {

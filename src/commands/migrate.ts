@@ -1,13 +1,13 @@
 import { migrate, openDatabase } from '../platform/database/index.js';
 import { installJobs } from '../platform/jobs/index.js';
-import { CommandLine, type Surroundings } from './command.js';
+import { type CommandEnvironment, CommandLine } from './command.js';
 
-/** Brings the schema up to date: for operators who migrate before the service starts, with rights of their own. */
-export function migrateCommand(args: string[], surroundings: Surroundings): Promise<number> {
-  const line = new CommandLine('migration:run', 'Brings the schema up to date.', surroundings);
+/** `petstore migrate`: for operators who migrate before the service starts, with a database role of its own. */
+export function migrateCommand(args: string[], environment: CommandEnvironment): Promise<number> {
+  const line = new CommandLine('migration:run', 'Brings the schema up to date.', environment);
   line.program.action(() =>
     line.onDatabase(async ({ config }) => {
-      await surroundings.parts();
+      await environment.parts();
       const names = await migrate(config, installJobs);
       await line.print([names.length > 0 ? `Migrated: ${names.join(', ')}.` : 'The schema is up to date.']);
     }, openDatabase),

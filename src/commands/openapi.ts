@@ -6,8 +6,8 @@ import { takeOverLog } from '../platform/telemetry/index.js';
 import { assembleApplication } from './serve/application.js';
 
 /**
- * Writes `openapi.json` as a service with the default configuration serves it at the address of a first start, with servers
- * relative to wherever it is. Nothing is started for it: it is made of the decorators of controllers and DTOs alone.
+ * Writes `openapi.json` for the default configuration and the default address, with relative servers. Starts nothing: the
+ * document is made of the decorators alone.
  */
 export async function writeDocument(parts: Parts): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn' });

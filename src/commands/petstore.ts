@@ -6,18 +6,17 @@ import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { type PetstoreOptions, startPetstore } from '../index.js';
 import { loadParts } from '../load-features.js';
-import type { Surroundings } from './command.js';
+import type { CommandEnvironment } from './command.js';
 
-// `petstore <command>`, in the folder of a service: its package.json says under `petstore` in which file its `features` are,
-// which of the pet store's it does `without`, and what it says of itself as a `product`.
+// `petstore <command>`, in the folder of a service. Its package.json holds under `petstore` the file of its own `features`, the
+// features of the pet store to leave out (`without`), and its texts (`product`).
 
-/** Each command, and how it begins; a service's own features are loaded when it asks for them. */
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: () => startPetstore(CHOICE),
-  migrate: async () => end((await import('./migrate.js')).migrateCommand),
+  migrate: async () => run((await import('./migrate.js')).migrateCommand),
   openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(CHOICE)),
-  admin: async () => end((await import('./admin/main.js')).admin),
-  jobs: async () => end((await import('./jobs.js')).jobs),
+  admin: async () => run((await import('./admin/main.js')).admin),
+  jobs: async () => run((await import('./jobs.js')).jobs),
   new: () => import('../../schematics/new.js'),
   'new:feature': () => import('../../schematics/main.js'),
 };
@@ -26,25 +25,27 @@ const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('packa
 const CHOICE: PetstoreOptions = { features, without: petstore?.without, product: petstore?.product };
 
 const [name = '', ...rest] = process.argv.slice(2);
-const run = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-if (run) {
-  // The next on this machine has less to compile.
+const start = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+if (start) {
+  // Speeds up the next command on this machine.
   module.enableCompileCache?.();
-  // Each reads its own arguments.
+  // The generators read `process.argv`.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
-  await run();
+  await start();
 } else {
   console.error(`Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`);
   process.exitCode = 2;
 }
 
-/** Runs a command line, with whose status the process then ends. */
-async function end(commands: (args: string[], surroundings: Surroundings) => Promise<number>): Promise<void> {
+/** Runs a command line, and sets the exit status of the process. */
+async function run(
+  command: (args: string[], environment: CommandEnvironment) => Promise<number>,
+): Promise<void> {
   const { Lifecycle } = await import('../platform/process/index.js');
   const { loadConfig } = await import('../load-config.js');
-  // Whatever reads the output, such as `head`, has read enough.
+  // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
-  process.exitCode = await commands(rest, {
+  process.exitCode = await command(rest, {
     config: () => loadConfig(CHOICE),
     parts: () => loadParts(CHOICE),
     life: new Lifecycle(1),
@@ -52,7 +53,7 @@ async function end(commands: (args: string[], surroundings: Surroundings) => Pro
   });
 }
 
-/** The features that the service in this folder adds: what the file named in its package.json exports as FEATURES. */
+/** The service's own features: the export FEATURES of the file that its package.json names. */
 async function features(): Promise<readonly Type[]> {
   if (!petstore?.features) return [];
   const { FEATURES } = await import(pathToFileURL(resolve(petstore.features)).href);

@@ -3,7 +3,7 @@ import type { JobsDatabase } from '../platform/jobs/index.js';
 
 // pg-boss documents its table: https://pgboss.io/sql/job-table
 
-/** A job that is not done, without its payload, which is not for operators to read. */
+/** An unfinished job, without its payload, which operators should not read. */
 export interface UnfinishedJob {
   id: string;
   queue: string;
@@ -25,7 +25,7 @@ const list = (status: JobStatus) => `
   ORDER BY created_on LIMIT $1`;
 
 const FAILED = `state = 'failed' AND ($1::uuid[] IS NULL OR id = ANY($1)) AND name = coalesce($2, name)`;
-/** Of a message, its owner sees that too. */
+/** The owner of a message sees `queued` again. */
 const RETRY = `
   WITH retried AS (
     UPDATE pgboss.job SET state = 'created', start_after = now(), started_on = NULL, completed_on = NULL,
@@ -35,36 +35,36 @@ const RETRY = `
     UPDATE messages SET status = 'queued', failure = NULL
     FROM retried WHERE messages.id = retried.id AND status = 'failed')
   SELECT id FROM retried`;
-/** A message stays `failed` for its owner. */
+/** The owner of a message still sees `failed`. */
 const DROP = `DELETE FROM pgboss.job WHERE ${FAILED} RETURNING id`;
 
-/** Which failed jobs: all when both are left out. */
-interface Which {
+/** Failed jobs by id, or by queue; all by default. */
+interface Selection {
   ids?: readonly string[];
   queue?: string;
 }
 
-/** The jobs that are not done, for the operator. */
+/** The unfinished jobs, for the operator. */
 export class UnfinishedJobs {
   constructor(private readonly database: JobsDatabase) {}
 
-  /** Oldest first. @param queue all when left out */
+  /** Oldest first. @param queue all queues by default */
   async list(status: JobStatus, limit: number, queue?: string): Promise<UnfinishedJob[]> {
     const { rows } = await this.database.executeSql(list(status), [limit, queue]);
     return rows as UnfinishedJob[];
   }
 
-  /** Queues failed jobs again, as if they were new. Returns the ids of those that had failed. */
-  retry(which: Which): Promise<string[]> {
-    return this.change(RETRY, which);
+  /** Queues failed jobs again as new. Returns their ids. */
+  retry(selection: Selection): Promise<string[]> {
+    return this.change(RETRY, selection);
   }
 
-  /** Forgets failed jobs. Returns the ids of those that had failed. */
-  drop(which: Which): Promise<string[]> {
-    return this.change(DROP, which);
+  /** Deletes failed jobs. Returns their ids. */
+  drop(selection: Selection): Promise<string[]> {
+    return this.change(DROP, selection);
   }
 
-  /** Takes out a schedule that no release declares any more; false if there is none with this name. */
+  /** Removes a schedule; false if there is none with this name. */
   async unschedule(name: string): Promise<boolean> {
     const boss = new PgBoss({ db: this.database });
     const found = await boss.getSchedules(name);
@@ -72,7 +72,7 @@ export class UnfinishedJobs {
     return found.length > 0;
   }
 
-  private async change(sql: string, { ids, queue }: Which): Promise<string[]> {
+  private async change(sql: string, { ids, queue }: Selection): Promise<string[]> {
     const { rows } = await this.database.executeSql(sql, [ids, queue]);
     return (rows as { id: string }[]).map(({ id }) => id);
   }

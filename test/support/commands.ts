@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { admin as runAdmin } from '../../src/commands/admin/main.js';
-import type { Surroundings } from '../../src/commands/command.js';
+import type { CommandEnvironment } from '../../src/commands/command.js';
 import { jobs as runJobs } from '../../src/commands/jobs.js';
 import { migrateCommand } from '../../src/commands/migrate.js';
 import { readConfig } from '../../src/config.js';
@@ -8,7 +8,7 @@ import { loadParts } from '../../src/load-features.js';
 import type { Ended } from './npm.js';
 
 type Environment = Record<string, string>;
-type CommandLine = (args: string[], surroundings: Surroundings) => Promise<number>;
+type CommandLine = (args: string[], environment: CommandEnvironment) => Promise<number>;
 
 /** Runs a command line in this process to its end: one of its own would take a second of a processor to start. */
 const run =

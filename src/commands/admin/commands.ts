@@ -18,21 +18,21 @@ import {
 } from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import { type AuditFilter, AuditLog } from '../../platform/safeguards/index.js';
-import { CommandLine, type Surroundings } from '../command.js';
+import { type CommandEnvironment, CommandLine } from '../command.js';
 import { withContext } from './context.js';
 import { exportAccount } from './export-account.js';
 import { Operator, OPERATOR } from './operator.js';
 import { auditLines, fieldsOf } from './output.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as commander's actions
-type Work = (operator: Operator, ...given: any[]) => Promise<void>;
-/** Adds a command: how it is called, what it does, its further arguments and options, and its work on the services. */
-type Add = (usage: string, description: string, ...parts: [...(Argument | Option)[], Work]) => void;
+type Action = (operator: Operator, ...given: any[]) => Promise<void>;
+/** Adds a command with further arguments and options. */
+type Add = (usage: string, description: string, ...parts: [...(Argument | Option)[], Action]) => void;
 
-/** `petstore admin`, once the features are loaded. */
-export function adminLine(surroundings: Surroundings): CommandLine {
+/** `petstore admin`. To be called once the features are loaded. */
+export function adminLine(environment: CommandEnvironment): CommandLine {
   const title = 'Manages the accounts and API keys in the database of the configuration.';
-  const line = new CommandLine('admin', title, surroundings);
+  const line = new CommandLine('admin', title, environment);
   const { program } = line;
   const accounts =
     'manage accounts: <account> is an id, an email, or "<issuer> <subject>" of an identity provider';
@@ -46,13 +46,13 @@ export function adminLine(surroundings: Surroundings): CommandLine {
 
 function adder(line: CommandLine, group: Command): Add {
   return (usage, description, ...parts) => {
-    const work = parts.pop() as Work;
+    const act = parts.pop() as Action;
     const command = group.command(usage).description(description);
     for (const part of parts)
       if (part instanceof Option) command.addOption(part);
       else if (part instanceof Argument) command.addArgument(part);
     command.action((...given) =>
-      line.onDatabase(({ config }) => withContext(config, (app) => work(new Operator(app, line), ...given))),
+      line.onDatabase(({ config }) => withContext(config, (app) => act(new Operator(app, line), ...given))),
     );
   };
 }
@@ -86,26 +86,28 @@ function addAccounts(add: Add): void {
     GENERATE,
     AS_JSON,
     async (operator, account: string, options: Options) => {
-      const by = await operator.changing(account);
+      const by = await operator.actingOn(account);
       const { password, shown } = await operator.newPassword(options.generatePassword);
       const change = readDto(AccountChangeDto, { password });
       const { email } = await operator.get(AccountChanges).change(by, change);
       await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
     },
   );
-  const permit = 'replace what the keys of an account may do; every instance knows within a second';
-  const names = new Argument('<permissions>', 'names separated by commas, or "all"').argParser(permissionsOf);
+  const permit = 'replace what the keys of an account may do; takes effect everywhere within a second';
+  const names = new Argument('<permissions>', 'names separated by commas, or "all"').argParser(
+    parsePermissions,
+  );
   add('set-permissions <account>', permit, names, async (operator, account: string, permissions: Stored) => {
-    await operator.get(AccountChanges).setPermissions(await operator.changing(account), permissions);
+    await operator.get(AccountChanges).setPermissions(await operator.actingOn(account), permissions);
     const all = permissions?.join(', ') ?? 'everything';
     await operator.print([`Keys of ${JSON.stringify(account)} may do: ${all}.`]);
   });
-  const close = 'close an account for good; a subject of the identity provider gets no other';
+  const close = 'close an account for good; its subject at the identity provider cannot sign up again';
   add('close <account>', close, async (operator, account: string) => {
-    await operator.get(AccountChanges).close(await operator.changing(account));
+    await operator.get(AccountChanges).close(await operator.actingOn(account));
     await operator.print([`The account ${JSON.stringify(account)} is closed.`]);
   });
-  const dump = 'print all that the database has of an account, as JSON lines';
+  const dump = 'print all data of an account, as JSON lines';
   add('export <account>', dump, async (operator, account: string) => {
     const id = await operator.accountId(account);
     await exportAccount(operator.get(DataSource), id, (lines) => operator.print(lines));
@@ -135,32 +137,32 @@ function addKeys(add: Add): void {
     'list the keys of an account',
     AS_JSON,
     async (operator, account: string, { json }: Options) => {
-      const { accountId: id } = await operator.changing(account);
+      const { accountId: id } = await operator.actingOn(account);
       await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(id, page), json);
     },
   );
-  const create = 'create a key and print it, only this once';
+  const create = 'create a key and print it; it is never shown again';
   add('create <account>', create, ...NEW_KEY, AS_JSON, async (operator, account: string, options: NewKey) => {
     const { json, permissions, networks, ...fields } = options;
-    const by = await operator.changing(account);
+    const by = await operator.actingOn(account);
     const lists = { permissions: permissions?.split(','), networks: networks?.split(',') };
     const key = await operator.get(ApiKeysService).create(by, readDto(NewApiKeyDto, { ...fields, ...lists }));
     await operator.show(fieldsOf(CreatedApiKeyDto, key), json);
   });
   const revoke = 'revoke a key; every instance refuses it within a second';
   add('revoke <account>', revoke, idOf('key'), async (operator, account: string, id: string) => {
-    await operator.get(ApiKeysService).revoke(await operator.changing(account), id);
+    await operator.get(ApiKeysService).revoke(await operator.actingOn(account), id);
     await operator.print([`Key ${id} is revoked.`]);
   });
 }
 
 function addInvitations(add: Add): void {
-  add('list', 'list the invitations that have not been used', AS_JSON, (operator, { json }: Options) =>
+  add('list', 'list unused invitations', AS_JSON, (operator, { json }: Options) =>
     operator.list(InvitationDto, (page) => operator.get(Invitations).list(page), json),
   );
-  const create = 'create an invitation, good for one account, and print its code, only this once';
+  const create = 'create an invitation for one account, and print its code; it is never shown again';
   const end = new Option('--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z').argParser(
-    futureOf,
+    parseFuture,
   );
   add(
     'create',
@@ -172,10 +174,10 @@ function addInvitations(add: Add): void {
       await operator.show({ ...fieldsOf(InvitationDto, made), invitation: JSON.stringify(code) }, json);
     },
   );
-  const revoke = 'revoke an invitation that has not been used';
+  const revoke = 'revoke an unused invitation';
   add('revoke', revoke, idOf('invitation'), async (operator, id: string) => {
     const isRevoked = await operator.get(Invitations).revoke(OPERATOR, id);
-    if (!isRevoked) throw new OperatorError(`There is no invitation ${id} that has not been used.`);
+    if (!isRevoked) throw new OperatorError(`There is no unused invitation ${id}.`);
     await operator.print([`Invitation ${id} is revoked.`]);
   });
 }
@@ -183,11 +185,11 @@ function addInvitations(add: Add): void {
 const FILTERS = [
   new Option('--account <account>', 'of this account'),
   new Option('--key <id>', 'with this API key').argParser(parseId),
-  new Option('--action <action>', 'what was done, such as order.approved'),
+  new Option('--action <action>', 'with this action, such as order.approved'),
   new Option('--job <name>', 'by the job or the schedule of this name'),
   new Option('--request <id>', 'by the request with this X-Request-Id'),
-  new Option('--since <time>', 'from this time on, such as 2030-01-31T12:00:00Z').argParser(timeOf),
-  new Option('--until <time>', 'before this time').argParser(timeOf),
+  new Option('--since <time>', 'from this time on, such as 2030-01-31T12:00:00Z').argParser(parseMoment),
+  new Option('--until <time>', 'before this time').argParser(parseMoment),
 ];
 
 function addAudit(add: Add): void {
@@ -203,12 +205,12 @@ function addAudit(add: Add): void {
   );
 }
 
-function idOf(what: string): Argument {
-  return new Argument('<id>', `id of the ${what}`).argParser(parseId);
+function idOf(kind: string): Argument {
+  return new Argument('<id>', `id of the ${kind}`).argParser(parseId);
 }
 
-/** Permissions as they are stored. */
-function permissionsOf(text: string): Stored {
+/** Parses permissions into the form of the database. */
+function parsePermissions(text: string): Stored {
   if (text === 'all') return null;
   const names = text.split(',');
   if (arePermissions(names)) return names;
@@ -220,14 +222,14 @@ function parseId(text: string): string {
   return text;
 }
 
-function timeOf(text: string): Date {
+function parseMoment(text: string): Date {
   const time = parseTime(text);
   if (!time) throw new InvalidArgumentError('Must be a time such as 2030-01-31T12:00:00Z.');
   return time;
 }
 
-function futureOf(text: string): Date {
-  const time = timeOf(text);
+function parseFuture(text: string): Date {
+  const time = parseMoment(text);
   if (time.getTime() <= Date.now()) throw new InvalidArgumentError('Must be a time in the future.');
   return time;
 }

@@ -8,7 +8,7 @@ import { commandOptions, DatabaseModule } from '../../platform/database/index.js
 import { JobsModule } from '../../platform/jobs/index.js';
 import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safeguards/index.js';
 
-/** The part of the service that is needed to manage accounts and keys. */
+/** The modules that manage accounts and keys. */
 @Module({
   imports: [
     DataModule,
@@ -23,17 +23,17 @@ import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safegua
 class AdminModule {}
 
 /**
- * Runs work on the accounts and keys of a migrated database, without serving HTTP.
- * @param logger becomes that of the whole process; none by default
+ * Runs work on the accounts and keys of a migrated database, without HTTP.
+ * @param logger becomes the logger of the process; none by default
  */
 export async function withContext<Result>(
   config: Config,
   work: (app: INestApplicationContext) => Promise<Result>,
   logger: LoggerService | false = false,
 ): Promise<Result> {
-  // Operators are not limited, so Redis is not used.
-  const own = Object.assign(new Config(), config, { REDIS_URL: undefined });
-  const module = { module: AdminModule, imports: [EnvironmentModule.with(own)] };
+  // No limits apply to operators, so Redis is not needed.
+  const withoutRedis = Object.assign(new Config(), config, { REDIS_URL: undefined });
+  const module = { module: AdminModule, imports: [EnvironmentModule.with(withoutRedis)] };
   const app = await NestFactory.createApplicationContext(module, { abortOnError: false, logger });
   try {
     return await work(app);

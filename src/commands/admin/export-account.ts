@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
 
-/** Rows that are read at a time: few, as one may hold a photo. */
+/** Rows per fetch: few, as a row may hold a photo. */
 const BATCH = 10;
 
 /**
- * The tables with rows of accounts, those of modules too, and their columns: not those whose comment in the database begins
- * with "secret". Bytes are base64. Rows of partitions and of tables that inherit from others stand there once.
+ * The tables with rows of accounts, including those of teams' modules, and their columns without those whose comment in the
+ * database begins with "secret". Bytes are base64. Rows of partitions and of inheriting tables appear once.
  */
 const TABLES = `
   SELECT relname AS name, CASE relkind WHEN 'r' THEN 'ONLY ' ELSE '' END || oid::regclass AS source,
@@ -23,15 +23,15 @@ const TABLES = `
 
 interface Table {
   name: string;
-  /** As it stands after FROM. */
+  /** For FROM. */
   source: string;
   columns: string;
   isOwned: boolean;
 }
 
 /**
- * Prints all that the database has of an account at one moment: its row, and those of every table with a column `account_id`,
- * each as a line of JSON that names its table. Ids keep all their digits.
+ * Prints the rows of an account from one snapshot of the database: its own, and those of every table with a column
+ * `account_id`, each as a line of JSON that names the table. Ids keep all digits.
  */
 export async function exportAccount(
   database: DataSource,

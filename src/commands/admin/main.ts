@@ -1,8 +1,8 @@
-import type { Surroundings } from '../command.js';
+import type { CommandEnvironment } from '../command.js';
 
 /** `petstore admin` */
-export async function admin(args: string[], surroundings: Surroundings): Promise<number> {
-  await surroundings.parts();
+export async function admin(args: string[], environment: CommandEnvironment): Promise<number> {
+  await environment.parts();
   const { adminLine } = await import('./commands.js');
-  return adminLine(surroundings).run(args);
+  return adminLine(environment).run(args);
 }

@@ -10,13 +10,13 @@ import { OperatorError } from '../../platform/process/index.js';
 import type { CommandLine } from '../command.js';
 import { asJson, asTable, type Fields, fieldsOf, namesOf, toObject } from './output.js';
 
-/** Who makes the changes of a command, as the audit log has it. */
+/** The author of a command's changes, for the audit log. */
 export const OPERATOR = { isOperator: true };
 
-/** Rows that are read, and printed, at a time. */
+/** Rows per page of a list. */
 const PAGE = 1_000;
 
-/** What a command works with: the services, and the terminal. */
+/** Gives commands the services and the terminal. */
 export class Operator {
   constructor(
     private readonly app: INestApplicationContext,
@@ -28,16 +28,16 @@ export class Operator {
   }
 
   /**
-   * The id of an account that is named by its id, its email, or the issuer and subject of an identity provider, with a space
-   * between them.
-   * @throws OperatorError if there is none
+   * The id of an account.
+   * @param name an id, an email, or an issuer and a subject separated by a space
+   * @throws OperatorError if there is no such account
    */
   async accountId(name: string): Promise<string> {
     return (await this.account(name)).id;
   }
 
-  /** The operator, who changes an account. @throws OperatorError if there is none, or it is closed */
-  async changing(name: string): Promise<Caller> {
+  /** The operator as the caller of a change to an account. @throws OperatorError if it does not exist, or is closed */
+  async actingOn(name: string): Promise<Caller> {
     const { id, closedAt } = await this.account(name);
     if (closedAt) throw new OperatorError(`The account ${JSON.stringify(name)} is closed.`);
     return { ...OPERATOR, accountId: id };
@@ -45,7 +45,7 @@ export class Operator {
 
   private async account(name: string): Promise<Account> {
     const accounts = this.get(AccountsService);
-    // No issuer and no email has a space in it; a subject may.
+    // A subject may contain spaces, an issuer or an email may not.
     const [, issuer, subject] = /^(\S+) (.+)$/s.exec(name) ?? [];
     const found = await (issuer && subject
       ? this.get(Identities).find({ issuer, subject })
@@ -57,15 +57,15 @@ export class Operator {
   }
 
   /**
-   * A new password of 192 random bits, to be shown; or the first line of standard input, or one that is typed without echo.
-   * It is never an argument: arguments end up in the shell's history and the process list.
+   * A generated password of 192 random bits, to be shown; or a password from standard input or typed without echo. Never an
+   * argument: arguments end up in the shell's history and the process list.
    */
   async newPassword(isGenerated = false): Promise<{ password: string; shown?: Fields }> {
     if (isGenerated) {
       const password = randomBytes(24).toString('base64url');
       return { password, shown: { password: JSON.stringify(password) } };
     }
-    const { stdin: input, stderr: output } = this.line.surroundings.streams;
+    const { stdin: input, stderr: output } = this.line.environment.streams;
     if (input.isTTY) return { password: await read({ prompt: 'Password:', silent: true, input, output }) };
     const [password] = (await text(input)).split(/\r?\n/, 1);
     if (!password) throw new OperatorError('There is no password on standard input.');
@@ -76,12 +76,12 @@ export class Operator {
     return this.line.print(lines);
   }
 
-  /** Prints one row: a table for people, or JSON for programs. */
+  /** Prints a row as a table, or as JSON. */
   show(row: Fields, isJson: boolean | undefined): Promise<void> {
     return this.print(isJson ? [toObject(row)] : asTable(Object.keys(row), [[row]]));
   }
 
-  /** Prints every row of a list page by page, each as a DTO class defines it. */
+  /** Prints the rows of a list page by page, with the fields of a DTO class. */
   list<Row extends { id: string }>(
     type: Type,
     list: (page: PageQuery) => Promise<Page<Row>>,

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import { fieldsIn, isInt64Text } from '../../platform/api/index.js';
 import type { AuditRecord } from '../../platform/safeguards/index.js';
 
-/** The fields of a row, each value as JSON. */
+/** The fields of a row, with values as JSON. */
 export type Fields = Record<string, string>;
 
 type Pages = Iterable<Fields[]> | AsyncIterable<Fields[]>;
@@ -11,7 +11,7 @@ export function namesOf(type: Type): string[] {
   return fieldsIn(type).map(([name]) => name);
 }
 
-/** An item as its DTO class defines it, as in an answer of the API. */
+/** The fields of an item by its DTO class, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
   const values = item as Record<string, unknown>;
   const given = fieldsIn(type).filter(([name]) => values[name] !== undefined && values[name] !== null);
@@ -23,7 +23,6 @@ export function toObject(row: Fields): string {
   return `{ ${fields.join(', ')} }`;
 }
 
-/** The lines of a list of JSON, for programs. */
 export async function* asJson(pages: Pages): AsyncGenerator<string> {
   let before = '[';
   for await (const page of pages)
@@ -34,7 +33,7 @@ export async function* asJson(pages: Pages): AsyncGenerator<string> {
   yield before === '[' ? '[]' : ']';
 }
 
-/** The lines of a table, for people. A column is as wide as what it has held so far. */
+/** The lines of a table. A column is as wide as its widest text so far. */
 export async function* asTable(names: string[], pages: Pages): AsyncGenerator<string> {
   const widths = names.map(() => 0);
   let head = [names];
@@ -56,17 +55,17 @@ export async function* asTable(names: string[], pages: Pages): AsyncGenerator<st
   if (head.length > 0) yield 'None.';
 }
 
-/** A name can hold anything, even terminal escape sequences, so it stays escaped as in JSON. */
+/** Escaped as in JSON: a name may hold terminal escape sequences. */
 function cell(json = ''): string {
   return json
     .replace(/^"(.*)"$/, '$1')
     .replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }
 
-/** What is a number where it is an id. A request's id is a text, also one of digits alone. */
+/** Fields to print as numbers, if they are; a request id is a text, even of digits alone. */
 const IDS = new Set(['accountId', 'keyId', 'subjectId']);
 
-/** Records as lines of JSON, in which ids keep all their digits. What a record does not have is left out. */
+/** Records as lines of JSON, without null values. Ids keep all digits. */
 export async function* auditLines(records: AsyncIterable<AuditRecord>): AsyncGenerator<string> {
   for await (const { id: _id, createdAt: at, ...rest } of records) {
     const given = Object.entries({ at, ...rest }).filter(([, value]) => value !== null);

@@ -13,13 +13,13 @@ import { HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
 interface Assembling {
-  /** What it is made of; the product alone when left out. */
+  /** The product alone by default. */
   parts?: Parts;
   /** Another date, for tests. */
   clock?: Clock;
 }
 
-/** Builds the service on a migrated database, ready to listen. If a part does not start, those before it are stopped. */
+/** Builds the service on a migrated database, ready to listen. On failure, stops the modules that have started. */
 export async function createApplication(
   config: Config,
   log: Log,
@@ -40,8 +40,8 @@ export async function createApplication(
 }
 
 /**
- * Puts the modules together.
- * @param preview whether it is only to be looked at, as for its document: no provider is made, so nothing connects or runs
+ * Assembles the modules.
+ * @param preview creates no providers, so nothing connects or runs: for the OpenAPI document
  */
 export async function assembleApplication(
   config: Config,
@@ -63,21 +63,18 @@ export async function assembleApplication(
   return app;
 }
 
-/**
- * What pages of other origins may do and read. They send the key themselves, so no cookies are involved, and whatever headers
- * their preflight asks for, such as those of tracing, are allowed.
- */
+/** The permissions of other origins. No cookies are involved, so any request header is allowed, such as tracing's. */
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),
     exposedHeaders: ['Allow', ...HEADER_NAMES],
     maxAge: 600,
-    // OPTIONS is then answered as it is without CORS, with `Allow`.
+    // The service answers OPTIONS itself, with `Allow`.
     preflightContinue: true,
   };
 }
 
-/** Answers every request except those of an orchestrator and of Prometheus as if its route did not exist. */
+/** Answers 404 to all requests but those of orchestrators and Prometheus. */
 function onlyProbes({ path }: Request, _response: Response, next: NextFunction): void {
   if (!PROBES.test(path)) throw new ApiError('route_not_found');
   next();

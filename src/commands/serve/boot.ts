@@ -10,17 +10,16 @@ import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
 interface BootOptions {
-  /** What the service is made of; the product alone when left out. */
+  /** The product alone by default. */
   parts?: Parts;
   /** Another date, for tests. */
   clock?: Clock;
-  /** Aborted when the process is to stop: what has started by then is stopped again. */
+  /** Aborts the start. */
   stopping?: AbortSignal;
 }
 
 /**
- * Starts the service in this process: database, schema, demo key, HTTP, in this order. If a part fails, those already started are
- * stopped again.
+ * Starts the service in this process: database, schema, demo key, HTTP. On failure or abort, stops what has started.
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function boot(

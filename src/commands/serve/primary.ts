@@ -7,15 +7,15 @@ import type { RunningService } from './serve.js';
 import { Workers } from './workers.js';
 
 /**
- * Prepares the database and runs workers on it. This process itself serves nothing.
- * @param stopping aborts the start, and stops replacing workers
+ * Prepares the database and runs workers on it. The primary itself serves no requests.
+ * @param stopping aborts the start, and ends the replacement of workers
  * @throws OperatorError whose message says in one line what is wrong
  */
 export async function bootPrimary(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = await takeOverLog(config);
   const start = async (database: OpenDatabase) => {
     const link = new StartLink();
-    // Also without a key: whoever asks has an answer.
+    // Without a demo key too: a worker's question needs an answer.
     link.serveWorkers();
     const demo = await openDemoKey(database, link, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
@@ -31,7 +31,7 @@ export async function bootPrimary(config: Config, stopping: AbortSignal): Promis
   return startOnDatabase(config, installJobs, start, stopping);
 }
 
-/** What it takes to create the key is loaded only here, and only if there is a data folder. */
+/** Loads the modules that create the key only if there is a data folder. */
 async function openDemoKey(
   { config, path }: OpenDatabase,
   link: StartLink,

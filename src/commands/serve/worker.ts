@@ -3,7 +3,7 @@ import type { Parts } from '../../load-features.js';
 import { takeOverLog } from '../../platform/telemetry/index.js';
 import { type RunningService, serve } from './serve.js';
 
-/** What a worker reports to the primary once it serves. */
+/** The message of a worker to the primary once it listens. */
 export interface Serving extends Pick<RunningService, 'url' | 'metricsUrl' | 'notes'> {
   type: 'serving';
 }
@@ -17,7 +17,7 @@ export async function bootWorker(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<RunningService> {
-  // What is sent to a primary that has just gone.
+  // Emitted for a message to a primary that has just ended.
   process.on('error', () => {});
   const service = await serve(config, await takeOverLog(config), { parts, stopping });
   const { url, metricsUrl, notes } = service;
