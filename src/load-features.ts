@@ -21,10 +21,7 @@ export interface Parts {
   readonly product: Partial<ProductFacts>;
 }
 
-/**
- * Loads the features of a service, and registers what they declare.
- * @throws OperatorError if they do not fit together
- */
+/** Loads the features of a service, and registers what they declare. @throws OperatorError if they do not fit together */
 export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
   const { features = [], without, product = {} } = options;
   const { Features } = await import('./platform/features/index.js');

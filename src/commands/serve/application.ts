@@ -12,7 +12,8 @@ import type { Clock } from '../../platform/process/index.js';
 import { HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
-interface Assembling {
+/** The choices of a test or of a team's service. */
+export interface AssemblyOptions {
   /** The product alone by default. */
   parts?: Parts;
   /** Another date, for tests. */
@@ -23,9 +24,9 @@ interface Assembling {
 export async function createApplication(
   config: Config,
   log: Log,
-  { parts, clock }: Assembling = {},
+  options: AssemblyOptions = {},
 ): Promise<NestExpressApplication> {
-  const app = await assembleApplication(config, log, { parts, clock });
+  const app = await assembleApplication(config, log, options);
   try {
     app.setLocal('baseUrl', config.BASE_URL);
     app.set('trust proxy', config.TRUST_PROXY);
@@ -39,14 +40,11 @@ export async function createApplication(
   }
 }
 
-/**
- * Assembles the modules.
- * @param preview creates no providers, so nothing connects or runs: for the OpenAPI document
- */
+/** Assembles the modules. @param preview creates no providers, so nothing connects or runs: for the OpenAPI document */
 export async function assembleApplication(
   config: Config,
   log: Log,
-  { parts, clock, preview = false }: Assembling & { preview?: boolean } = {},
+  { parts, clock, preview = false }: AssemblyOptions & { preview?: boolean } = {},
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, log, parts ?? (await loadParts()), clock),

@@ -2,21 +2,11 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { DemoKey } from '../../auth/demo-key.js';
 import { StartLink } from '../../auth/start-link.js';
 import type { Config } from '../../config.js';
-import { loadParts, type Parts } from '../../load-features.js';
+import { loadParts } from '../../load-features.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
-import type { Clock } from '../../platform/process/index.js';
 import { takeOverLog } from '../../platform/telemetry/index.js';
-import { type RunningService, serve } from './serve.js';
-
-interface BootOptions {
-  /** The product alone by default. */
-  parts?: Parts;
-  /** Another date, for tests. */
-  clock?: Clock;
-  /** Aborts the start. */
-  stopping?: AbortSignal;
-}
+import { type RunningService, serve, type ServeOptions } from './serve.js';
 
 /**
  * Starts the service in this process: database, schema, demo key, HTTP. On failure or abort, stops what has started.
@@ -24,7 +14,7 @@ interface BootOptions {
  */
 export async function boot(
   config: Config,
-  { parts: given, clock, stopping }: BootOptions = {},
+  { parts: given, clock, stopping }: Omit<ServeOptions, 'prepare'> = {},
 ): Promise<RunningService> {
   const parts = given ?? (await loadParts());
   const log = await takeOverLog(config);

@@ -3,11 +3,10 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
-import type { Parts } from '../../load-features.js';
-import { cannotListen, type Clock, StartBlock, type Stoppable } from '../../platform/process/index.js';
+import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
 import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
-import { createApplication } from './application.js';
+import { type AssemblyOptions, createApplication } from './application.js';
 
 /** A running service. `stop` lets accepted requests finish, then closes everything. */
 export interface RunningService extends Stoppable {
@@ -25,21 +24,14 @@ export interface RunningService extends Stoppable {
   startCode?: string;
 }
 
-interface ServeOptions {
-  /** The product alone by default. */
-  parts?: Parts;
-  /** Another date, for tests. */
-  clock?: Clock;
+export interface ServeOptions extends AssemblyOptions {
   /** Runs before the service listens. */
   prepare?: (app: NestExpressApplication) => Promise<void>;
   /** Keeps the service from listening once aborted. */
   stopping?: AbortSignal;
 }
 
-/**
- * Serves HTTP on a migrated database.
- * @throws OperatorError if it cannot listen; what `prepare` throws
- */
+/** Serves HTTP on a migrated database. @throws OperatorError if it cannot listen; what `prepare` throws */
 export async function serve(
   config: Config,
   log: Log,

@@ -45,10 +45,7 @@ export class Workers {
     this.failure = new Promise((resolve) => (this.fail = resolve));
   }
 
-  /**
-   * Starts all workers; resolves once they serve.
-   * @throws OperatorError if they fail, or are stopped first
-   */
+  /** Starts all workers; resolves once they serve. @throws OperatorError if they fail, or are stopped first */
   async start(): Promise<Serving> {
     const { PORT, HOST, WORKERS } = this.config;
     this.stopping.throwIfAborted();

@@ -27,10 +27,7 @@ export function registerErrors(errors: Errors): void {
   refuseDuplicates();
 }
 
-/**
- * Registers the errors of all features.
- * @throws OperatorError for a code of the service itself
- */
+/** Registers the errors of all features. @throws OperatorError for a code of the service itself */
 export function registerFeatureErrors(errors: Errors): void {
   featureErrors = new Map(Object.entries(errors));
   refuseDuplicates();

@@ -1,15 +1,4 @@
-export {
-  adviceOn,
-  allErrors,
-  ApiError,
-  type ErrorCode,
-  type ErrorFacts,
-  type Errors,
-  factsOf,
-  isErrorCode,
-  registerErrors,
-  registerFeatureErrors,
-} from './api-error.js';
+export * from './api-error.js';
 export * from './bodies.js';
 export { ChangeSchema, ChangeType, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';

@@ -65,7 +65,7 @@ export class ReplyHeaders {
    */
   file(bytes: Uint8Array, { tag = digestOf(bytes), ...facts }: FileFacts = {}): StreamableFile | undefined {
     const { request, response } = this;
-    if (hasSuccess(request.operation, 304) && isNotModified(request, response, `"${tag}"`)) {
+    if (hasSuccess(request.operation, 304) && isFresh(request, response, `"${tag}"`)) {
       response.status(304);
       return undefined;
     }
@@ -95,7 +95,7 @@ export class ReplyHeaders {
  * Sets the tag of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store a tagged
  * answer, but must revalidate. Express's `fresh` ignores the tag of a request with `Cache-Control: no-cache`, which `fetch` sends.
  */
-export function isNotModified({ headers }: Request, response: Response, tag: string): boolean {
+export function isFresh({ headers }: Request, response: Response, tag: string): boolean {
   response.setHeader('ETag', tag);
   response.setHeader('Cache-Control', 'private, no-cache');
   const header = headers['if-none-match'] ?? '';

@@ -114,10 +114,7 @@ function featureOf(module: unknown): FeatureOptions | undefined {
   return Reflect.getOwnMetadata(FEATURE, module) as FeatureOptions | undefined;
 }
 
-/**
- * The features whose modules a feature imports.
- * @throws OperatorError for a feature that is to be left out
- */
+/** The features whose modules a feature imports. @throws OperatorError for a feature that is to be left out */
 function importedBy({ name, imports = [] }: FeatureOptions, without: readonly string[]): FeatureOptions[] {
   const imported = imports.map(featureOf).filter((feature) => feature !== undefined);
   const missing = imported.find((feature) => without.includes(feature.name));

@@ -109,10 +109,6 @@ export class Connections {
     this.streams.drain();
   }
 
-  stop(): void {
-    this.streams.stop();
-  }
-
   private accept(socket: Socket): void {
     guardEvents(socket);
     const network = networkOf(socket.remoteAddress) ?? '';

@@ -148,12 +148,12 @@ export class Exchange implements Asker {
 
   /**
    * Reserves memory until the end of the exchange; waits until the caller's quota allows it.
-   * @throws ApiError `service_unavailable` after `patienceMs`; `request_timeout` if the exchange is over
+   * @throws ApiError `service_unavailable` after `waitMs`; `request_timeout` if the exchange is over
    */
-  async reserveMemory(bytes: number, patienceMs: number): Promise<void> {
+  async reserveMemory(bytes: number, waitMs: number): Promise<void> {
     const { client, quotas } = this;
     const count = Math.min(bytes, quotas.bytes.half);
-    await quotas.bytes.acquire(client, patienceMs, tooMuch, count);
+    await quotas.bytes.acquire(client, waitMs, tooMuch, count);
     this.whenOver(() => quotas.bytes.release(client, count));
     if (this.isOver) throw new ApiError('request_timeout');
   }

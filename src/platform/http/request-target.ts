@@ -17,21 +17,15 @@ let lastHost = '';
 export function toPath(target: string): string {
   if (PLAIN_TARGET.test(target)) return target;
   const [bare = ''] = target.split('#', 1);
-  const path = escapeMalformedPercents(escapeBytes(withoutOrigin(bare)));
+  // A target may have a scheme and a host (RFC 9112, 3.2.2).
+  const local = bare.replace(/^https?:\/\/[^/?]*/i, '');
+  const path = escapeMalformedPercents(local.replace(/[^\x21-\x7e]/g, escapeByte));
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** A target may have a scheme and a host (RFC 9112, 3.2.2). */
-function withoutOrigin(target: string): string {
-  return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '');
-}
-
 /** Node maps each non-ASCII byte to a character. */
-function escapeBytes(target: string): string {
-  return target.replace(
-    /[^\x21-\x7e]/g,
-    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
-  );
+function escapeByte(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
 /** Escapes each `%` of a path that cannot be decoded: the router would refuse the path before the guard runs. */

@@ -6,14 +6,7 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
-import {
-  entityTag,
-  hasSuccess,
-  isNotModified,
-  isTagged,
-  JsonText,
-  type RoutedRequest,
-} from '../api/index.js';
+import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
 import { setGuideOrigin } from './errors.js';
@@ -119,7 +112,7 @@ export class HttpAdapter extends ExpressAdapter {
     if (operation && isSuccess && isTagged(operation)) {
       const tag = entityTag(json);
       if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);
-      else if (isNotModified(response.req, response, tag)) return response.status(304).end();
+      else if (isFresh(response.req, response, tag)) return response.status(304).end();
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', Buffer.byteLength(json.text));
@@ -151,10 +144,7 @@ export class HttpAdapter extends ExpressAdapter {
     for (let i = 1; i < this.connections.quotas.listening; i++) await this.addListener(listening);
   }
 
-  /**
-   * Serves the metrics alone on a separate port.
-   * @throws what `net.Server.listen` emits, such as EADDRINUSE
-   */
+  /** Serves the metrics alone on a separate port. @throws what `net.Server.listen` emits, such as EADDRINUSE */
   async openMetrics(port: number, host?: string): Promise<void> {
     const listener = await this.addListener({ port, host });
     this.connections.metricsPort = (listener.address() as AddressInfo).port;
@@ -182,7 +172,7 @@ export class HttpAdapter extends ExpressAdapter {
     await closed;
     await super.close();
     clearInterval(closer);
-    this.connections.stop();
+    this.connections.streams.stop();
   }
 }
 

@@ -1,38 +1,8 @@
-export { RELEASE } from './build.js';
-export { cannotListen, claimPort, listen, requirePorts } from './claim-port.js';
-export { Clock } from './clock.js';
-export {
-  AreListed,
-  AsDecimal,
-  AsInteger,
-  DatabaseUrl,
-  DatabaseUrls,
-  EndsIn,
-  IsAudience,
-  IsClaim,
-  IsIssuer,
-  isOidcUsed,
-  IsSignInQuery,
-  Origins,
-  URLS,
-  WithoutTrailingSlash,
-} from './config-rules.js';
-export {
-  addressIn,
-  discoveryUrl,
-  fetchJson,
-  IdentityProvider,
-  type ProviderFacts,
-} from './identity-provider.js';
-export { fail, Lifecycle, OperatorError, StartBlock, type Stoppable, unlessStopped } from './lifecycle.js';
-export { Quota, type Requester, RoundRobin } from './quota.js';
-export {
-  answerPrimary,
-  answerWorkers,
-  ask,
-  askPrimary,
-  broadcast,
-  liveWorkers,
-  onBroadcast,
-  relayBroadcasts,
-} from './worker-channel.js';
+export * from './build.js';
+export * from './claim-port.js';
+export * from './clock.js';
+export * from './config-rules.js';
+export * from './identity-provider.js';
+export * from './lifecycle.js';
+export * from './quota.js';
+export * from './worker-channel.js';

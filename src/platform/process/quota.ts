@@ -59,20 +59,15 @@ export class Quota {
   /**
    * Waits until the caller may have the share, and acquires it.
    * @param count at most `half`
-   * @throws what `refusal` makes, after `patienceMs`
+   * @throws what `refusal` makes, after `waitMs`
    */
-  async acquire(
-    caller: string | undefined,
-    patienceMs: number,
-    refusal: () => Error,
-    count = 1,
-  ): Promise<void> {
+  async acquire(caller: string | undefined, waitMs: number, refusal: () => Error, count = 1): Promise<void> {
     if (!this.queues.has(caller) && this.tryAcquire(caller, count)) return;
     await new Promise<void>((grant, reject) => {
       const timer = setTimeout(() => {
         this.leave(caller, waiter);
         reject(refusal());
-      }, patienceMs);
+      }, waitMs);
       const waiter = { count, grant, timer };
       enqueue(this.queues, caller, waiter);
     });

@@ -42,10 +42,7 @@ export function askPrimary<Value>(about: string, detail?: string, withinMs?: num
   return ask(process, about, detail, withinMs);
 }
 
-/**
- * Asks another process.
- * @throws Error with the message of the peer's error, or if no answer arrives within `withinMs`
- */
+/** Asks another process. @throws Error with the message of the peer's error, or if no answer arrives within `withinMs` */
 export async function ask<Value>(
   peer: Peer,
   about: string,
