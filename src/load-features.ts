@@ -27,5 +27,5 @@ export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
   const { Features } = await import('./platform/features/index.js');
   const { FEATURES } = await import('./features.js');
   const further = typeof features === 'function' ? await features() : features;
-  return { features: Features.of(FEATURES, { further, without }).register(), product };
+  return { features: Features.of(FEATURES, without, further).register(), product };
 }

@@ -121,7 +121,7 @@ describe('Features that are taken out', () => {
     ['ghosts', 'There is no feature ghosts to leave out, but pets, categories, store.'],
   ])('end the start by name where that cannot be: %s', (name, message) => {
     const modules = [PetsModule, CategoriesModule, StoreModule];
-    expect(() => Features.of(modules, { without: [name] })).toThrow(message);
+    expect(() => Features.of(modules, [name])).toThrow(message);
   });
 });
 

@@ -42,14 +42,8 @@ export async function* asTable(names: string[], pages: Pages): AsyncGenerator<st
     const lines = [...head, ...page.map((row) => names.map((name) => cell(row[name])))];
     for (const line of lines)
       for (const [i, text] of line.entries()) widths[i] = Math.max(widths[i]!, text.length);
-    yield lines
-      .map((line) =>
-        line
-          .map((text, i) => text.padEnd(widths[i]!))
-          .join('  ')
-          .trimEnd(),
-      )
-      .join('\n');
+    const pad = (text: string, i: number) => text.padEnd(widths[i]!);
+    yield lines.map((line) => line.map(pad).join('  ').trimEnd()).join('\n');
     head = [];
   }
   if (head.length > 0) yield 'None.';

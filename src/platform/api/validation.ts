@@ -119,7 +119,7 @@ function isTransformed(type: Type): boolean {
   return has;
 }
 
-/** Every rule of class-validator refuses one of these values; `undefined` alone could be skipped as optional. */
+/** Every rule of class-validator refuses one of these values; `IsOptional`, which `PartialType` adds, refuses none. */
 const PROBES = [undefined, '', {}, -0.5];
 
 /** Whether a class of fields also has decorators of the libraries, which its fields would ignore. */

@@ -45,14 +45,6 @@ export function Feature(options: FeatureOptions): ClassDecorator {
   };
 }
 
-/** How a service changes the features of the product. */
-interface Choice {
-  /** Features to add. */
-  readonly further?: readonly Type[];
-  /** Names of features of the product to leave out. */
-  readonly without?: readonly string[];
-}
-
 /** The features of a service. */
 export class Features {
   private constructor(
@@ -63,10 +55,16 @@ export class Features {
   ) {}
 
   /**
+   * @param without names of features of the product to leave out
+   * @param further features to add
    * @throws OperatorError for a module without `@Feature`, two features that define the same name, or a left-out feature
    * that another imports
    */
-  static of(ofProduct: readonly Type[], { further = [], without = [] }: Choice = {}): Features {
+  static of(
+    ofProduct: readonly Type[],
+    without: readonly string[] = [],
+    further: readonly Type[] = [],
+  ): Features {
     const names = ofProduct.map((module) => optionsOf(module).name);
     const unknown = without.find((name) => !names.includes(name));
     if (unknown)

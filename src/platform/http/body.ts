@@ -45,8 +45,6 @@ const STALLED_MS = 15_000;
 const MIN_BYTES_PER_MS = 16;
 const CHECK_MS = 250;
 
-const CLOSE = { headers: { Connection: 'close' } };
-
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
 /** By `Content-Encoding`. */
@@ -180,7 +178,8 @@ class Body {
     const abort = new AbortController();
     const timer = isUpload ? setInterval(() => guard(request.socket, check), CHECK_MS).unref() : undefined;
     const check = () => {
-      if (this.isTooSlow()) abort.abort(new ApiError('request_timeout', undefined, CLOSE));
+      const headers = { Connection: 'close' };
+      if (this.isTooSlow()) abort.abort(new ApiError('request_timeout', undefined, { headers }));
     };
     const closed = () => abort.abort(new ApiError('bad_request'));
     request.on('close', closed);

@@ -34,10 +34,13 @@ const FAILURES: Record<string, ErrorCode> = {
 
 const logger = new Logger('Streams');
 
+/** Why a request was refused before routing: an error code, or too many requests. */
+export type Refusal = ErrorCode | 'overloaded';
+
 /** Counts and logs requests and refusals. */
 export interface Observer {
   closed(exchange: Exchange): void;
-  refused(reason: ErrorCode | 'overloaded'): void;
+  refused(reason: Refusal): void;
 }
 
 /** Accepts all connections, passes admitted requests to Express, and answers refused requests and invalid input. */
@@ -77,7 +80,7 @@ export class Connections {
       if (code === 'ECONNRESET') socket.destroy();
       else this.bySocket.get(socket as Socket)?.refuse(FAILURES[code] ?? 'bad_request');
     });
-    // Node stops to read and to handle the socket of a CONNECT.
+    // Node stops reading and handling the socket of a CONNECT.
     server.on('connect', ({ socket }) => {
       socket.on('error', () => socket.destroy()).resume();
       this.bySocket.get(socket)?.refuse('bad_request');
@@ -143,7 +146,7 @@ export class Connections {
   }
 
   /** Refusals are counted and have no log line each: a flood must not fill the log. */
-  private refuse(exchange: Exchange, error: ApiError, reason: ErrorCode | 'overloaded'): void {
+  private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
     exchange.isRefused = true;
     this.observer?.refused(reason);
     writeError(exchange.response, error);

@@ -48,7 +48,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     // A `NotFoundException` from an operation is that operation's 404.
     if (exception instanceof NotFoundException && !request.operation) return this.miss(request, response);
     const error = toApiError(exception);
-    if (error.status === 405) error.headers.Allow ??= this.allowed(request);
+    if (error.status === 405) error.headers.Allow ??= this.host.httpAdapter.routes.allowed(request);
     logFailure(error, response);
     writeError(response, error);
   }
@@ -56,7 +56,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
   /** Answers a request without a handler: for OPTIONS, a wrong method, or an unknown address. */
   private miss(request: Request, response: Response): void {
     const { method } = request;
-    const allow = this.allowed(request);
+    const allow = this.host.httpAdapter.routes.allowed(request);
     if (allow !== '' && method === 'OPTIONS') return void response.status(204).set('Allow', allow).end();
     if (allow !== '' && !allow.split(', ').includes(method)) {
       const refusal = new ApiError('method_not_allowed', undefined, { headers: { Allow: allow } });
@@ -66,9 +66,5 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     if (!this.page?.isFor(request)) return writeError(response, error);
     nameError(response, error);
     this.page.send(request, response);
-  }
-
-  private allowed(request: Request): string {
-    return this.host.httpAdapter.routes.allowed(request).join(', ');
   }
 }

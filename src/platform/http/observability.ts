@@ -12,11 +12,11 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { Histogram } from 'prom-client';
-import { ApiError, type ErrorCode, NO_ID, Public, requestIdOf } from '../api/index.js';
+import { ApiError, NO_ID, Public, requestIdOf } from '../api/index.js';
 import { SchemaCheck } from '../database/index.js';
 import { LOG, type Log, Metrics, PROBES, Throttle } from '../telemetry/index.js';
 import type { Quota } from '../process/index.js';
-import type { Observer } from './connection.js';
+import type { Observer, Refusal } from './connection.js';
 import type { Exchange } from './exchange.js';
 import { failedListeners } from './guarded-events.js';
 import type { HttpAdapter } from './server.js';
@@ -31,9 +31,6 @@ const REFUSALS_MS = 10_000;
 /** Accounts with a label of their own: a metric with many thousands of series would burden Prometheus. */
 const ACCOUNTS = 1_000;
 const OTHER_ACCOUNTS = 'other';
-
-/** Why a request was refused before routing: an error code, or too many requests. */
-type Refusal = ErrorCode | 'overloaded';
 
 /** Counts and logs every request; probes at `debug`. */
 class Recorder implements Observer {

@@ -41,13 +41,13 @@ export class Routes {
     return path.includes(':') ? this.yieldingToLiterals(entry, handler) : handler;
   }
 
-  /** The methods for the path of a request, e.g. `['GET', 'HEAD', 'OPTIONS']`; none for an unknown path. */
-  allowed({ path }: Request): string[] {
+  /** The `Allow` header for the path of a request, e.g. `GET, HEAD, OPTIONS`; empty for an unknown path. */
+  allowed({ path }: Request): string {
     const matching = [...this.paths.values()].filter(({ form }) => form.test(path));
     const first = matching.filter((entry) => !matching.some((rival) => isMoreLiteral(rival, entry)));
     const methods = new Set(first.flatMap((entry) => [...entry.methods]));
     if (methods.size > 0) methods.add('OPTIONS');
-    return [...methods].toSorted();
+    return [...methods].toSorted().join(', ');
   }
 
   /**

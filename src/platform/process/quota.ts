@@ -1,4 +1,3 @@
-/** A caller that waits for a share of the resource. */
 interface Waiter {
   readonly count: number;
   readonly grant: () => void;

@@ -30,20 +30,11 @@ const SETUP_CONTEXTS = new Set<unknown>([
   'NestApplication',
 ]);
 
-/** The log line of a request; no other line has a duration. */
-interface RequestLine {
-  method?: string;
-  route?: string;
-  status?: number;
-  code?: string;
-  durationMs?: number;
-}
-
-/** Writes a request on a terminal as one line: `GET /v1/pets 401 missing_api_key 5 ms`. */
+/** Shortens requests, the only lines with a duration, on a terminal: `GET /v1/pets 401 missing_api_key 5 ms`. */
 function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
-  const { method, route, status, code, durationMs }: RequestLine = fields;
+  const { method, route, status, code, durationMs } = fields as Record<string, string | number | undefined>;
   if (durationMs === undefined) return fields;
-  const words = [method, route, status, code, `${Math.round(durationMs)} ms`];
+  const words = [method, route, status, code, `${Math.round(Number(durationMs))} ms`];
   return { msg: words.filter((word) => word !== undefined).join(' ') };
 }
 
@@ -140,7 +131,7 @@ export class Throttle {
     private readonly log: () => void,
   ) {}
 
-  /** Counts an event, which `log` reports now or at the end of the interval. */
+  /** Notes an event, which `log` reports now or at the end of the interval. */
   trigger(): void {
     this.isPending = true;
     if (!this.timer) this.flush();

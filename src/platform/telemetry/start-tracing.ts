@@ -27,12 +27,6 @@ import { PROBES, tracing } from './tracing.js';
 /** Milliseconds to export the last spans when the service stops. */
 const STOP_MS = 2_000;
 
-/** A request that Express has routed. */
-interface Routed {
-  method?: string;
-  route?: { path: string };
-}
-
 /** A query may contain a misplaced key. */
 const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
 
@@ -42,7 +36,7 @@ const instrumentations = [
     ignoreIncomingRequestHook: ({ url }) => PROBES.test(url ?? ''),
     startIncomingSpanHook: () => WITHOUT_QUERY,
     applyCustomAttributesOnSpan: (span, request) => {
-      const { method, route } = request as Routed;
+      const { method, route } = request as { method?: string; route?: { path: string } };
       if (route) span.updateName(`${method} ${route.path}`).setAttribute('http.route', route.path);
     },
   }),
