@@ -58,10 +58,8 @@ function adder(line: CommandLine, group: Command): Add {
 }
 
 const AS_JSON = new Option('--json', 'print JSON');
-const GENERATE = new Option(
-  '--generate-password',
-  'generate a password and print it, instead of reading one',
-);
+const GENERATE = new Option('--generate-password', 'generate and print a password instead of reading one');
+const EXPIRES_AT = ['--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z'] as const;
 
 interface Options {
   json?: boolean;
@@ -80,23 +78,15 @@ function addAccounts(add: Add): void {
     await operator.show({ ...fieldsOf(AccountDto, created), ...shown }, options.json);
   });
   const set = 'replace the password of an account; its keys stay valid';
-  add(
-    'set-password <account>',
-    set,
-    GENERATE,
-    AS_JSON,
-    async (operator, account: string, options: Options) => {
-      const by = await operator.actingOn(account);
-      const { password, shown } = await operator.newPassword(options.generatePassword);
-      const change = readDto(AccountChangeDto, { password });
-      const { email } = await operator.get(AccountChanges).change(by, change);
-      await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
-    },
-  );
+  add('set-password <account>', set, GENERATE, AS_JSON, async (operator, name: string, options: Options) => {
+    const by = await operator.actingOn(name);
+    const { password, shown } = await operator.newPassword(options.generatePassword);
+    const change = readDto(AccountChangeDto, { password });
+    const { email } = await operator.get(AccountChanges).change(by, change);
+    await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
+  });
   const permit = 'replace what the keys of an account may do; takes effect everywhere within a second';
-  const names = new Argument('<permissions>', 'names separated by commas, or "all"').argParser(
-    parsePermissions,
-  );
+  const names = new Argument('<permissions>', 'comma-separated names, or "all"').argParser(parsePermissions);
   add('set-permissions <account>', permit, names, async (operator, account: string, permissions: Stored) => {
     await operator.get(AccountChanges).setPermissions(await operator.actingOn(account), permissions);
     const all = permissions?.join(', ') ?? 'everything';
@@ -126,21 +116,17 @@ const NEW_KEY = [
   new Option('--permissions <list>', 'what it may do, separated by commas; all by default'),
   new Option(
     '--networks <list>',
-    'where it may be used, such as 192.0.2.0/24, separated by commas; everywhere by default',
+    'client networks such as 192.0.2.0/24, separated by commas; all by default',
   ),
-  new Option('--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z'),
+  new Option(...EXPIRES_AT),
 ];
 
 function addKeys(add: Add): void {
-  add(
-    'list <account>',
-    'list the keys of an account',
-    AS_JSON,
-    async (operator, account: string, { json }: Options) => {
-      const { accountId: id } = await operator.actingOn(account);
-      await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(id, page), json);
-    },
-  );
+  const list = 'list the keys of an account';
+  add('list <account>', list, AS_JSON, async (operator, account: string, { json }: Options) => {
+    const { accountId: id } = await operator.actingOn(account);
+    await operator.list(ApiKeyDto, (page) => operator.get(ApiKeysService).list(id, page), json);
+  });
   const create = 'create a key and print it; it is never shown again';
   add('create <account>', create, ...NEW_KEY, AS_JSON, async (operator, account: string, options: NewKey) => {
     const { json, permissions, networks, ...fields } = options;
@@ -161,19 +147,12 @@ function addInvitations(add: Add): void {
     operator.list(InvitationDto, (page) => operator.get(Invitations).list(page), json),
   );
   const create = 'create an invitation for one account, and print its code; it is never shown again';
-  const end = new Option('--expires-at <time>', 'when it expires, such as 2030-01-31T12:00:00Z').argParser(
-    parseFuture,
-  );
-  add(
-    'create',
-    create,
-    end,
-    AS_JSON,
-    async (operator, { expiresAt, json }: Options & { expiresAt?: Date }) => {
-      const { code, ...made } = await operator.get(Invitations).create(OPERATOR, expiresAt ?? null);
-      await operator.show({ ...fieldsOf(InvitationDto, made), invitation: JSON.stringify(code) }, json);
-    },
-  );
+  const end = new Option(...EXPIRES_AT).argParser(parseFuture);
+  add('create', create, end, AS_JSON, async (operator, options: Options & { expiresAt?: Date }) => {
+    const { code, ...made } = await operator.get(Invitations).create(OPERATOR, options.expiresAt ?? null);
+    const fields = { ...fieldsOf(InvitationDto, made), invitation: JSON.stringify(code) };
+    await operator.show(fields, options.json);
+  });
   const revoke = 'revoke an unused invitation';
   add('revoke', revoke, idOf('invitation'), async (operator, id: string) => {
     const isRevoked = await operator.get(Invitations).revoke(OPERATOR, id);
@@ -194,15 +173,11 @@ const FILTERS = [
 
 function addAudit(add: Add): void {
   const audit = 'print who changed what, oldest first, as JSON lines';
-  add(
-    'audit',
-    audit,
-    ...FILTERS,
-    async (operator, { account, ...filter }: AuditFilter & { account?: string }) => {
-      const accountId = account === undefined ? undefined : await operator.accountId(account);
-      await operator.print(auditLines(operator.get(AuditLog).read({ ...filter, accountId })));
-    },
-  );
+  add('audit', audit, ...FILTERS, async (operator, options: AuditFilter & { account?: string }) => {
+    const { account, ...filter } = options;
+    const accountId = account === undefined ? undefined : await operator.accountId(account);
+    await operator.print(auditLines(operator.get(AuditLog).read({ ...filter, accountId })));
+  });
 }
 
 function idOf(kind: string): Argument {

@@ -49,8 +49,8 @@ export interface Kind {
 
 /** A kind whose values are not strings in JSON. */
 export interface KindWithText extends Kind {
-  /** The form of a value in a path or a query. */
-  inText: { must: string; read: (text: string) => unknown };
+  /** The form of a value in a path or a query; `must` if it differs. */
+  inText: { must?: string; read: (text: string) => unknown };
 }
 
 /** Returned by `read` for an unreadable value; no rule accepts it. */
@@ -139,9 +139,9 @@ export function field(options: FieldOptions, kind: Kind): FieldDecorator {
 }
 
 /** A field of a path or a query, whose values are text. */
-export function param(options: FieldOptions, { inText: { must, read }, ...kind }: KindWithText) {
-  const readText = (value: unknown) => (typeof value === 'string' ? read(value) : UNREADABLE);
-  return field(options, { ...kind, must, read: readText });
+export function param(options: FieldOptions, { inText, ...kind }: KindWithText) {
+  const read = (value: unknown) => (typeof value === 'string' ? inText.read(value) : UNREADABLE);
+  return field(options, { ...kind, must: inText.must ?? kind.must, read });
 }
 
 /** The fields of a DTO class by name, inherited fields first. `PartialType` makes each optional. */

@@ -121,10 +121,7 @@ const BOOLEAN: KindWithText = {
   schema: { type: 'boolean' },
   must: 'true or false',
   accepts: (value) => typeof value === 'boolean',
-  inText: {
-    must: 'true or false',
-    read: (text) => (text === 'true' ? true : text === 'false' ? false : UNREADABLE),
-  },
+  inText: { read: (text) => (text === 'true' ? true : text === 'false' ? false : UNREADABLE) },
 };
 
 /** True or false in a body. */
