@@ -114,10 +114,7 @@ interface NewKey extends Options {
 const NEW_KEY = [
   new Option('--name <name>', 'what the key is for').makeOptionMandatory(),
   new Option('--permissions <list>', 'what it may do, separated by commas; all by default'),
-  new Option(
-    '--networks <list>',
-    'client networks such as 192.0.2.0/24, separated by commas; all by default',
-  ),
+  new Option('--networks <list>', 'allowed networks such as 192.0.2.0/24, comma-separated; all by default'),
   new Option(...EXPIRES_AT),
 ];
 

@@ -1,8 +1,15 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
-import type { Express } from 'express';
-import { ApiError, type ErrorCode, giveRequestId, networkOf, requestIdOf } from '../api/index.js';
+import type { Express, Request } from 'express';
+import {
+  ApiError,
+  clientNetwork,
+  type ErrorCode,
+  giveRequestId,
+  networkOf,
+  requestIdOf,
+} from '../api/index.js';
 import { asker } from '../database/index.js';
 import { RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
@@ -128,15 +135,10 @@ export class Connections {
   private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
     const connection = this.bySocket.get(request.socket);
     if (!connection || connection.isEnding) return;
+    // Behind a trusted proxy, the headers name the client.
     const isProxied = Boolean(this.app.get('trust proxy'));
-    const exchange = new Exchange(
-      request,
-      response,
-      connection.network,
-      isProxied,
-      this.quotas,
-      this.streams,
-    );
+    const network = isProxied ? clientNetwork(request as Request) : connection.network;
+    const exchange = new Exchange(request, response, network, this.quotas, this.streams);
     giveRequestId(request, response);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');

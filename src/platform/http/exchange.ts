@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Logger } from '@nestjs/common';
-import { ApiError, clientNetwork, type ErrorCode, type OperationFacts, requestIdOf } from '../api/index.js';
+import { ApiError, type ErrorCode, type OperationFacts, requestIdOf } from '../api/index.js';
 import { type Asker, TIMEOUTS } from '../database/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { writeError } from './errors.js';
@@ -52,7 +52,6 @@ export class Exchange implements Asker {
   isUpload = false;
   /** Whether an upload has exceeded Node's time limit. */
   isOverdue = false;
-  private readonly network: string;
   private account?: string;
   /** The caller that is charged for the work or the stream. */
   private charged?: string;
@@ -64,19 +63,14 @@ export class Exchange implements Asker {
   private due = this.from + this.limitMs;
   private deadline?: NodeJS.Timeout;
 
-  /**
-   * @param network of the connection
-   * @param isProxied whether the connection comes from a trusted proxy, whose headers name the client
-   */
+  /** @param network of the client */
   constructor(
     readonly request: ObservedRequest,
     readonly response: ServerResponse,
-    network: string,
-    isProxied: boolean,
+    private readonly network: string,
     private readonly quotas: Quotas,
     private readonly streams: Streams,
   ) {
-    this.network = isProxied ? clientNetwork(request as Parameters<typeof clientNetwork>[0]) : network;
     (response as Answer).exchange = this;
     response.on('pipe', listenToSource);
   }
