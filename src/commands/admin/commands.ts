@@ -26,7 +26,6 @@ import { auditLines, fieldsOf } from './output.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as commander's actions
 type Action = (operator: Operator, ...given: any[]) => Promise<void>;
-/** Adds a command with further arguments and options. */
 type Add = (usage: string, description: string, ...parts: [...(Argument | Option)[], Action]) => void;
 
 /** `petstore admin`. To be called once the features are loaded. */

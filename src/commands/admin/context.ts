@@ -8,7 +8,6 @@ import { commandOptions, DatabaseModule } from '../../platform/database/index.js
 import { JobsModule } from '../../platform/jobs/index.js';
 import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safeguards/index.js';
 
-/** The modules that manage accounts and keys. */
 @Module({
   imports: [
     DataModule,

@@ -5,10 +5,10 @@ import { read } from 'read';
 import type { Account } from '../../auth/account.entity.js';
 import { AccountsService } from '../../auth/accounts.service.js';
 import { Identities } from '../../auth/identities.js';
-import { type Caller, isInt64Text, type Page, type PageQuery } from '../../platform/api/index.js';
+import { type Caller, fieldsIn, isInt64Text, type Page, type PageQuery } from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
 import type { CommandLine } from '../command.js';
-import { asJson, asTable, type Fields, fieldsOf, namesOf, toObject } from './output.js';
+import { asJson, asTable, type Fields, fieldsOf, toObject } from './output.js';
 
 /** The author of a command's changes, for the audit log. */
 export const OPERATOR = { isOperator: true };
@@ -88,7 +88,8 @@ export class Operator {
     isJson: boolean | undefined,
   ): Promise<void> {
     const pages = pagesOf(type, list);
-    return this.print(isJson ? asJson(pages) : asTable(namesOf(type), pages));
+    const names = fieldsIn(type).map(([name]) => name);
+    return this.print(isJson ? asJson(pages) : asTable(names, pages));
   }
 }
 

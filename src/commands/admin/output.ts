@@ -7,10 +7,6 @@ export type Fields = Record<string, string>;
 
 type Pages = Iterable<Fields[]> | AsyncIterable<Fields[]>;
 
-export function namesOf(type: Type): string[] {
-  return fieldsIn(type).map(([name]) => name);
-}
-
 /** The fields of an item by its DTO class, as in an answer of the API. */
 export function fieldsOf(type: Type, item: object): Fields {
   const values = item as Record<string, unknown>;

@@ -48,10 +48,11 @@ export async function serve(
     await app.close();
     throw error;
   }
+  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).connections;
   return {
     app,
     url: addressOf(app),
-    metricsUrl: metricsUrl(app),
+    metricsUrl: metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`,
     notes: app.get(StartBlock).notes,
     stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
   };
@@ -79,11 +80,6 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await app.close();
   clearTimeout(cut);
-}
-
-function metricsUrl(app: NestExpressApplication): string | undefined {
-  const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).connections;
-  return metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`;
 }
 
 /** The URL of the service, on its own port or another. */

@@ -5,7 +5,6 @@ import { PLATFORM_ERRORS } from './platform.errors.js';
 
 /** The definition of an error. */
 export interface ErrorFacts {
-  /** The usual status. */
   readonly status: number;
   readonly meaning: string;
   /** What a client should do, if the status does not say it. */
@@ -15,7 +14,6 @@ export interface ErrorFacts {
 /** What clients switch on. A code never changes its meaning. */
 export type ErrorCode = keyof DeclaredErrors;
 
-/** Errors by code. */
 export type Errors = Readonly<Record<string, ErrorFacts>>;
 
 const serviceErrors = new Map<string, ErrorFacts>(Object.entries<ErrorFacts>(PLATFORM_ERRORS));

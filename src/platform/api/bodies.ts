@@ -3,7 +3,6 @@ import { ApiError } from './api-error.js';
 /** An example that is not JSON: a text, or bytes. */
 export type Content = string | Uint8Array;
 
-/** A file of a form. */
 export interface FormFile {
   readonly description: string;
   /** The media type of the example. */

@@ -215,7 +215,6 @@ export class JsonText {
   constructor(readonly text: string) {}
 }
 
-/** Writes an item as JSON. */
 export type Serializer<Item> = (item: Item) => JsonText;
 
 /** Writes the fields of a DTO class as JSON; leaves out fields without a value. Integers keep all digits. */

@@ -17,7 +17,6 @@ export type Access = 'public' | 'basic' | 'bearer';
 /** The id of routes without `@Operation`, which the OpenAPI document leaves out. */
 export const NO_ID = 'none';
 
-/** A heading of the OpenAPI document. */
 export interface TagFacts {
   readonly name: string;
   readonly description: string;
@@ -37,7 +36,6 @@ export interface Webhook {
   readonly answers: Readonly<Record<string, string>>;
 }
 
-/** A success of an operation. */
 export interface Success {
   readonly status: number;
   /** Whether the answer has a `Location`. */

@@ -30,7 +30,6 @@ export class PageQuery {
   cursor?: string;
 }
 
-/** The direction of a list. */
 export type Direction = 'asc' | 'desc';
 
 const DIRECTIONS: Record<Direction, string> = {

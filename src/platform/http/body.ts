@@ -136,7 +136,6 @@ async function receive(
   }
 }
 
-/** The body of a request. */
 class Body {
   private readonly chunks: Buffer[] = [];
   private size = 0;

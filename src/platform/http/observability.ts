@@ -179,7 +179,6 @@ class HealthController {
   }
 }
 
-/** The metrics, for Prometheus. */
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'metrics', version: VERSION_NEUTRAL })

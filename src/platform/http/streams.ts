@@ -78,7 +78,6 @@ export class Stream {
   }
 }
 
-/** The last two characters of a chunk. */
 function tailOf(chunk: unknown): string {
   if (typeof chunk === 'string') return chunk.slice(-2);
   return chunk instanceof Uint8Array ? Buffer.from(chunk.subarray(-2)).toString('latin1') : '';

@@ -3,7 +3,6 @@ import { type DestinationStream, destination, pino, type Logger as Pino } from '
 import type { Config } from '../../config.js';
 import { tracing } from './tracing.js';
 
-/** The log of this process. */
 export type Log = Pino;
 
 /** Injection token of `Log`. */
