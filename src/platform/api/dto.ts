@@ -122,13 +122,8 @@ export function field(options: FieldOptions, kind: Kind): FieldDecorator {
     defaultMessage: (about?: { property: string; value: unknown }) =>
       made.reasons(about!.property, about!.value).join('; '),
   };
-  const property = {
-    description,
-    example,
-    required: !optional,
-    ...(nullable && { nullable }),
-    [FIELD]: made,
-  };
+  const required = !optional;
+  const property = { description, example, required, ...(nullable && { nullable }), [FIELD]: made };
   const decorate = applyDecorators(
     ApiProperty({ ...property, ...kind.schema } as ApiPropertyOptions),
     ValidateBy({ name: FIELD_RULE, validator }),
