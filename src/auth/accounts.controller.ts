@@ -60,7 +60,7 @@ export class AccountsController {
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
-    await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
+    await this.limiter.consume(limitSubjects('sign-up', request, body.email), response);
     return this.accounts.create(body, callerOf(request), requesterOf(request));
   }
 }

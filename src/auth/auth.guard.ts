@@ -164,7 +164,7 @@ export class AuthGuard implements CanActivate {
   ): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
-    await this.keyLimiter.take([owner.keyId ?? `account ${owner.accountId}`], response);
+    await this.keyLimiter.consume([owner.keyId ?? `account ${owner.accountId}`], response);
     return admit(request, owner);
   }
 
@@ -181,7 +181,7 @@ export class AuthGuard implements CanActivate {
     const { name, pass } = credentials;
     const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
     if (accountId) return admit(request, { accountId });
-    await this.authLimiter.take(subjects, response);
+    await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
   }
 }

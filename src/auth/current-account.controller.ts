@@ -72,6 +72,6 @@ export class CurrentAccountController {
     const present = await this.accounts.get(accountId);
     if (normalEmail(email) === normalEmail(present.email)) return;
     const [address, ...account] = limitSubjects('sign-up', request, email);
-    await this.limiter.take([address, `sign-up by ${accountId}`, ...account], response);
+    await this.limiter.consume([address, `sign-up by ${accountId}`, ...account], response);
   }
 }
