@@ -110,7 +110,7 @@ export class Exchange implements Asker {
 
   /** Begins with the work; false if its caller has too much of it, or hardly any time is left, as it has waited. */
   begin(): boolean {
-    return this.left > TIMEOUTS.taken && this.work();
+    return this.left > TIMEOUTS.abortMargin && this.work();
   }
 
   /** The account is known that is charged from now on. @throws ApiError `service_unavailable` where it has too much */
