@@ -2,8 +2,8 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.entity.js';
 
 /**
- * Whom an account belongs to, as an identity provider names them: byte for byte. It stays when an operator closes the
- * account, so that the subject gets no other.
+ * The subject of an account at an identity provider, byte for byte. The row outlives an account that an operator closes, so
+ * that the subject gets no other account.
  */
 @Entity('account_identities')
 @Index('account_identities_account_id_idx', ['accountId'])

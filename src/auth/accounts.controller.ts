@@ -19,7 +19,7 @@ import { AccountsService } from './accounts.service.js';
 import { Invitations } from './invitations.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
 
-/** Looks for the invitation before anything else in the body. */
+/** Checks the invitation before the rest of the body. */
 @Injectable()
 class InvitationGuard implements CanActivate {
   constructor(private readonly invitations: Invitations) {}
@@ -31,7 +31,7 @@ class InvitationGuard implements CanActivate {
   }
 }
 
-/** Marks the operation by which accounts sign up: `SIGN_UP` says whose. */
+/** Marks the operation for signing up, which `SIGN_UP` can restrict. */
 function SignUp(): MethodDecorator {
   return applyDecorators(Declare({ signUp: true }), UseGuards(InvitationGuard));
 }

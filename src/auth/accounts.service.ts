@@ -35,14 +35,14 @@ export class AccountsService {
   /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
   async create(
     { email, password, invitation }: NewAccountDto,
-    whoever: Anyone,
+    actor: Anyone,
     requester?: Requester,
   ): Promise<Account> {
     const passwordHash = await hashPassword(password, requester);
     return this.transactions.run(async () => {
-      const used = whoever.isOperator ? undefined : await this.invitations.use(invitation);
-      const account = await this.add({ email, passwordHash }, whoever);
-      const by = { ...whoever, accountId: account.id };
+      const used = actor.isOperator ? undefined : await this.invitations.use(invitation);
+      const account = await this.add({ email, passwordHash }, actor);
+      const by = { ...actor, accountId: account.id };
       if (used) await this.audit.add({ by, action: 'invitation.used', subjectId: used });
       return account;
     });
@@ -52,10 +52,10 @@ export class AccountsService {
    * Adds an account in the open transaction.
    * @throws ApiError `account_exists`
    */
-  async add(values: Pick<Account, 'email' | 'passwordHash'>, whoever: Anyone): Promise<Account> {
+  async add(values: Pick<Account, 'email' | 'passwordHash'>, actor: Anyone): Promise<Account> {
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     const account = await unlessTaken(this.accounts.addRow({ ...values, permissions }));
-    const by = { ...whoever, accountId: account.id };
+    const by = { ...actor, accountId: account.id };
     const details = { permissions: permissions ?? 'all' };
     await this.audit.add({ by, action: 'account.created', details });
     return account;
@@ -68,20 +68,20 @@ export class AccountsService {
 
   /** @throws ApiError `invalid_credentials` if it has been closed since its password was checked */
   async get(id: string): Promise<Account> {
-    return stillOpen(await this.accounts.findRow({ id }));
+    return requireOpen(await this.accounts.findRow({ id }));
   }
 
   /**
-   * The account, which nothing else changes until the open transaction ends. Rows that refer to it can be added meanwhile.
+   * The account, locked until the open transaction ends. Rows that refer to it can still be added.
    * @throws ApiError `invalid_credentials` if it has been closed
    */
   async hold(id: string): Promise<Account> {
     const lock = { mode: 'for_no_key_update' as const };
-    return stillOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
+    return requireOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
   }
 
   /**
-   * Sets what is given, in the open transaction.
+   * Sets the given values, in the open transaction.
    * @throws ApiError `account_exists`
    */
   async set(
@@ -104,7 +104,7 @@ export class AccountsService {
     return (await this.byEmail(email)?.getOne()) ?? null;
   }
 
-  /** Null if no account can have this email. */
+  /** A query by email; null if no account can have this email. */
   private byEmail(text: string) {
     const email = normalEmail(text);
     if (email === null) return null;
@@ -118,12 +118,12 @@ export class AccountsService {
 const NORMAL_EMAIL_TAKEN = violation('accounts_normal_email_key', 'account_exists');
 const EMAIL_TAKEN = violation('accounts_email_key', 'account_exists');
 
-/** Refuses an email that another account has, by whichever of the two indexes PostgreSQL looks at first. */
+/** Refuses an email of another account, whichever of the two indexes PostgreSQL checks first. */
 function unlessTaken<T>(change: Promise<T>): Promise<T> {
   return change.catch(NORMAL_EMAIL_TAKEN).catch(EMAIL_TAKEN);
 }
 
-function stillOpen(account: Account | null): Account {
+function requireOpen(account: Account | null): Account {
   if (!account || account.closedAt) throw unauthorized('invalid_credentials');
   return account;
 }

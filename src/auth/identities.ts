@@ -17,10 +17,10 @@ import { AccountIdentity } from './account-identity.entity.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 
-/** The access tokens of the identity provider; undefined where none is configured. */
+/** Injects `AccessTokens`; undefined without an identity provider. */
 export const ACCESS_TOKENS = Symbol('access tokens');
 
-/** A person or a program, as an identity provider names it. */
+/** A person or program at an identity provider. */
 export type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 /** No password has this hash. */
@@ -28,7 +28,7 @@ const NO_PASSWORD = '';
 
 const TAKEN = violation('account_identities_pkey', 'account_exists');
 
-/** The accounts of the subjects of an identity provider, one for each. */
+/** The accounts of subjects of an identity provider, one for each. */
 @Injectable()
 export class Identities {
   constructor(
@@ -39,28 +39,28 @@ export class Identities {
     @Inject(ACCESS_TOKENS) private readonly tokens?: AccessTokens,
   ) {}
 
-  /** Whether a bearer token is to be read as an access token of the identity provider: it has three parts, an API key one. */
+  /** Whether a bearer token is an access token of the identity provider: it has three parts, an API key one. */
   isToken(token: string): boolean {
     return this.tokens !== undefined && token.split('.', 4).length === 3;
   }
 
   /**
-   * What an access token says, and the account of its subject, which is made if there is none.
+   * The facts of an access token, and the account of its subject, created if missing.
    * @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable`
    */
-  async read(token: string, whoever: Anyone): Promise<TokenFacts & { account: Account }> {
+  async read(token: string, actor: Anyone): Promise<TokenFacts & { account: Account }> {
     const facts = await this.tokens!.read(token);
-    const account = (await this.find(facts)) ?? (await this.signUp(facts, whoever));
+    const account = (await this.find(facts)) ?? (await this.signUp(facts, actor));
     if (account.closedAt) throw new ApiError('permission_denied', 'An administrator closed this account.');
     return { ...facts, account };
   }
 
-  /** Every account, with its subject where it has one. */
+  /** Accounts, with their subjects. */
   async list(page: PageQuery): Promise<Page<Account & Partial<Subject>>> {
     const accounts: Page<Account & Partial<Subject>> = await this.accounts.list(page);
     const accountId = In(accounts.items.map(({ id }) => id));
     const found = await this.identities.find({ where: { accountId } });
-    const byAccount = new Map(found.map((one) => [one.accountId, one]));
+    const byAccount = new Map(found.map((identity) => [identity.accountId, identity]));
     for (const account of accounts.items) {
       const { issuer, subject } = byAccount.get(account.id) ?? {};
       Object.assign(account, { issuer, subject });
@@ -68,12 +68,12 @@ export class Identities {
     return accounts;
   }
 
-  /** Whether an account is that of a subject. */
+  /** Whether an account has a subject. */
   async hasOne(accountId: string): Promise<boolean> {
     return (await this.identities.countBy({ accountId })) > 0;
   }
 
-  /** Lets the subject of an account have another one, in the open transaction. */
+  /** Frees the subject of an account for another one, in the open transaction. */
   async forget(accountId: string): Promise<void> {
     await this.transactions.manager.delete(AccountIdentity, { accountId });
   }
@@ -85,23 +85,26 @@ export class Identities {
   }
 
   /** @throws ApiError `sign_up_closed` */
-  private async signUp(facts: TokenFacts, whoever: Anyone): Promise<Account> {
+  private async signUp(facts: TokenFacts, actor: Anyone): Promise<Account> {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
-    // RFC 2606 reserves `.invalid`, and nobody can guess the name to sign up with it.
+    // RFC 2606 reserves `.invalid`, and nobody can guess the name.
     const made = `${randomUUID()}@identity.invalid`;
     for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
-      const account = await this.add(facts, email, whoever);
+      const account = await this.add(facts, email, actor);
       if (account) return account;
     }
     throw new ApiError('service_unavailable');
   }
 
-  /** The account of a subject, whoever of several has made it; null if its email is that of another account. */
-  private async add({ issuer, subject }: Subject, email: string, whoever: Anyone): Promise<Account | null> {
+  /**
+   * The account of a subject, which another request may have created meanwhile; null if its email is that of another
+   * account.
+   */
+  private async add({ issuer, subject }: Subject, email: string, actor: Anyone): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {
-        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, whoever);
+        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, actor);
         await this.identities.addRow({ issuer, subject, accountId: account.id }).catch(TAKEN);
         return account;
       });

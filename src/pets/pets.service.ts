@@ -30,7 +30,7 @@ export class PetsService {
     return this.adding(pet).run();
   }
 
-  /** The same, before it is sent. */
+  /** `create` as a value, not yet sent. */
   adding({ name, categoryId, status }: NewPetDto): Insert<Pet> {
     return insert(this.pets, { name, categoryId, status: status ?? null }).refusing(CATEGORY_MISSING);
   }
@@ -41,7 +41,7 @@ export class PetsService {
   }
 
   /**
-   * The animal, which nobody changes until the open transaction ends: for a rule of another feature about it.
+   * The animal, locked until the open transaction ends, for a rule of another feature.
    * @throws ApiError `pet_not_found`
    */
   hold(id: string): Promise<Pet> {
@@ -49,7 +49,7 @@ export class PetsService {
   }
 
   /**
-   * Takes an available animal, which is pending from then on.
+   * Reserves an available animal, whose status becomes pending.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
    */
   async reserve(id: string): Promise<void> {
@@ -57,17 +57,17 @@ export class PetsService {
     if (reserved.length === 0) await this.refuse(id);
   }
 
-  /** The same, as a part of what the animal is taken for. */
+  /** `reserve` as a requirement of an `insert`. */
   reserving(id: string): Setting {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 
-  /** Gives a reserved animal its next status. */
+  /** Sets the next status of a reserved animal. */
   async settle(id: string, status: PetStatus): Promise<void> {
     await this.pets.setRow({ id }, { status });
   }
 
-  /** The same for several. */
+  /** Sets the status of several animals. */
   async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
     await this.pets.updateRows({ id: ids }, { status });
   }
