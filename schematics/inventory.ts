@@ -4,32 +4,32 @@ import { fileURLToPath } from 'node:url';
 import { refuse } from './program.ts';
 import { type Names, pascal, snake, spoken } from './words.ts';
 
-/** This package: its sources, or what is built of them. */
+/** The folder of this package: its sources, or its build. */
 export const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 const KIND = import.meta.url.slice(-2);
 
-/** A text file, whatever its line ends are. */
+/** Reads a text file with normalised line ends. */
 export const read = (path: string): string => readFileSync(path, 'utf8').replaceAll('\r\n', '\n');
 
-/** A feature that another one refers to. */
+/** A feature that another feature refers to. */
 export interface Target {
   table: string;
   Name: string;
-  /** Where its entity is imported from. */
+  /** The module that its entity is imported from. */
   from: string;
   word: string;
   code: string;
-  /** The name of the request that adds a row. */
+  /** The name of the request that creates a row. */
   request: string;
-  /** Whether it is a team's: its rows may be deleted. */
+  /** Whether the feature belongs to a team, so that its rows may be deleted. */
   isAdded: boolean;
 }
 
-/** What there is already: of the features in a folder, and of the pet store. */
+/** The existing features, in a folder and in the pet store. */
 export class Inventory {
-  /** Entities, controllers, errors and requests by their paths. */
+  /** Entities, controllers, errors and requests, by path. */
   private readonly files = new Map<string, string>();
-  /** The requests that have names, by which later ones refer to them. */
+  /** Requests by name; later requests refer to them. */
   private readonly requests: Map<string, string>;
 
   constructor(folder: string) {
@@ -42,8 +42,8 @@ export class Inventory {
     this.requests = new Map(requests.map((text) => [/^# @name (\w+)$/m.exec(text)?.[1] ?? '', text.trim()]));
   }
 
-  /** @throws Refusal if a feature would take what another one has */
-  requireFree({ files, table, code }: Names): void {
+  /** @throws Refusal if another feature has the table, the address or the code */
+  requireUnused({ files, table, code }: Names): void {
     const taken = {
       [`the table ${table}`]: `Entity\\('${table}'`,
       [`the address /${files}`]: `Controller\\((?:\\{ path: )?'${files}'`,
@@ -57,18 +57,18 @@ export class Inventory {
     return [...this.files.values()].some((text) => new RegExp(pattern, 'm').test(text));
   }
 
-  /** What `ref(given)` refers to. @throws Refusal */
+  /** The feature that `ref(given)` refers to. @throws Refusal */
   target(given: string): Target {
     const table = snake(given);
     const [path, text] =
-      [...this.files].find(([, one]) => one.includes(`Entity('${table}'`)) ??
+      [...this.files].find(([, text]) => text.includes(`Entity('${table}'`)) ??
       refuse(`ref(${given}): there is no table ${table}.`);
     const [, folder, file] = /([^\\/]+)[\\/]([^\\/]+)\.entity\.[jt]s$/.exec(path)!;
     const product = read(join(PACKAGE, `src/product.${KIND}`));
     const isAdded = !path.startsWith(PACKAGE) || !product.includes(`'./${folder}/`);
     const [entity, code] = [`${folder}/${file}.entity.js`, `${snake(file!)}_not_found`];
     const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${given}$`, 'm');
-    const request = [...this.requests].find(([, one]) => adding.test(one))?.[0];
+    const request = [...this.requests].find(([, text]) => adding.test(text))?.[0];
     const isKnown =
       text.includes('IdColumn(') && (isAdded || product.includes(entity)) && this.has(` ${code}:`);
     if (!isKnown || !request)
@@ -77,17 +77,14 @@ export class Inventory {
     return { table, Name: pascal(file!), from, word: spoken(file!), code, request, isAdded };
   }
 
-  /** The requests with these names, each after those that it refers to. */
+  /** The requests with these names, each after those it refers to. */
   requestsOf(names: string[], found = new Map<string, string>()): Map<string, string> {
     for (const name of names) {
       const text = this.requests.get(name)!;
-      // That for a key stands in every file.
+      // Every file has the request for a key.
       if (found.has(name) || name === 'key') continue;
-      const others = [...text.matchAll(/\{\{(\w+)\.response\./g)];
-      this.requestsOf(
-        others.map(([, one]) => one!),
-        found,
-      ).set(name, text);
+      const required = Array.from(text.matchAll(/\{\{(\w+)\.response\./g), ([, request]) => request!);
+      this.requestsOf(required, found).set(name, text);
     }
     return found;
   }
