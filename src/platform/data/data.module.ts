@@ -18,10 +18,7 @@ import { requireConstraints } from './violations.js';
 const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 const IS_INJECTED = Symbol('has a FastRepository');
 
-/**
- * Injects the `FastRepository` of an entity of the feature. The start refuses an entity that is more than the columns of
- * one table.
- */
+/** Injects the `FastRepository` of an entity of the feature, which must be the columns of one table. */
 export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
   Reflect.defineMetadata(IS_INJECTED, true, entity);
   return Inject(tokenOf(entity));

@@ -129,7 +129,6 @@ export class Events implements BeforeApplicationShutdown {
     });
   }
 
-  /** Before the connections are closed. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
     const { client, listeners } = (await this.subscription?.catch(() => undefined)) ?? {};

@@ -4,7 +4,6 @@ import { namesOf, type Row, type Shape, written } from './shape.js';
 import { insertFrom, insertRows, namesIn, type Parameter, updateOne } from './sql.js';
 import type { Values, Where } from './values.js';
 
-/** A command of a statement. */
 export interface Part {
   /** Parts with the same name have the same SQL. */
   readonly name: string;
@@ -45,10 +44,7 @@ export function setting<Entity extends ObjectLiteral>(
   };
 }
 
-/**
- * A row that belongs to a new one, such as its audit record.
- * @param fromRow properties, each with the property of the new row that gives its value, such as the id
- */
+/** A row that belongs to a new one. @param fromRow properties, each with the property of the new row that it copies */
 export function belonging<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,
@@ -89,10 +85,7 @@ export class Insert<Entity extends ObjectLiteral> {
     private readonly values: Values<Entity>,
   ) {}
 
-  /**
-   * Requires an update of another row, by the same statement.
-   * @throws Error for a second requirement: a statement would set one row though the other is not as required
-   */
+  /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
   requiring(required: Setting): this {
     if (this.requirement) throw new Error('An insert has one requirement: use a transaction');
     this.requirement = required;

@@ -17,18 +17,13 @@ export interface Order {
 export class Listing implements Cursors {
   /** Columns with one value in all rows, null for none. */
   readonly equal: (readonly [property: string, value: unknown])[] = [];
-  /** A column with one of several values. */
   readonly among?: readonly [property: string, values: readonly unknown[]];
-  /** The range of the sort column. */
   readonly range?: Range;
   /** The sort column; undefined for the id. */
   readonly sort?: string;
   readonly isDescending: boolean;
 
-  /**
-   * Sorts by ascending id by default.
-   * @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes
-   */
+  /** @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes */
   constructor(
     private readonly entity: EntityMetadata,
     filter: ObjectLiteral,
@@ -171,10 +166,7 @@ function whyNoPages({ primaryColumns, dataSource }: EntityMetadata): string | un
   return type in KEY_BOUNDS ? undefined : `its id is of type ${type}`;
 }
 
-/**
- * Why lists cannot be sorted by a column, then by id; undefined if they can. Cursors hold values of the column, each of
- * which must equal the value in PostgreSQL.
- */
+/** Why a column cannot sort a list; undefined if it can. Cursors hold its values exactly as PostgreSQL has them. */
 function whyNotSorted(column: ColumnMetadata): string | undefined {
   const type = column.entityMetadata.dataSource.driver.normalizeType(column);
   if (!(type in LEAST) || column.isArray) return `is of type ${type}${column.isArray ? '[]' : ''}`;

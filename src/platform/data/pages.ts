@@ -50,15 +50,12 @@ export class Pages {
   }
 }
 
-/** The pages that one prepared statement reads. */
 interface PageShape {
   readonly key: ShapeColumn;
-  /** The sort column, which comes before the key in the order. */
   readonly sort?: ShapeColumn;
   readonly isDescending: boolean;
   /** Columns with one value in all rows, which is not null. */
   readonly equal: readonly ShapeColumn[];
-  /** Columns that are null in all rows. */
   readonly nulls: readonly ShapeColumn[];
   /** A column, or the key, with one of a list of values. */
   readonly among?: ShapeColumn;
@@ -66,7 +63,6 @@ interface PageShape {
   readonly hasFrom: boolean;
   /** Whether it has an upper bound, exclusive. */
   readonly hasTo: boolean;
-  /** Whether the page starts with the first row, not after one. */
   readonly isFirst: boolean;
   /** The LIMIT: more rows than the page by at least one. */
   readonly size: number;
@@ -75,7 +71,6 @@ interface PageShape {
 /** LIMIT is a literal, so sizes are rounded up: ten statements instead of a hundred. */
 const STEP = 10;
 
-/** The statement of a page, and its values. */
 function describePage(shape: Shape, list: Listing, place: PageStart): { page: PageShape; values: unknown[] } {
   const { after } = place;
   const [from, to] = endsOf(list, place);
@@ -134,7 +129,6 @@ function orderOf({ sort, key }: PageShape): ShapeColumn[] {
   return sort ? [sort, key] : [key];
 }
 
-/** The name of the statement, which no other shape has. */
 function nameOf(page: PageShape): string {
   const { equal, nulls, among, hasFrom, hasTo, isFirst, isDescending, sort, size } = page;
   const order = `${sort ? sort.property : 'key'}${isDescending ? ' down' : ''}${isFirst ? '' : ' after a row'}`;

@@ -12,7 +12,6 @@ import { Connections, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
 import type { PageStart } from './values.js';
 
-/** The order of the rows of a query. */
 export interface SearchOrder {
   /** Names of columns that the query selects; the `id` follows. */
   readonly sort: readonly string[];
@@ -29,10 +28,7 @@ interface Found {
 const NO_VALUE = /^22/;
 const MARK_LENGTH = 12;
 
-/**
- * The rows that a query of a feature finds, in the order of columns that it computes. A page starts after the values of a
- * row.
- */
+/** The rows that a query of a feature finds, in the order of columns that it computes. */
 export class Search implements Cursors {
   readonly mark: string;
   private readonly sql: string;

@@ -12,7 +12,6 @@ import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Connections, type Statement } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
-/** A quoted name. */
 export function quoted(name: string, { dataSource }: EntityMetadata): string {
   return dataSource.driver.escape(name);
 }
@@ -31,7 +30,6 @@ type Convert = (value: unknown) => unknown;
 
 /** A column in prepared statements. */
 export interface ShapeColumn {
-  /** The property of the entity. */
   readonly property: string;
   readonly sql: string;
   /** PostgreSQL's name of the type, without length or precision. */
@@ -58,7 +56,6 @@ const CAST: Record<string, string> = { character: 'bpchar' };
 
 /** The columns of an entity's table. */
 export class Shape {
-  /** The table with its schema, quoted. */
   readonly table: string;
   readonly columns: readonly ShapeColumn[];
   /** The columns that a read returns, in this order: not those with `select: false`. */
@@ -98,10 +95,7 @@ export class Shape {
     return column;
   }
 
-  /**
-   * The columns that have values.
-   * @throws TypeError for a value of a relation: its column can have one
-   */
+  /** The columns that have values. @throws TypeError for a value of a relation: its column can have one */
   given(values: ObjectLiteral): ShapeColumn[] {
     const relation = this.entity.relations.find(({ propertyPath }) => values[propertyPath] !== undefined);
     if (relation)
@@ -183,10 +177,7 @@ export function written(columns: readonly ShapeColumn[], values: ObjectLiteral):
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/**
- * The prepared statements of one table, each built once: TypeORM builds the text on every call, which costs CPU time, and
- * PostgreSQL would parse a text without a name anew.
- */
+/** The prepared statements of one table, each built and parsed once, unlike those of TypeORM. */
 export class Statements {
   private readonly connections: Connections;
   private readonly all = new Map<string, Statement>();
@@ -200,18 +191,14 @@ export class Statements {
     let statement = this.all.get(key);
     if (!statement) {
       const text = write();
-      // PostgreSQL cuts names after 63 bytes. Behind a pooler, two processes can share a session, so one name must mean one
-      // text.
+      // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
       const name = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
       this.all.set(key, (statement = { name, text }));
     }
     return statement;
   }
 
-  /**
-   * Runs a statement in the transaction of a manager if it has one, else on any connection of the pool.
-   * @throws QueryFailedError, as TypeORM does
-   */
+  /** Runs in the transaction of a manager if it has one, else on any connection of the pool. @throws QueryFailedError */
   async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
     if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
@@ -230,10 +217,7 @@ export class Statements {
   }
 }
 
-/**
- * A copy of a value for one entity: several entities may share a row, and each may be changed. An instance of a class that
- * only its parser knows is not copied.
- */
+/** A copy of a value that several entities may share, unless only its parser knows its class. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);

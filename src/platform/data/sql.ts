@@ -112,7 +112,6 @@ function names(columns: readonly ShapeColumn[]): string {
   return columns.map(({ sql }) => sql).join(', ');
 }
 
-/** The SET list of an UPDATE, with the time of the change. */
 function changesOf(shape: Shape, set: readonly ShapeColumn[], parameter: Parameter): string {
   const changes = set.map(({ sql }, i) => `${sql} = ${parameter(i)}`);
   if (shape.updateColumn && !set.includes(shape.updateColumn))

@@ -56,10 +56,8 @@ interface Expired<Entity> {
 }
 
 /**
- * Deletes rows in batches. After each batch it pauses as long as the batch took, so that a sweep takes at most half of one
- * connection. Rows that others have locked are left to the next sweep, so several instances may sweep at once. The columns
- * of `before` need an index.
- * @returns the number of deleted rows
+ * Deletes rows in batches, with pauses as long as the batches, so a sweep takes at most half of a connection. It leaves
+ * locked rows to the next sweep, so several instances may sweep. The columns of `before` need an index.
  * @throws errors of the database; earlier batches stay deleted
  */
 async function sweep<Entity extends ObjectLiteral>(

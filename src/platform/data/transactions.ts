@@ -32,10 +32,7 @@ export class Transactions {
     return instances.getOrInsertComputed(database, (source) => new Transactions(source));
   }
 
-  /**
-   * The manager of the open transaction, else of the data source.
-   * @throws Error where that transaction has ended: its caller has not awaited all of its work
-   */
+  /** The manager of the open transaction, else of the data source. @throws Error if that transaction has ended */
   get manager(): EntityManager {
     return this.current?.manager ?? this.database.manager;
   }
@@ -71,10 +68,7 @@ export class Transactions {
     return result;
   }
 
-  /**
-   * Has the open transaction send a statement last, together with COMMIT. A failure of the statement fails the transaction.
-   * @throws Error where no transaction is open, or it has a last statement already
-   */
+  /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */
   last(statement: () => Promise<unknown>): void {
     const { current } = this;
     if (!current || current.last) throw new Error('A transaction has one last statement');

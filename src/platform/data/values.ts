@@ -3,7 +3,6 @@ import type { Range } from './listing.js';
 
 type Single = string | number | bigint | boolean | Date | Uint8Array;
 
-/** The properties of an entity with single values. */
 type Singles<Entity> = {
   [Key in keyof Entity as NonNullable<Entity[Key]> extends Single ? Key : never]: NonNullable<Entity[Key]>;
 };
@@ -29,7 +28,6 @@ export type Filter<Entity> = {
     | (null extends Entity[Key] ? null : never);
 };
 
-/** The properties that a list can be sorted by. */
 type Sortable<Entity> = {
   [Key in keyof Entity]-?: Entity[Key] extends string | number | Date ? Key : never;
 }[keyof Entity];

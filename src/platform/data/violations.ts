@@ -2,7 +2,6 @@ import { type DataSource, QueryFailedError } from 'typeorm';
 import { ApiError, type ErrorCode } from '../api/index.js';
 import { OperatorError } from '../process/index.js';
 
-/** The constraints given to `violation`, with their codes. */
 const codes = new Map<string, ErrorCode>();
 
 /** @throws OperatorError that names the constraints given to `violation` which the database lacks */
