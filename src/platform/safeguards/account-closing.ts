@@ -5,10 +5,7 @@ import { Transactions } from '../data/index.js';
 /** Rows per transaction of a step, which keeps its transactions short. */
 const BATCH = 500;
 
-/**
- * Ends, in the open transaction, work of an account, or erases its data: at most `limit` rows.
- * @returns the number of rows
- */
+/** Ends work or erases data of an account: at most `limit` rows, in the open transaction. @returns their number */
 type ClosingStep = (by: Caller, limit: number) => Promise<number>;
 
 /** Closes accounts: a feature adds a step for its own rows. */

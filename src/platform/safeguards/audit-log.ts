@@ -25,19 +25,15 @@ export interface Change {
 /** Conditions of records, all of which must hold. */
 export interface AuditFilter {
   accountId?: string;
-  /** The API key that made the change. */
   key?: string;
   action?: string;
-  /** The job or schedule that made the change. */
   job?: string;
-  /** The id of the request that made the change. */
   request?: string;
   since?: Date;
   /** Exclusive. */
   until?: Date;
 }
 
-/** Records per statement. */
 const PAGE = 1_000;
 
 /** The record of who has changed what. */

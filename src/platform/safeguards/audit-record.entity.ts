@@ -16,7 +16,6 @@ export class AuditRecord {
   @Column('text')
   actor!: 'account' | 'operator' | 'job';
 
-  /** The job or schedule that made the change. */
   @Column('text', { nullable: true })
   job!: string | null;
 
@@ -24,11 +23,9 @@ export class AuditRecord {
   @Column('bigint', { name: 'account_id', nullable: true })
   accountId!: string | null;
 
-  /** The API key that made the change. */
   @Column('bigint', { name: 'key_id', nullable: true })
   keyId!: string | null;
 
-  /** The action, such as `order.approved`. */
   @Column('text')
   action!: string;
 
@@ -36,7 +33,6 @@ export class AuditRecord {
   @Column('text', { name: 'subject_id', nullable: true })
   subjectId!: string | null;
 
-  /** Facts about the change; no secret and no personal text. */
   @Column('jsonb', { nullable: true })
   details!: object | null;
 

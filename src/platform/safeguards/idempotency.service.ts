@@ -172,10 +172,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     }
   }
 
-  /**
-   * Finds out which lock an insert has waited for in vain: that of a request with the same key, or of another row.
-   * @throws ApiError `idempotency_key_in_use` for that of a request with the same key
-   */
+  /** Tells an insert blocked by a request with the same key from others. @throws ApiError `idempotency_key_in_use` */
   private async requireUnlocked(request: KeyedRequest): Promise<void> {
     const free = new Error();
     await this.transactions
@@ -189,7 +186,6 @@ export class IdempotencyService implements OnApplicationBootstrap {
       });
   }
 
-  /** The row with the key and the answer of a new row. */
   private answerRecord(
     { accountId, key, fingerprint }: KeyedRequest,
     rows: FastRepository<ObjectLiteral>,
@@ -221,11 +217,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     return answerIn(request, await shared.ask(), rows);
   }
 
-  /**
-   * The stored answer, unless it has expired.
-   * @param rows the repository of the row of the answer, where it may be a row
-   * @throws ApiError `idempotency_key_reused` where the answer is that of another request
-   */
+  /** The stored answer, unless it has expired. @throws ApiError `idempotency_key_reused` for another request */
   private async find(
     request: KeyedRequest,
     rows?: FastRepository<ObjectLiteral>,

@@ -104,7 +104,6 @@ function keyOf(request: Keyed): KeyedRequest | undefined {
   return { accountId, key, fingerprint: fingerprintOf(request), olderFingerprint };
 }
 
-/** The headers that were set since `before`. */
 function headersSince(before: object, response: Response): AnswerHead['headers'] {
   const earlier = before as Record<string, unknown>;
   const set = Object.entries(response.getHeaders()).filter(

@@ -85,10 +85,7 @@ class Limiter {
     return seconds;
   }
 
-  /**
-   * Checks, without counting, that a subject is below its limit.
-   * @throws ApiError `rate_limited`
-   */
+  /** Checks, without counting, that a subject is below its limit. @throws ApiError `rate_limited` */
   async check(subject: string, response: Response): Promise<void> {
     if (!this.isOn) return;
     const state = await this.withStore((store) => store.get(hashed(subject)));
