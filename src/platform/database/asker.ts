@@ -14,10 +14,7 @@ export interface Asker {
   ranOut(): void;
 }
 
-/**
- * The request that the current call works for. Undefined for work that several requests share, which releases each
- * connection before it asks for the next.
- */
+/** The request that the current call works for; undefined for work that several share, on one connection at a time. */
 export const asker = new AsyncLocalStorage<Asker | undefined>();
 
 /** Runs a function outside of any request: in the context in which this module was loaded. */

@@ -51,10 +51,7 @@ export class Connections {
     return this.replicas ? this.replicas.read(work) : work(this.primary);
   }
 
-  /**
-   * The rows of a statement, each an array of column values.
-   * @throws the error of PostgreSQL. A useless connection is closed, and a transaction on it undone
-   */
+  /** Rows as arrays of column values. @throws the error of PostgreSQL; a useless connection is closed, its work undone */
   async run(connection: Pool | PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     if (connection instanceof Pool) return this.runOn(await connection.connect(), statement, values);
     try {
@@ -77,8 +74,7 @@ export class Connections {
       client.release();
       return rows;
     } catch (error) {
-      // The server has not run the statement, and no transaction is undone: sends it again without a name, then closes the
-      // connection.
+      // The server has run nothing: sends the statement again without a name, then closes the connection.
       if (isLostStatement(error))
         return this.send(client, { text: statement.text }, values).finally(() => client.release(true));
       client.release(isAnswer(error) ? undefined : (error as Error));
@@ -101,10 +97,7 @@ export class Connections {
   }
 }
 
-/**
- * Whether the server has refused a statement and the connection is good for the next one. A lost prepared statement would
- * fail again.
- */
+/** Whether the server has refused a statement, and the connection is good for the next one. */
 function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError && !USELESS.test(error.code ?? '') && !isLostStatement(error);
 }

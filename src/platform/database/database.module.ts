@@ -30,11 +30,7 @@ export class SchemaCheck {
 
   constructor(private readonly database: DataSource) {}
 
-  /**
-   * Queries the database at most once a second; calls meanwhile share the result.
-   * @returns what is wrong with the database; additional migrations, of a newer release, are no problem
-   * @throws what the database throws
-   */
+  /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
   findProblem(): Promise<string | undefined> {
     if (this.problem && performance.now() < this.validUntil) return this.problem;
     // Until the query is answered, all calls share it.
@@ -59,7 +55,6 @@ async function timeOut(): Promise<string> {
   return `the database has not answered within ${PATIENCE_MS} ms`;
 }
 
-/** Metrics of the connections for requests. */
 @Injectable()
 class DatabaseMetrics {
   constructor(metrics: Metrics, { primary: pool }: Connections) {

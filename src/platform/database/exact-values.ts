@@ -13,7 +13,6 @@ declare global {
 
 type Parse = (text: string) => unknown;
 
-/** The types `json` and `jsonb`. */
 const JSON_TYPES = new Set<number>([types.builtins.JSON, types.builtins.JSONB]);
 /** A number holds every integer of fewer digits exactly. */
 const MAY_LOSE_DIGITS = /\d{16}/;

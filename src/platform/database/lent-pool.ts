@@ -15,7 +15,6 @@ export type OwnTime = Pick<PoolConfig, 'statement_timeout' | 'query_timeout' | '
 
 interface Loan {
   readonly caller: string | undefined;
-  /** Closes the connection shortly before the answer is due. */
   readonly deadline?: NodeJS.Timeout;
 }
 

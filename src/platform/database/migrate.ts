@@ -72,10 +72,7 @@ async function connect(config: Config): Promise<DataSource> {
   });
 }
 
-/**
- * Another schema first in the `search_path` would get new tables, and the service would have no data.
- * @throws OperatorError if the tables exist, but in another schema than the first
- */
+/** Another schema first in the `search_path` would get new, empty tables. @throws OperatorError */
 async function refuseOtherSchema(session: QueryRunner): Promise<void> {
   const [found] = await session.manager.query<{ schema: string; first: string }[]>(`
     SELECT nspname AS schema, current_schema() AS first FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace

@@ -10,7 +10,6 @@ import { explain } from './unavailable.js';
 
 /** A database that is ready for connections. */
 export interface OpenDatabase {
-  /** The configuration, with the URL of the embedded PostgreSQL if there is one. */
   config: Config;
   /** The folder of the embedded PostgreSQL, if this process started one. */
   path?: string;
@@ -33,10 +32,7 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
   return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
 }
 
-/**
- * The database of a service, for another program; also the embedded one of a running service.
- * @throws OperatorError if there is none
- */
+/** The database of a service, which may be running, for another program. @throws OperatorError if there is none */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   const { DATABASE_URL, DATA_DIR } = config;
   if (!DATABASE_URL && !existsSync(join(DATA_DIR, 'postgres')))

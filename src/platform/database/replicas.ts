@@ -7,10 +7,7 @@ import { SharedRead } from './shared-reads.js';
 /** A position in the write-ahead log (WAL): its timeline, and bytes since its beginning. */
 type WalPosition = readonly [timeline: number, bytes: bigint];
 
-/**
- * The end of the log that can hold acknowledged commits: of the flushed log, or of the inserted log if commits do not wait
- * for the disk.
- */
+/** The end of the acknowledged log: flushed, or only inserted if commits do not wait for the disk. */
 const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
   WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
 
@@ -94,10 +91,7 @@ class Replica {
     void this.probe();
   }
 
-  /**
-   * Reads what the primary would have answered at the time of the call, or later.
-   * @throws if the replica is away or behind, within TIMEOUTS.replica for each statement; any error of `work`
-   */
+  /** What the primary would answer now or later. @throws if the replica fails or lags, within TIMEOUTS.replica; as `work` */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient | undefined;
     try {

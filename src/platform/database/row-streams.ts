@@ -48,10 +48,7 @@ class RowStream extends QueryStream {
     return super.push(row);
   }
 
-  /**
-   * Does not wait for the server to close the cursor, which might be for ever: the end of the transaction, or of the
-   * connection, closes it.
-   */
+  /** Without waiting for the server to close the cursor, which ends with the transaction or the connection. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.silence);
     done(error);

@@ -25,10 +25,7 @@ export const TIMEOUTS = {
   transaction: 300,
   /** A complete request is answered after this, by a 503 if need be. */
   request: 2_900,
-  /**
-   * The connections of a request are closed this long before its answer is due: its transaction is undone before its client
-   * is told to try again.
-   */
+  /** The connections of a request are closed this long before its answer is due, which undoes its transaction. */
   abortMargin: 100,
   /** A read that a replica has not answered by then goes to the primary. */
   replica: 120,
@@ -65,10 +62,7 @@ const SET_SESSION = Object.entries({ ...KEPT_BY_POOLERS, ...DROPPED_BY_POOLERS }
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
 
-/**
- * Prepares a new connection.
- * @throws OperatorError unless its database is encoded in UTF-8
- */
+/** Prepares a new connection. @throws OperatorError unless its database is encoded in UTF-8 */
 export async function prepareSession(client: ClientBase): Promise<void> {
   await client.query(SET_SESSION);
   const { rows } = await client.query<{ name: string; encoding: string }>(
@@ -82,10 +76,7 @@ export async function prepareSession(client: ClientBase): Promise<void> {
   );
 }
 
-/**
- * Behind a pooler, a statement may run on a connection without these settings.
- * @throws OperatorError that names the settings which the role must have
- */
+/** A pooler may drop these settings. @throws OperatorError that names the settings which the role must have */
 export async function requireSettings(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {

@@ -45,7 +45,6 @@ const MAX_ENDS = 5;
 const PAUSE_MS = 250;
 
 interface StartOptions {
-  /** The least number of connections to allow. */
   connections?: number;
   /** Aborts the start: ends its programs, and removes an incomplete data directory. */
   stopping?: AbortSignal;
@@ -58,7 +57,6 @@ interface StartOptions {
  * left.
  */
 export class EmbeddedPostgres {
-  /** The folder of the data. */
   readonly path: string;
   private readonly data: string;
   private readonly passwordFile: string;
@@ -127,10 +125,7 @@ export class EmbeddedPostgres {
     return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
   }
 
-  /**
-   * Restarts the server whenever it ends, at the same address, so that clients can reconnect.
-   * @returns a promise of the reason if a restart is in vain; until then, the promise stays pending
-   */
+  /** Restarts the server whenever it ends, at its address. @returns a promise of the reason when that is in vain */
   keepRunning(url: string): Promise<Error> {
     this.restarts = this.restartAlways(url);
     return this.restarts.then((failure) => failure ?? new Promise(() => {}));

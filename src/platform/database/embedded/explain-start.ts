@@ -6,11 +6,7 @@ const SQLITE_BUSY = 5;
 /** Another process uses the folder. */
 export class FolderInUse extends OperatorError {}
 
-/**
- * Explains a failed start of the embedded PostgreSQL in the operator's terms: what failed, on what, and what to do. Returns
- * an unforeseen error unchanged, with its stack.
- * @param folder of the data
- */
+/** Explains a failed start: what failed, on what, and what to do. Returns an unforeseen error unchanged, with its stack. */
 export function explainStart(error: unknown, folder: string): unknown {
   if (!Error.isError(error) || error instanceof OperatorError) return error;
   const { code, errcode, syscall = '', message } = error as NodeJS.ErrnoException & { errcode?: number };

