@@ -72,7 +72,6 @@ export function answersOf({ responses }: Operation): Call['answers'] {
   return media.schema!.format === 'binary' ? 'bytes' : 'text';
 }
 
-/** A form: its text fields, by a class, and its files. */
 function formOf(
   bodySchema: Schema,
   files: Readonly<Record<string, FormFile>>,
@@ -99,10 +98,7 @@ function formOf(
   };
 }
 
-/**
- * An example that is not JSON: a text as it is, and bytes as a `data:` URL (RFC 2397). Generators of clients would look for
- * an external value among their files.
- */
+/** A text as it is, bytes as a `data:` URL (RFC 2397). Generators of clients would look for an external value as a file. */
 function exampleOf(type: string, content: Content): Pick<Media, 'example'> {
   return { example: typeof content === 'string' ? content : dataUrl(type, content) };
 }

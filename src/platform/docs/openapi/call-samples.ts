@@ -7,7 +7,6 @@ export interface Sample {
   source: string;
 }
 
-/** A text, or bytes. */
 export interface SampleContent {
   readonly type: string;
   readonly text?: string;
@@ -20,13 +19,11 @@ export interface Call {
   readonly method: string;
   readonly url: string;
   readonly access: Access;
-  /** The body as JSON. */
   readonly body?: unknown;
   /** A body of another type, instead. */
   readonly content?: SampleContent;
   /** The fields of a form, instead; a field with a type is a file. */
   readonly form?: readonly (Partial<SampleContent> & { readonly name: string })[];
-  /** The body of the answer. */
   readonly answers?: 'json' | 'text' | 'bytes' | 'nothing' | 'events';
 }
 
@@ -55,10 +52,7 @@ function curl({ method, url, access, body, content, form = [], answers }: Call):
   return from + parts.join(' \\\n  ');
 }
 
-/**
- * A field of a form. `-F` would read a text that begins with @ as the name of a file; a file comes from a command, by
- * process substitution of Bash.
- */
+/** `-F` would read a text that begins with @ as the name of a file; process substitution passes the bytes of a file. */
 function fieldInShell({ name, type, text = '', base64 = '' }: NonNullable<Call['form']>[number]): string {
   if (!type) return `--form-string ${inShell(`${name}=${text}`)}`;
   const ends = `;type=${type};filename=${fileName(name, type)}`;
@@ -67,7 +61,6 @@ function fieldInShell({ name, type, text = '', base64 = '' }: NonNullable<Call['
 
 const bytesInShell = (base64: string): string => `echo ${inShell(base64)} | base64 -d`;
 
-/** The name of a file in a form. */
 const fileName = (name: string, type: string): string => `${name}.${type.replace(/.*\//, '')}`;
 
 /** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
@@ -81,7 +74,6 @@ const AUTHORIZATION: Partial<Record<Access, string>> = {
     "Authorization: `Basic ${Buffer.from(`${process.env.EMAIL}:${process.env.PASSWORD}`).toString('base64')}`",
 };
 
-/** The expression that prints the body of an answer. */
 const PRINTED = {
   text: ', await response.text()',
   bytes: ', (await response.bytes()).length',

@@ -50,10 +50,7 @@ export abstract class ProductFacts {
   abstract readonly firstRequest: string;
 }
 
-/**
- * Removes the parts of a text about operations that this service lacks: the text between `<!-- with createPet -->` and
- * `<!-- /with -->`.
- */
+/** Removes `<!-- with createPet -->…<!-- /with -->` for operations that this service lacks. */
 export function withPresent(text: string, { paths }: OpenAPIObject): string {
   const all = Object.values(paths).flatMap((item) => operationsIn(item));
   const ids = new Set(all.map(([, { operationId }]) => operationId));
@@ -104,7 +101,6 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-/** Completes all operations; returns their tags. */
 function finishOperations(
   declared: readonly DeclaredOperation[],
   document: OpenAPIObject,
@@ -153,16 +149,12 @@ function relativePaths(
   return relative;
 }
 
-/** Gives the operations of a path a server of their own. */
 function serveAt(item: OpenAPIObject['paths'][string], url: string, description: string): typeof item {
   for (const [, operation] of operationsIn(item)) operation.servers = [{ url, description }];
   return item;
 }
 
-/**
- * Links a created resource to the operations on the address of its `Location`
- * (https://spec.openapis.org/oas/v3.1.1.html#link-object).
- */
+/** Links a created resource to the operations on its `Location` (https://spec.openapis.org/oas/v3.1.1.html#link-object). */
 function addLinks({ paths }: OpenAPIObject): void {
   for (const [path, item] of Object.entries(paths))
     for (const [method, { responses }] of operationsIn(item)) {
@@ -189,7 +181,6 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
  */
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
-/** The webhooks of the service, by their ids. */
 function webhooksOf(
   operations: Iterable<OperationFacts>,
   document: OpenAPIObject,

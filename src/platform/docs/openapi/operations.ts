@@ -46,7 +46,6 @@ function securityOf({ access, permissions }: OperationFacts, config: Config): Re
   );
 }
 
-/** The description, with the permission that the operation needs. */
 function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
   if (permissions.length === 0) return description;
   const names = permissions.map((permission) => `\`${permission}\``).join(' or ');
@@ -85,7 +84,6 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-/** The parameters of a method that OpenAPI allows. */
 function parametersOf({ parameters = [] }: Operation): Parameter[] {
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),

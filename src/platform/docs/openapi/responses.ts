@@ -118,7 +118,6 @@ export const HEADERS = {
 
 type Header = keyof typeof HEADERS;
 
-/** The names of the headers in a response. */
 export const HEADER_NAMES = [...new Set((Object.keys(HEADERS) as Header[]).map(nameOf))];
 
 /** The headers that the document refers to. */

@@ -38,7 +38,6 @@ export interface Schema {
   'x-enumDescriptions'?: Record<string, string>;
 }
 
-/** A body of one media type. */
 export interface Media {
   schema?: Schema;
   example?: unknown;
@@ -46,7 +45,6 @@ export interface Media {
   encoding?: Record<string, { contentType: string }>;
 }
 
-/** A body, by its media types. */
 export interface Body {
   description?: string;
   required?: boolean;
@@ -145,7 +143,6 @@ function unwrapReference(property: Schema): void {
   property.$ref = only.$ref;
 }
 
-/** Makes a property nullable: `null` is one of its types. */
 function addNull(property: Schema): void {
   const { $ref, type } = property;
   if (type) property.type = [type, 'null'].flat();

@@ -12,13 +12,9 @@ import { HERE } from './operations.js';
 
 const CACHE_CONTROL = 'no-cache';
 
-/** Names of the local machine. */
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/**
- * Serves the document as JSON and as YAML. The routes of Swagger would serialise and send it in full each time.
- * @returns the document, built on first use
- */
+/** Serves the document, built on first use, as JSON and YAML: compressed and cached, unlike the routes of Swagger. */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));

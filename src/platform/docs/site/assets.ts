@@ -23,7 +23,6 @@ export interface Page {
   readonly title?: string;
   readonly description: string;
   readonly content: string;
-  /** Further elements of its head. */
   readonly head?: string;
 }
 
@@ -53,21 +52,14 @@ export class Assets {
     return `assets/${this.version}/${name}`;
   }
 
-  /**
-   * Sends a file. A page of another version of the service, as during an update, gets the file too, but must not cache it
-   * under its own version.
-   * @throws ApiError `route_not_found`
-   */
+  /** Sends a file; to a page of another version, as during an update, without caching. @throws ApiError `route_not_found` */
   send(name: string, request: Request, response: Response, version = ''): Promise<void> {
     const content = this.contents.get(name);
     if (!content) throw new ApiError('route_not_found');
     return content.send(request, response, version === this.version ? FOR_EVER : 'no-cache');
   }
 
-  /**
-   * A complete page.
-   * @param root the path from the page to the root of the site, such as `../`
-   */
+  /** A complete page. @param root the path from the page to the root of the site, such as `../` */
   inShell({ title, description, content, head = '' }: Page, root: string): string {
     const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
     const parts: Record<string, string> = {
@@ -91,7 +83,6 @@ function read(name: string): string {
 interface PageNeeds {
   /** Sources (CSP3, 2.3.1) of further connections. */
   readonly connectsTo?: readonly string[];
-  /** Hashes of its inline styles. */
   readonly styles?: readonly string[];
   /** Whether a window that the page opens may reach its opener. */
   readonly opensWindows?: boolean;

@@ -93,7 +93,6 @@ export class FieldLists {
 ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${limits}</p>\n` : ''}${this.valuesOf(of)}${this.fieldsOf(field.schema, within)}</li>`;
   }
 
-  /** Each value of an enumeration, with its meaning. */
   private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: Schema): string {
     if (!values) return '';
     const items = values.map((value) => {
@@ -118,7 +117,6 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
   }
 }
 
-/** The limits of a value, in words. */
 function limitsIn(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, pattern } = schema;
   const form = pattern === undefined ? undefined : (FORMS[pattern] ?? '');

@@ -4,7 +4,6 @@ import type { Page } from './assets.js';
 import { escape, htmlOf } from './markdown.js';
 import { linksTo } from './operations.js';
 
-/** The links of the front door, with descriptions. */
 const LINKS = [
   ['~/guides', 'Guides', 'Keys, pages, retries, errors: a two-minute read each, with samples that work.'],
   ['~/reference', 'Reference', 'Every operation with its fields, examples and errors, to read.'],

@@ -13,12 +13,9 @@ import { linksTo } from './operations.js';
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
 
 export interface Guide {
-  /** The last segment of its address. */
   readonly name: string;
   readonly title: string;
-  /** The subject, in a line. */
   readonly summary: string;
-  /** As in the repository. */
   readonly markdown: string;
 }
 

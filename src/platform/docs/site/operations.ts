@@ -27,10 +27,7 @@ export function webhooksOf({ webhooks = {} }: OpenAPIObject): NamedOperation[] {
   return named(webhooks).map((webhook) => ({ ...webhook, place: `/webhooks/${webhook.id}` }));
 }
 
-/**
- * The place of each operation in the reference, relative to the root of the site: `reference#/pets/createPet` for `POST
- * /pets`.
- */
+/** Places of operations relative to the root of the site: `reference#/pets/createPet` for `POST /pets`. */
 export function linksTo(document: OpenAPIObject): Map<string, string> {
   return new Map(operationsOf(document).map(({ name, place }) => [name, `reference#${place}`]));
 }

@@ -4,11 +4,9 @@ import { allPermissions } from '../../api/index.js';
 import { addressIn, type IdentityProvider, type ProviderFacts } from '../../process/index.js';
 import { OIDC } from '../openapi/operations.js';
 
-/** An OAuth flow in OpenAPI, by which Swagger UI signs in. */
 interface Flow {
   readonly authorizationUrl: string;
   readonly tokenUrl: string;
-  /** Requested scopes, with their meanings. */
   readonly scopes: Readonly<Record<string, string>>;
 }
 

@@ -85,7 +85,6 @@ ${this.errorCodes()}</main>
     return htmlOf(markdown, this.links, this.guides);
   }
 
-  /** Links to the operations by tag, in the order of the page, and to the errors. */
   private linksToAll(): string {
     const link = ({ name, summary, place, mark }: NamedOperation) =>
       `<li><a href="#${escape(place)}" title="${escape(name)}">${escape(summary)}</a>${mark ? ` ${badge(mark, mark)}` : ''}</li>`;

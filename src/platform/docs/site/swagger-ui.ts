@@ -111,7 +111,6 @@ export function serveSwaggerUi(
   });
 }
 
-/** The document for the page if an identity provider is configured. */
 function serveWithSignIn(
   httpAdapter: HttpAdapterHost['httpAdapter'],
   document: () => OpenAPIObject,

@@ -19,7 +19,6 @@ globalThis.petstore = (() => {
   let spec;
   /** Whether the methods of Swagger UI can be called. */
   let isLoaded = false;
-  /** The message about the key in use. */
   let keyMessage = '';
   /** The last request of Swagger UI: an answer does not name its request. */
   let last = {};
@@ -40,7 +39,6 @@ globalThis.petstore = (() => {
       .find((post) => post?.security?.some((one) => 'bearerAuth' in one))?.summary;
   const next = () => (first() ? ` Open “${first()}” below, and press Execute.` : '');
 
-  /** Passes the credentials to Swagger UI. */
   function fillIn() {
     if (!isLoaded) return;
     if (key) ui.preauthorizeApiKey('bearerAuth', key);
