@@ -59,10 +59,7 @@ export class AccessTokens {
     this.permissionsClaim = OIDC_PERMISSIONS_CLAIM;
   }
 
-  /**
-   * The facts of a valid token.
-   * @throws ApiError `invalid_token`, or `service_unavailable` if the keys of the issuer are needed and it is away
-   */
+  /** @throws ApiError `invalid_token`, or `service_unavailable` if the keys of the issuer are needed and it is away */
   async read(token: string): Promise<TokenFacts> {
     if (token.length > MAX_BYTES) throw unauthorized('invalid_token');
     try {

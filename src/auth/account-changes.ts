@@ -21,7 +21,6 @@ import { hashPassword } from './password.js';
 /** Seconds after which no instance accepts a key of a closed account, and the last request with one is over. */
 const KEY_EXPIRY_SECONDS = 5;
 
-/** The job that clears leftovers of a closed account. */
 const CLEAR = 'clear-closed-account';
 
 /** Changes of an account and its keys. */

@@ -1,10 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.entity.js';
 
-/**
- * The subject of an account at an identity provider, byte for byte. The row outlives an account that an operator closes, so
- * that the subject gets no other account.
- */
+/** The subject of an account at an identity provider. After an operator closes the account, the row bars another one. */
 @Entity('account_identities')
 @Index('account_identities_account_id_idx', ['accountId'])
 export class AccountIdentity {

@@ -9,7 +9,6 @@ import {
 } from 'petstore/platform';
 import { GrantedField } from './permissions.field.js';
 
-/** Tag of the operations on accounts and their keys. */
 export const ACCOUNTS_TAG: [name: string, description: string] = [
   'accounts',
   'Create an account, and the API keys that every other operation needs.',

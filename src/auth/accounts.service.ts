@@ -48,10 +48,7 @@ export class AccountsService {
     });
   }
 
-  /**
-   * Adds an account in the open transaction.
-   * @throws ApiError `account_exists`
-   */
+  /** Adds an account in the open transaction. @throws ApiError `account_exists` */
   async add(values: Pick<Account, 'email' | 'passwordHash'>, actor: Anyone): Promise<Account> {
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     const account = await unlessTaken(this.accounts.addRow({ ...values, permissions }));
@@ -71,19 +68,13 @@ export class AccountsService {
     return requireOpen(await this.accounts.findRow({ id }));
   }
 
-  /**
-   * The account, locked until the open transaction ends. Rows that refer to it can still be added.
-   * @throws ApiError `invalid_credentials` if it has been closed
-   */
+  /** The account, locked but for new references, in the open transaction. @throws ApiError `invalid_credentials` */
   async hold(id: string): Promise<Account> {
     const lock = { mode: 'for_no_key_update' as const };
     return requireOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
   }
 
-  /**
-   * Sets the given values, in the open transaction.
-   * @throws ApiError `account_exists`
-   */
+  /** Sets the given values, in the open transaction. @throws ApiError `account_exists` */
   async set(
     id: string,
     values: Partial<Pick<Account, 'email' | 'passwordHash' | 'permissions' | 'closedAt'>>,
@@ -99,7 +90,6 @@ export class AccountsService {
     return account && matches ? account.id : null;
   }
 
-  /** The account with this email, or null. */
   async findByEmail(email: string): Promise<Account | null> {
     return (await this.byEmail(email)?.getOne()) ?? null;
   }

@@ -23,7 +23,6 @@ import { unauthorized } from './unauthorized.js';
 const MAX_KEYS = 1_000;
 
 type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'networks' | 'expiresAt'>;
-/** A key for an answer. */
 type Shown = ApiKey & { permissions: string[] };
 type Made = Shown & { key: string };
 
@@ -47,10 +46,7 @@ export class ApiKeysService {
     return page as Page<Shown>;
   }
 
-  /**
-   * Creates a key; the only time that the key itself is returned.
-   * @throws ApiError `permission_denied`, `too_many_api_keys`
-   */
+  /** Creates a key, which only this answer contains. @throws ApiError `permission_denied`, `too_many_api_keys` */
   create(by: Caller, wanted: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
     const { name, expiresAt } = wanted;
@@ -114,10 +110,7 @@ export class ApiKeysService {
     });
   }
 
-  /**
-   * Revokes a key, without waiting for other changes of the account: the key may have leaked.
-   * @throws ApiError `api_key_not_found`
-   */
+  /** Waits for no other change of the account: the key may have leaked. @throws ApiError `api_key_not_found` */
   async revoke(by: Caller, id: string): Promise<void> {
     await this.transactions.run(async () => {
       if (!(await this.remove(by.accountId, id))) throw new ApiError('api_key_not_found');
@@ -126,10 +119,7 @@ export class ApiKeysService {
     this.owners.forget();
   }
 
-  /**
-   * @throws ApiError `invalid_api_key` if the key of the request was revoked within the last second, `permission_denied`
-   * for an access token
-   */
+  /** @throws ApiError `invalid_api_key` if another request has just revoked the key, `permission_denied` for a token */
   async revokeCurrent(by: Caller): Promise<void> {
     if (by.keyId === undefined)
       throw new ApiError(
@@ -147,7 +137,6 @@ export class ApiKeysService {
     await this.transactions.manager.delete(ApiKey, { accountId });
   }
 
-  /** Runs `work` in a transaction that locks the account. */
   private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
     return this.transactions.run(async () => work(await this.accounts.hold(accountId)));
   }

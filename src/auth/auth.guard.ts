@@ -40,15 +40,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     return (this.passport ??= new passport.Passport());
   }
 
-  /** Called by Passport with the key of a request. */
   async validate({ actor }: { actor: Anyone }, key: string): Promise<KeyOwner | false> {
     return (await this.owners.find(key, actor)) ?? false;
   }
 
-  /**
-   * The owner of the key in an `Authorization` header, or null. Passport sees only this header: its strategy would also
-   * accept a key in the query or the body.
-   */
+  /** The owner of a key, or null. Passport sees only the header: its strategy would also read the query and the body. */
   findOwner(authorization: string, actor: Anyone): Promise<KeyOwner | null> {
     const request = { headers: { authorization }, actor };
     return new Promise((resolve, reject) => {
@@ -205,10 +201,7 @@ export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequ
   return scheme && authorization.slice(scheme.length);
 }
 
-/**
- * Admits a request for an account.
- * @throws ApiError `permission_denied` if its key lacks the permission, or may not be used from its address
- */
+/** Admits a request for an account. @throws ApiError `permission_denied` */
 function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
   request.accountId = accountId;
   request.keyId = keyId;

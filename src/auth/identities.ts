@@ -20,7 +20,6 @@ import { AccountsService } from './accounts.service.js';
 /** Injects `AccessTokens`; undefined without an identity provider. */
 export const ACCESS_TOKENS = Symbol('access tokens');
 
-/** A person or program at an identity provider. */
 export type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 /** No password has this hash. */
@@ -55,7 +54,6 @@ export class Identities {
     return { ...facts, account };
   }
 
-  /** Accounts, with their subjects. */
   async list(page: PageQuery): Promise<Page<Account & Partial<Subject>>> {
     const accounts: Page<Account & Partial<Subject>> = await this.accounts.list(page);
     const accountId = In(accounts.items.map(({ id }) => id));
@@ -68,7 +66,6 @@ export class Identities {
     return accounts;
   }
 
-  /** Whether an account has a subject. */
   async hasOne(accountId: string): Promise<boolean> {
     return (await this.identities.countBy({ accountId })) > 0;
   }
@@ -84,7 +81,6 @@ export class Identities {
     return found && this.accounts.find(found.accountId);
   }
 
-  /** @throws ApiError `sign_up_closed` */
   private async signUp(facts: TokenFacts, actor: Anyone): Promise<Account> {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
@@ -97,10 +93,7 @@ export class Identities {
     throw new ApiError('service_unavailable');
   }
 
-  /**
-   * The account of a subject, which another request may have created meanwhile; null if its email is that of another
-   * account.
-   */
+  /** The account of a subject, also if another request has created it; null if another account has the email. */
   private async add({ issuer, subject }: Subject, email: string, actor: Anyone): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {

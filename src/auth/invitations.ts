@@ -54,10 +54,7 @@ export class Invitations {
     if (this.config.SIGN_UP === 'closed') throw new ApiError('sign_up_closed');
   }
 
-  /**
-   * @returns the id of the invitation, if one is needed
-   * @throws ApiError `sign_up_closed` if the code admits nobody
-   */
+  /** @returns the id of the invitation, if one is needed @throws ApiError `sign_up_closed` if the code admits nobody */
   async require(code: unknown): Promise<string | undefined> {
     if (this.config.SIGN_UP !== 'invite') return undefined;
     const found = isSecret(INVITATIONS, code) && (await this.invitations.findRow({ hash: hashSecret(code) }));
@@ -65,11 +62,7 @@ export class Invitations {
     return found.id;
   }
 
-  /**
-   * Uses a code up, in the open transaction: a rollback restores it.
-   * @returns the id of the invitation, if one is needed
-   * @throws ApiError `sign_up_closed`
-   */
+  /** Like `require`, and uses the code up, in the open transaction. */
   async use(code: unknown): Promise<string | undefined> {
     const id = await this.require(code);
     if (id !== undefined && !(await this.remove(id))) throw refusal();

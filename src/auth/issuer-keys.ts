@@ -25,7 +25,6 @@ const PAUSE_WITHOUT_KEYS_MS = 1_000;
 export class IssuerKeys {
   /** The last good keys, which stay valid while the issuer is away. */
   private lastGood?: JWTVerifyGetKey<CryptoKey>;
-  /** Why the latest fetch failed. */
   private failure?: unknown;
   // Value of `performance.now()`.
   private retryAt = -Infinity;
@@ -38,10 +37,7 @@ export class IssuerKeys {
     });
   }
 
-  /**
-   * The key of a token, for jose.
-   * @throws JWKSNoMatchingKey, or ApiError `service_unavailable` for an unknown key while the issuer is away
-   */
+  /** @throws JWKSNoMatchingKey, or ApiError `service_unavailable` for an unknown key while the issuer is away */
   readonly find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const isAway = this.failure !== undefined;
     const isDue = !isAway || performance.now() >= this.retryAt;

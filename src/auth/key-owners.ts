@@ -29,10 +29,7 @@ interface Entry {
   until: number;
 }
 
-/**
- * Less than a second, so that every instance refuses a revoked key within a second without a notification. Counts from
- * before the query, so a slow database does not extend it.
- */
+/** So that every instance refuses a revoked key within a second, without notifications. Counts from before the query. */
 const KEY_LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
 /** Of all keys and tokens together; a token may have 8,192. */
@@ -52,7 +49,6 @@ export class KeyCache {
 
   constructor(private readonly lookUp: (key: string, actor: Anyone) => Promise<KeyOwner | null>) {}
 
-  /** The owner of a cached key, else undefined. */
   peek(key: string): KeyOwner | undefined {
     const entry = this.entries.get(key);
     if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
@@ -93,7 +89,6 @@ export class KeyCache {
   }
 }
 
-/** The event that is broadcast to the other workers of this service. */
 const CHANGED = 'keys changed';
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -163,10 +158,7 @@ export class KeyOwners {
     return { keyId: found.id, accountId: found.accountId, permissions, networks, expiresAt };
   }
 
-  /**
-   * Notes a use, once an hour for each key. No request waits for that or fails with it: a failure is made good by a later
-   * use.
-   */
+  /** Notes a use, once an hour for each key. No request waits for it, and a later use makes a failure good. */
   private noteUse({ id, lastUsedAt }: ApiKey): void {
     const hour = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS);
     if (lastUsedAt && lastUsedAt >= hour) return;

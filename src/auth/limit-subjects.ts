@@ -14,7 +14,6 @@ export function limitSubjects(
   return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
-/** The requester of a password check. */
 export function requesterOf(request: Request): Requester {
   return { caller: clientNetwork(request), isGone: () => request.socket.destroyed };
 }

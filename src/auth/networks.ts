@@ -2,7 +2,6 @@ import ipaddr from 'ipaddr.js';
 import { ApiError, type FieldOptions, ListField, PatternField } from 'petstore/platform';
 import { type Address, parseAddress } from '../platform/api/index.js';
 
-/** The most networks of a key. */
 const MAX_NETWORKS = 20;
 const BYTE = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `${BYTE}(?:\\.${BYTE}){3}(?:/(?:3[0-2]|[12]?[0-9]))?`;

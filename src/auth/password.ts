@@ -51,10 +51,7 @@ export async function hashPassword(password: string, requester = OPERATOR): Prom
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
-/**
- * Whether a password matches a hash; false without a hash, after the same time. 1.x hashed the text as sent, so a text that
- * is not in NFC gets a second attempt.
- */
+/** False without a hash, after the same time. 1.x hashed the text as sent, which may not be in NFC: a second attempt. */
 export async function verifyPassword(
   password: string,
   hash: string | undefined,

@@ -10,10 +10,7 @@ type Prefix = typeof KEYS | typeof INVITATIONS | typeof STARTS;
 
 const AFTER_PREFIX = /^([\da-f]{40})([\da-f]{8})$/;
 
-/**
- * A new secret: a prefix that people and secret scanners recognise, 160 random bits, and their CRC-32, all in hexadecimal,
- * so that a double click selects the whole.
- */
+/** A new secret: a prefix that secret scanners recognise, 160 random bits and their CRC-32, selected by a double click. */
 export function newSecret(prefix: Prefix): string {
   const random = randomBytes(20).toString('hex');
   return prefix + random + checksum(random);

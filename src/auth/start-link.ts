@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import { answerWorkers, askPrimary } from '../platform/process/index.js';
 import { hashSecret, isSecret, newSecret, STARTS } from './secret.js';
 
-/** The name of the request of workers to the primary. */
 const QUESTION = 'key of the start link';
 
 /**
