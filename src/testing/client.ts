@@ -15,10 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /**
-   * A form is sent as a form, a string or bytes as they are, anything else as JSON. All but a form imply `Content-Type:
-   * application/json`.
-   */
+  /** A form, a string or bytes as they are, anything else as JSON. All but a form imply the media type of JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -169,10 +166,7 @@ export async function createAccount(service: TestedService): Promise<Credentials
   return { ...credentials, id: body.id };
 }
 
-/**
- * An account that no other test uses, for tests that are not about signing up or passwords: each hash by the service takes
- * 40 ms of CPU time.
- */
+/** An account that no other test uses, with a cheap hash of its password: each of the service takes 40 ms of CPU time. */
 export async function createCheapAccount({
   databaseUrl,
 }: TestedService): Promise<Credentials & { id: number }> {
@@ -208,10 +202,7 @@ export function expectError(answer: Answer, status: number, code: string): strin
   return answer.body.message;
 }
 
-/**
- * Expects that keys are refused within a second: `send` sends requests with a key, each of which is answered 200 until it
- * is refused.
- */
+/** Expects that requests with a key, which `send` sends, are refused within a second, and answered 200 until then. */
 export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
   const revoked = Date.now();
   for (let sentAt = revoked, isAccepted = true; isAccepted; sentAt = Date.now()) {

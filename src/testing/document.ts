@@ -60,10 +60,7 @@ export const operations: Placed[] = Object.entries(
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
-/**
- * The operations with tests of their own: all, or in a checkout with additional features, those whose path matches
- * OPERATIONS. The others are tested without additional features.
- */
+/** The operations to test: all, or in a checkout with additional features, those whose path matches OPERATIONS. */
 export const examined = operations.filter(({ path }) => new RegExp(process.env.OPERATIONS ?? '').test(path));
 
 /** The tags of the product. Others come with additional features. */
@@ -72,7 +69,6 @@ const PRODUCT = new Set(['accounts', 'pets', 'categories', 'store', 'messages'])
 /** Whether an operation belongs to the product, and not to an additional feature. */
 export const isOfProduct = ({ operation }: Placed) => PRODUCT.has(operation.tags[0]!);
 
-/** Whether an operation needs no credentials. */
 export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
 
 /**
@@ -123,7 +119,6 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
   return all.toSorted((a, b) => compare(place(a), place(b)));
 }
 
-/** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
 /**
@@ -152,7 +147,6 @@ function exampleIn({ $ref, example, enum: values }: Parameter['schema']): unknow
   return exampleIn(document.components.schemas[$ref.split('/').pop()!]);
 }
 
-/** The example of the JSON body of an operation. */
 export const exampleOf = ({ operation }: Placed) =>
   operation.requestBody?.content['application/json']?.example;
 
@@ -200,13 +194,11 @@ export function successOf({ operation }: Placed): { status: number; example?: un
   return { status: Number(status), example: content?.['application/json']?.example };
 }
 
-/** The statuses of the successes of an operation. */
 export const statusesOf = ({ operation }: Placed): number[] =>
   Object.keys(operation.responses)
     .map(Number)
     .filter((status) => status < 300);
 
-/** The error codes that an operation documents. */
 export const codesOf = ({ operation }: Placed): string[] =>
   Object.values(operation.responses).flatMap(({ content }) =>
     // The example of a second status of a code has the status in its name.
@@ -270,7 +262,6 @@ export function checkAgainstDocument(exchange: Exchange): void {
     expectValid(validatorOf(response.content[documented]!.schema), text, where);
 }
 
-/** Whether a media type matches a range, such as `image/*`. */
 const isWithin = (type: string, range: string) => range.endsWith('/*') && type.startsWith(range.slice(0, -1));
 
 /** The schema of errors outside of all operations. */

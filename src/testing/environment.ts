@@ -24,10 +24,7 @@ export default class extends TestEnvironment {
   }
 }
 
-/**
- * The ids of all descendants of this process.
- * @param excluded processes to leave out, with their later descendants: PostgreSQL serves the next file too
- */
+/** All descendants of this process but those excluded, and theirs: PostgreSQL serves the next file too. */
 function descendants(excluded = new Set<number>()): number[] {
   const byParent = new Map<number, number[]>();
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {

@@ -113,7 +113,6 @@ class ServiceUnderTest {
     });
   }
 
-  /** Sends the head of a request over a socket. */
   sendHead(placed: Placed, rest: string): Promise<Answer> {
     const { method } = placed;
     const path = addressOf(placed);
@@ -123,7 +122,6 @@ class ServiceUnderTest {
     return send(this.service, head, { method, path });
   }
 
-  /** Sends a body that is larger than the limit. */
   tooLarge(placed: Placed): Promise<Answer> {
     const { content, 'x-max-bytes': maxBytes = 102_400 } = placed.operation.requestBody!;
     const [type = ''] = Object.keys(content);

@@ -145,7 +145,6 @@ export function withNewValues(placed: Placed, body: Body, fields: ReadonlySet<st
   return { ...body, ...Object.fromEntries(changed) };
 }
 
-/** Days by which the latest body was moved. */
 let movedDays = 0;
 
 /**

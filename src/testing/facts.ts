@@ -9,10 +9,7 @@ export interface Choice {
   status: number;
 }
 
-/**
- * Facts about a feature for the tests of every operation, which neither the document nor the database tells.
- * `test/<feature>.facts.ts` exports them as `facts`.
- */
+/** Facts about a feature that neither the document nor the database tells: `facts` of `test/<feature>.facts.ts`. */
 export interface Facts {
   /** Operations that accept one of several permissions, or refuse a new row: requests and their statuses. */
   choices?: Record<string, Choice[]>;

@@ -74,7 +74,6 @@ export function absent({ schema }: { schema: Schema }): string {
   return String(anotherValue(schema, schema.example ?? schema.enum?.at(-1)));
 }
 
-/** The number of values that `anotherValue` has made in this process. */
 let made = 0;
 
 /**

@@ -29,7 +29,6 @@ export interface TestedService {
   /** Address without a path, e.g. `http://127.0.0.1:41234`. */
   url: string;
   databaseUrl: string;
-  /** The output so far. */
   output(): string;
 }
 
@@ -70,7 +69,6 @@ export async function startSharedService(folder: string): Promise<ChildProcess> 
   return child;
 }
 
-/** The environment of a service. */
 function environment(env: Record<string, string>): Record<string, string | undefined> {
   return {
     PATH: process.env.PATH,
@@ -82,15 +80,11 @@ function environment(env: Record<string, string>): Record<string, string | undef
   };
 }
 
-/** The address in a complete start block. */
 function addressIn(output: string): string | undefined {
   return /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
 }
 
-/**
- * Starts the service on a database of its own, unless `env` names one. `main` replaces the program; `openFiles` limits its
- * open files.
- */
+/** On a database of its own, unless `env` names one. `main` replaces the program; `openFiles` limits its files. */
 export async function startService(
   env: Record<string, string> = {},
   main: string | string[] = MAIN,

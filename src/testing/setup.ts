@@ -18,8 +18,7 @@ export default async function setUp(): Promise<void> {
   Object.assign(globalThis, { cleanup: startCleanup(folder) });
   await reduceBackgroundWork(url);
   process.env.TEST_DATABASE_URL = url;
-  // Fills the compile cache once: with an empty cache, each of the hundreds of services would write all of it at its end,
-  // which takes seconds.
+  // Fills the compile cache once: each of the hundreds of services would write an empty one, which takes seconds.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import('${new URL('serve/boot.js', COMMANDS).href}')`]);
   // The template of service databases: a copy takes less time than all migrations.

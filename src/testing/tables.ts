@@ -1,10 +1,8 @@
 import type { Placed } from './document.js';
 import { query } from './service.js';
 
-/** A table in the catalogue of the database. */
 export interface Table {
   name: string;
-  /** Whether its rows belong to accounts. */
   isOwned: boolean;
   key: string[];
   /** The columns of each unique index and exclusion constraint. */
@@ -61,6 +59,5 @@ export class Tables {
   }
 }
 
-/** The name of the field of a column. */
 export const fieldOf = (column: string) =>
   column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
