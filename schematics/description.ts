@@ -8,9 +8,7 @@ export interface FeatureOptions {
   singular?: string;
   /** Such as `petId:ref(pets),date:date,note?:text(1000)`; a name when left out. */
   fields?: string;
-  /** Whether each account has rows of its own. */
   owned?: boolean;
-  /** Whether rows can be changed and deleted. */
   crud?: boolean;
 }
 
@@ -22,7 +20,6 @@ export interface Feature extends Names {
   sent: Field[];
   /** The field with the state: its first word in a new row; every other word is final. */
   state?: Field;
-  /** What the list can be filtered by. */
   filter?: Field;
   targets: Target[];
   /** The requests that create rows which it refers to, by name. */

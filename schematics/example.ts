@@ -5,13 +5,9 @@ import { read } from './inventory.ts';
 import { refuse } from './program.ts';
 import type { Names } from './words.ts';
 
-/** The timestamp of the migration of the example. */
 const EXAMPLE_TIME = '1800000000001';
 
-/**
- * The files of the example, rewritten for another feature: with the pieces of that feature, without what it lacks, and
- * under its names.
- */
+/** The files of the example for another feature: with its pieces and names, without what it lacks. */
 export function filesFrom(
   example: string,
   from: Record<string, string>,
@@ -91,7 +87,6 @@ function removeUnused(
     .replaceAll(" of an account'", "'");
 }
 
-/** Replaces the name of the example, in the spelling of each place. */
 function rename(example: string, names: Names, time: string): string {
   const text = example.replaceAll(EXAMPLE_TIME, () => time);
   return text.replaceAll(/\ban appointment\b(?!_)|[Aa]ppointments?/g, (word, at: number) => {

@@ -16,10 +16,7 @@ export const EXAMPLE_OPTIONS: FeatureOptions = {
 };
 const LIST = 'src/features.ts';
 
-/**
- * The files of a feature by path, and the list of features with its module.
- * @throws Refusal that names the problem of the name or a field in one line
- */
+/** The files of a feature by path, and the list of features with its module. @throws Refusal that names the problem */
 export function featureFiles(folder: string, options: FeatureOptions): Map<string, string> {
   const inventory = new Inventory(folder);
   const names = namesOf(options.many, options.singular);
@@ -40,7 +37,6 @@ function timeOfMigration(folder: string): string {
   return String(Math.max(Date.now(), ...times.map((time) => Number(time) + 1)));
 }
 
-/** The list of features with an additional module. */
 function withModule(text: string, { Names, files }: Names): string {
   const [head, end] = [text.search(/^\n/m), text.search(/^\]\)?;$/m)];
   if (head < 0 || end < 0) refuse(`${LIST} has no list of features that ends with a line "]);" or "];".`);

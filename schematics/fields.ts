@@ -7,7 +7,6 @@ interface Kind {
   /** The type of the column in SQL, and further options of `@Column`. */
   sql: string;
   column?: string;
-  /** The check constraint of its values. */
   check?: string;
   /** The type in the service; a string when left out. */
   type?: string;
@@ -17,7 +16,6 @@ interface Kind {
   /** Two values; the first is the example. */
   values: [string, string];
   filter?: string;
-  /** The words of an enumeration. */
   words?: string[];
   target?: Target;
 }
@@ -26,7 +24,6 @@ export interface Field extends Kind {
   name: string;
   spoken: string;
   columnName: string;
-  /** The constant of the DTO classes. */
   constant: string;
   description: string;
   optional: boolean;
@@ -132,7 +129,6 @@ function describe({ name, target, decorator }: Kind & { name: string }, word: st
   return `${capitalized(spoken(name))} of the ${word}${decorator === 'TextField' ? ', stored as sent' : ''}.`;
 }
 
-/** The integers in the brackets of a kind, in ascending order. */
 function integers(given: string, initial: number[], min: number, max: number): number[] {
   const all = given ? given.split(',').map(Number) : initial;
   const isGood = all.every((n, i) => Number.isInteger(n) && n >= (all[i - 1] ?? min) && n <= max);

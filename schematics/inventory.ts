@@ -27,9 +27,7 @@ export interface Target {
 
 /** The existing features, in a folder and in the pet store. */
 export class Inventory {
-  /** Entities, controllers, errors and requests, by path. */
   private readonly files = new Map<string, string>();
-  /** Requests by name; later requests refer to them. */
   private readonly requests: Map<string, string>;
 
   constructor(folder: string) {

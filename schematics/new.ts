@@ -12,7 +12,6 @@ const FIRST_FEATURE = {
   ...{ many: 'visits', owned: true, crud: true },
   fields: 'petId:ref(pets),date:date,price:money,status:enum(planned,done),note?:text(1000)',
 };
-/** The built package. */
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 
 await main(async () => {

@@ -6,10 +6,7 @@ const each = <T>(all: readonly T[], write: (one: T) => string): string => all.ma
 const list = (...all: (string | false | undefined)[]): string => all.filter(Boolean).join(', ');
 const quoted = (text: string): string => `'${text}'`;
 
-/**
- * The pieces of the files of a feature that depend on its fields: those of the example are replaced by those of another
- * feature, whatever their white space.
- */
+/** The pieces of files that depend on fields; those of the example are replaced, whatever their white space. */
 export function piecesOf(feature: Feature): Record<string, string> {
   return {
     ...tablePieces(feature),
@@ -20,7 +17,6 @@ export function piecesOf(feature: Feature): Record<string, string> {
   };
 }
 
-/** Pieces of the migration and the entity. */
 function tablePieces({ table, fields, indexes, targets }: Feature) {
   const column = ({ columnName, sql, optional, check, target }: Field) => {
     const parts = [columnName, sql, optional ? '' : 'NOT NULL'];
@@ -84,7 +80,6 @@ function dtoPieces({ words, fields, sent, filter, state }: Feature) {
   };
 }
 
-/** Pieces of the service and the controller. */
 function routePieces(feature: Feature) {
   const { Names, table, code, fields, sent, owned, targets, filter, state } = feature;
   const first = state && `${state.type}.${pascal(state.words![0]!)}`;

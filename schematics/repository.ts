@@ -4,7 +4,6 @@ export type Manifest = { version: string } & Record<
   Record<string, unknown>
 >;
 
-/** Packages that build, test and format a service. */
 const DEVELOPMENT = [
   ...['@nestjs/cli', '@swc/core', '@swc/jest', '@types/express', '@types/jest', '@types/node'],
   ...['ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],

@@ -26,16 +26,12 @@ export function namesOf(many: string, one = singularOf(many)) {
   return names;
 }
 
-/** Follows the regular rules of English. */
 function singularOf(many: string): string {
   if (many.endsWith('ies')) return `${many.slice(0, -3)}y`;
   return many.replace(/(?<=ss|x|ch|sh)es$|(?<!s)s$/, '');
 }
 
-/**
- * Words that PostgreSQL accepts as a name only in quotes, or not as a column; and existing properties of rows, lists and
- * modules.
- */
+/** Reserved words of PostgreSQL, and existing properties of rows, lists and modules. */
 const RESERVED = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column ' +
