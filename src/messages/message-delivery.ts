@@ -18,10 +18,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const DONE = [MessageStatus.Delivered, MessageStatus.Failed];
 const OPEN = [MessageStatus.Queued, MessageStatus.Failed];
 
-/**
- * Delivers queued messages, if there is a transport, and records the results. Deletes finished messages after their
- * retention.
- */
+/** Delivers queued messages if there is a transport, and deletes finished ones after their retention. */
 @Injectable()
 export class MessageDelivery implements OnApplicationBootstrap {
   private readonly transport: WebhookTransport | null;
@@ -78,14 +75,12 @@ function transportOf({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secre
   return url && secrets ? new WebhookTransport(new URL(url), secrets.split(',')) : null;
 }
 
-/** The line of the start block. */
 function deliveryOf({ ROLE }: Config, transport: WebhookTransport | null): string {
   if (ROLE === 'api') return 'queued for processes with ROLE=worker';
   if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
   return `delivered to ${transport.destination}`;
 }
 
-/** Registers the metrics of the delivery, which are those of its queue. */
 function registerMetrics(metrics: Metrics, jobs: Jobs): void {
   // All processes report the same figures of the shared queue.
   const one = { aggregator: 'max' } as const;

@@ -40,18 +40,12 @@ export class PetsService {
     return this.pets.getRow({ id }, 'pet_not_found');
   }
 
-  /**
-   * The animal, locked until the open transaction ends, for a rule of another feature.
-   * @throws ApiError `pet_not_found`
-   */
+  /** The animal, locked until the open transaction ends, for a rule of another feature. @throws ApiError `pet_not_found` */
   hold(id: string): Promise<Pet> {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /**
-   * Reserves an available animal, whose status becomes pending.
-   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
-   */
+  /** Reserves an available animal. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
   async reserve(id: string): Promise<void> {
     const reserved = await this.pets.updateRows({ id, status: PetStatus.Available }, RESERVED);
     if (reserved.length === 0) await this.refuse(id);

@@ -32,7 +32,6 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
   [OrderStatus.Cancelled]: PetStatus.Available,
 };
 
-/** The statuses of orders that reserve their animal. */
 const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
 
 const PET_TAKEN = violation('orders_open_pet_id_key', 'pet_not_available');
@@ -53,10 +52,7 @@ export class OrdersService {
     return this.orders.page({ accountId, status }, page);
   }
 
-  /**
-   * Reserves the animal and creates the order.
-   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
-   */
+  /** Reserves the animal and creates the order. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
   place(by: Caller, order: NewOrderDto): Promise<Order> {
     return this.placing(by, order).run();
   }
@@ -111,7 +107,6 @@ export class OrdersService {
   }
 }
 
-/** The audit record of a transition, or of a new order. */
 function changeOf(by: Caller, { petId }: Pick<Order, 'petId'>, to: OrderStatus, from?: OrderStatus): Change {
   // Exact, as the service has assigned the id.
   return { by, action: `order.${to}`, details: { petId: Number(petId), from } };
