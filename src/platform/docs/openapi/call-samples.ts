@@ -7,7 +7,7 @@ export interface Sample {
   source: string;
 }
 
-export interface SampleContent {
+interface SampleContent {
   readonly type: string;
   readonly text?: string;
   readonly base64?: string;

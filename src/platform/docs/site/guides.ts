@@ -12,7 +12,7 @@ import { linksTo } from './operations.js';
 /** The build copies them, so that the path is the same as in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
 
-export interface Guide {
+interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
