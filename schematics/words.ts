@@ -58,10 +58,9 @@ export function isReserved(name: string): boolean {
 /** `PetId` for `pet-id`, `pet_id` and `petId`. */
 export const pascal = (name: string): string =>
   name.replace(/(?:^|[._-]+)(\w)/g, (_, first: string) => first.toUpperCase());
-export const camel = (name: string): string =>
-  name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
+const camel = (name: string): string => name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
 export const snake = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll('-', '_');
 export const spoken = (name: string): string => snake(name).replaceAll('_', ' ');
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-export const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
+const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;

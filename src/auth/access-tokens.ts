@@ -78,7 +78,8 @@ export class AccessTokens {
     if (cnf !== undefined) throw refusal('its claim `cnf` is not accepted');
     if (iat !== undefined && iat > Date.now() / 1000 + LEEWAY_SECONDS)
       throw refusal('its claim `iat` is not accepted');
-    if (!isSubject(sub)) throw refusal('its claim `sub` is not accepted');
+    if (!isPlainText(sub) || sub.length === 0 || sub.length > MAX_SUBJECT_LENGTH)
+      throw refusal('its claim `sub` is not accepted');
     return {
       issuer: iss!,
       subject: sub,
@@ -108,10 +109,6 @@ export class AccessTokens {
     if (client === undefined) throw refusal('it has no claim `client_id`');
     if ([claims.aud].flat().includes(claims[client] as string)) throw refusal('it is an ID token');
   }
-}
-
-function isSubject(sub: unknown): sub is string {
-  return isPlainText(sub) && sub.length > 0 && sub.length <= MAX_SUBJECT_LENGTH;
 }
 
 /** The claim with this name, dotted path, or JSON Pointer (RFC 6901), which can contain dots. */

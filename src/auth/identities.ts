@@ -20,7 +20,7 @@ import { AccountsService } from './accounts.service.js';
 /** Injects `AccessTokens`; undefined without an identity provider. */
 export const ACCESS_TOKENS = Symbol('access tokens');
 
-export type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
+type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 /** No password has this hash. */
 const NO_PASSWORD = '';

@@ -58,7 +58,7 @@ export class Invitations {
   async require(code: unknown): Promise<string | undefined> {
     if (this.config.SIGN_UP !== 'invite') return undefined;
     const found = isSecret(INVITATIONS, code) && (await this.invitations.findRow({ hash: hashSecret(code) }));
-    if (!found || hasExpired(found)) throw refusal();
+    if (!found || (found.expiresAt && found.expiresAt.getTime() <= Date.now())) throw refusal();
     return found.id;
   }
 
@@ -74,10 +74,6 @@ export class Invitations {
     const { affected } = await this.transactions.manager.delete(Invitation, { id });
     return affected === 1;
   }
-}
-
-function hasExpired({ expiresAt }: Invitation): boolean {
-  return expiresAt !== null && expiresAt.getTime() <= Date.now();
 }
 
 function refusal(): ApiError {

@@ -55,12 +55,9 @@ function lengthOf(address: Address): number {
 /** @throws ApiError `permission_denied` for an address outside all networks of a key */
 export function requireNetwork(networks: readonly Network[], address: string): void {
   const parsed = parseAddress(address);
-  if (parsed && isIn(networks, parsed)) return;
+  if (parsed && networks.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits)))
+    return;
   throw new ApiError('permission_denied', `The API key may not be used from ${address || 'this address'}.`);
-}
-
-function isIn(networks: readonly Network[], address: Address): boolean {
-  return networks.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
 /** Eight groups, or fewer with `::` in their place. */

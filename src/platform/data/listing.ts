@@ -78,7 +78,7 @@ export class Listing implements Cursors {
 
   private listOf(name: string, values: unknown[]): [string, unknown[]] {
     if (this.among) this.refuse(`can be filtered by one list of values, and not by ${name} too`);
-    return [name, distinct(values)];
+    return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 
   private typeOf(property: string): string {
@@ -96,10 +96,6 @@ export class Listing implements Cursors {
     const what = property === undefined ? `A list of ${this.entity.name}` : `${this.entity.name}.${property}`;
     throw new TypeError(`${what} ${reason}`);
   }
-}
-
-function distinct(values: readonly unknown[]): unknown[] {
-  return [...new Map(values.map((value) => [textOf(value), value])).values()];
 }
 
 const LAST_CODE_POINT = 0x10ffff;

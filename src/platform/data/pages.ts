@@ -198,7 +198,7 @@ function bounds(page: PageShape, last: ShapeColumn | undefined, { visible, hidde
   const head = last ? [write(last === among ? columnsOf(page).length : equal.length, last)] : [];
   const compare = (operator: string, values: string[]) =>
     `${rowOf(columns.slice(0, values.length).map(({ sql }) => sql))} ${operator} ${rowOf(values)}`;
-  const least = order.map(leastOf);
+  const least = order.map(({ type }) => `CAST('${LEAST[type]}' AS ${type})`);
   let place = equal.length;
   const end = () => [...head, write(++place, order[0]!), ...least.slice(1)];
   const [from, to] = [hasFrom && end(), hasTo && end()];
@@ -213,10 +213,6 @@ function bounds(page: PageShape, last: ShapeColumn | undefined, { visible, hidde
 
 function inOrder(columns: readonly ShapeColumn[], { isDescending }: PageShape, prefix = ''): string {
   return columns.map(({ sql }) => `${prefix}${sql}${isDescending ? ' DESC' : ''}`).join(', ');
-}
-
-function leastOf({ type }: ShapeColumn): string {
-  return `CAST('${LEAST[type]}' AS ${type})`;
 }
 
 function rowOf(values: readonly string[]): string {

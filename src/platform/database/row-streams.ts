@@ -74,7 +74,8 @@ export class RowStreams implements OnApplicationShutdown {
    * @throws Error where no connection is free or the database is away, answered 503; an error of `pg` for a wrong query
    */
   async stream<Row extends object>(query: Sql | SelectQueryBuilder<ObjectLiteral>): Promise<Rows<Row>> {
-    const { sql, parameters = [] } = 'sql' in query ? query : sqlOf(query);
+    const [sql, parameters = []] =
+      'sql' in query ? [query.sql, query.parameters] : query.getQueryAndParameters();
     const client = await this.connect();
     const rows = new RowStream(sql, [...parameters], { types: EXACT, batchSize: BATCH });
     this.open.add(rows);
@@ -125,11 +126,6 @@ export class RowStreams implements OnApplicationShutdown {
     pool.on('error', () => {});
     return pool;
   }
-}
-
-function sqlOf(query: SelectQueryBuilder<ObjectLiteral>): Sql {
-  const [sql, parameters] = query.getQueryAndParameters();
-  return { sql, parameters };
 }
 
 /** Resolves when the first rows have arrived, or there are none. @throws the error of the query */

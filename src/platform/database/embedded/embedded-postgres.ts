@@ -236,7 +236,10 @@ export class EmbeddedPostgres {
       const at = await url();
       const limit = `max_connections=${Math.max(100, this.connections)}`;
       const args = ['-D', this.data, '-p', new URL(at).port, '-h', '127.0.0.1', '-k', ''];
-      await this.spawn(this.binaries.postgres, [...args, ...settings([...PRIVATE_LOG, limit])]);
+      await this.spawn(this.binaries.postgres, [
+        ...args,
+        ...[...PRIVATE_LOG, limit].flatMap((setting) => ['-c', setting]),
+      ]);
       try {
         await this.createDatabase(at);
         return at;
@@ -347,8 +350,6 @@ export class EmbeddedPostgres {
 const isRoot = () => process.getuid?.() === 0;
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
-
-const settings = (all: string[]) => all.flatMap((setting) => ['-c', setting]);
 
 const remove = (path: string) => fs.rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 
