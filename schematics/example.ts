@@ -117,7 +117,7 @@ function withUsedImports(text: string, { files, Name, fields, targets }: Feature
     /^import (type )?\{([^}]*)\} from '(.+)';$/gm,
     (_, type = '', list: string, from: string) => {
       const own = /^\.\/.*\.entity\.js$/.test(from)
-        ? fields.flatMap(({ words, type }) => (words ? type : []))
+        ? fields.flatMap((field) => (field.words ? field.type : []))
         : [];
       const listed = new Set([...list.split(',').map((name) => name.trim()), ...own, ...(more[from] ?? [])]);
       const nameOf = (name: string) => name.replace(/^type /, '');

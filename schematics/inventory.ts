@@ -59,14 +59,14 @@ export class Inventory {
   target(given: string): Target {
     const table = snake(given);
     const [path, text] =
-      [...this.files].find(([, text]) => text.includes(`Entity('${table}'`)) ??
+      [...this.files].find(([, source]) => source.includes(`Entity('${table}'`)) ??
       refuse(`ref(${given}): there is no table ${table}.`);
     const [, folder, file] = /([^\\/]+)[\\/]([^\\/]+)\.entity\.[jt]s$/.exec(path)!;
     const product = read(join(PACKAGE, `src/product.${KIND}`));
     const isAdded = !path.startsWith(PACKAGE) || !product.includes(`'./${folder}/`);
     const [entity, code] = [`${folder}/${file}.entity.js`, `${snake(file!)}_not_found`];
     const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${given}$`, 'm');
-    const request = [...this.requests].find(([, text]) => adding.test(text))?.[0];
+    const request = [...this.requests].find(([, post]) => adding.test(post))?.[0];
     const isKnown =
       text.includes('IdColumn(') && (isAdded || product.includes(entity)) && this.has(` ${code}:`);
     if (!isKnown || !request)

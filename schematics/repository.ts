@@ -30,7 +30,7 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
       ...{ migrate: 'petstore migrate', admin: 'petstore admin', jobs: 'petstore jobs' },
     },
     dependencies: { ...peerDependencies, petstore: `file:vendor/petstore-${version}.tgz` },
-    devDependencies: Object.fromEntries(DEVELOPMENT.map((name) => [name, devDependencies[name]])),
+    devDependencies: Object.fromEntries(DEVELOPMENT.map((tool) => [tool, devDependencies[tool]])),
     ...{ allowScripts, overrides: { 'unrs-resolver': overrides['unrs-resolver'] } },
   };
   return new Map(

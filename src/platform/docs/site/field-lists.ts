@@ -48,9 +48,7 @@ export class FieldLists {
     }));
     const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
     const rest = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : [];
-    return (
-      this.list(fields, here) + [...variants, ...rest].map((schema) => this.fieldsOf(schema, here)).join('')
-    );
+    return this.list(fields, here) + [...variants, ...rest].map((part) => this.fieldsOf(part, here)).join('');
   }
 
   /** `list of integers (int64)`, `text`. */
