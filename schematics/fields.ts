@@ -129,10 +129,10 @@ function describe({ name, target, decorator }: Kind & { name: string }, word: st
   return `${capitalized(spoken(name))} of the ${word}${decorator === 'TextField' ? ', stored as sent' : ''}.`;
 }
 
-function integers(given: string, initial: number[], min: number, max: number): number[] {
-  const all = given ? given.split(',').map(Number) : initial;
+function integers(text: string, initial: number[], min: number, max: number): number[] {
+  const all = text ? text.split(',').map(Number) : initial;
   const isGood = all.every((n, i) => Number.isInteger(n) && n >= (all[i - 1] ?? min) && n <= max);
   if (isGood && all.length === initial.length) return all;
   const what = initial.length > 1 ? 'a least and a greatest integer' : 'an integer';
-  return refuse(`(${given}) must be ${what} from ${min} to ${max}.`);
+  return refuse(`(${text}) must be ${what} from ${min} to ${max}.`);
 }

@@ -42,12 +42,12 @@ export class Inventory {
 
   /** @throws Refusal if another feature has the table, the address or the code */
   requireUnused({ files, table, code }: Names): void {
-    const taken = {
+    const reserved = {
       [`the table ${table}`]: `Entity\\('${table}'`,
       [`the address /${files}`]: `Controller\\((?:\\{ path: )?'${files}'`,
       [`the code ${code}_not_found`]: `^ +${code}_not_found:`,
     };
-    for (const [what, pattern] of Object.entries(taken))
+    for (const [what, pattern] of Object.entries(reserved))
       if (this.has(pattern)) refuse(`"${files}" cannot be added: another feature has ${what}.`);
   }
 
@@ -55,22 +55,22 @@ export class Inventory {
     return [...this.files.values()].some((text) => new RegExp(pattern, 'm').test(text));
   }
 
-  /** The feature that `ref(given)` refers to. @throws Refusal */
-  target(given: string): Target {
-    const table = snake(given);
+  /** The feature that `ref(plural)` refers to. @throws Refusal */
+  target(plural: string): Target {
+    const table = snake(plural);
     const [path, text] =
       [...this.files].find(([, source]) => source.includes(`Entity('${table}'`)) ??
-      refuse(`ref(${given}): there is no table ${table}.`);
+      refuse(`ref(${plural}): there is no table ${table}.`);
     const [, folder, file] = /([^\\/]+)[\\/]([^\\/]+)\.entity\.[jt]s$/.exec(path)!;
     const product = read(join(PACKAGE, `src/product.${KIND}`));
     const isAdded = !path.startsWith(PACKAGE) || !product.includes(`'./${folder}/`);
     const [entity, code] = [`${folder}/${file}.entity.js`, `${snake(file!)}_not_found`];
-    const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${given}$`, 'm');
+    const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${plural}$`, 'm');
     const request = [...this.requests].find(([, post]) => adding.test(post))?.[0];
     const isKnown =
       text.includes('IdColumn(') && (isAdded || product.includes(entity)) && this.has(` ${code}:`);
     if (!isKnown || !request)
-      refuse(`ref(${given}): it needs an IdColumn, the code ${code}, and a named POST in a .http file.`);
+      refuse(`ref(${plural}): it needs an IdColumn, the code ${code}, and a named POST in a .http file.`);
     const from = isAdded ? `../${entity}` : 'petstore/product';
     return { table, Name: pascal(file!), from, word: spoken(file!), code, request, isAdded };
   }

@@ -2,7 +2,7 @@ import type { Feature } from './description.ts';
 import type { Field } from './fields.ts';
 import { pascal } from './words.ts';
 
-const each = <T>(all: readonly T[], write: (one: T) => string): string => all.map(write).join('\n');
+const each = <T>(all: readonly T[], write: (item: T) => string): string => all.map(write).join('\n');
 const list = (...all: (string | false | undefined)[]): string => all.filter(Boolean).join(', ');
 const quoted = (text: string): string => `'${text}'`;
 
@@ -99,7 +99,7 @@ function routePieces(feature: Feature) {
     caught: references.map(({ constant }) => `.catch(${constant}_MISSING)`).join(''),
     listed: `${filter ? `{ ${filter.name}, ...page }: List${Names}Query` : 'page: PageQuery'}): Promise<Page<`,
     found: `{ ${list(owned && 'accountId', filter?.name)} }, page`,
-    given: `{ ${list(...sent.map(({ name }) => name))} }: New`,
+    sentFields: `{ ${list(...sent.map(({ name }) => name))} }: New`,
     added: `{ ${list(owned && 'accountId', ...fields.map(value))} }`,
     query: `query: ${filter ? `List${Names}Query` : 'PageQuery'}`,
     refused: refused.length > 0 ? `errors: { ${list(...refused)} },` : '',
@@ -128,7 +128,7 @@ function testPieces({ fields, sent, targets, needed, filter, state }: Feature) {
     initialState: state ? `, status: '${first}'` : '',
     filteredBy: `filtered by ${filter?.spoken}`,
     same: `?${filter?.name}=\${body.${filter?.name}}`,
-    others: `?${filter?.name}=${filter?.target ? '0' : filter?.values[1].replaceAll("'", '')}`,
+    otherFilter: `?${filter?.name}=${filter?.target ? '0' : filter?.values[1].replaceAll("'", '')}`,
     noLonger: `no longer ${first}`,
     next: `const next = [${list(...next.map(quoted))}];`,
     first: `.${pascal(first ?? '')}`,

@@ -8,17 +8,17 @@ export type Names = ReturnType<typeof namesOf>;
 const NAME = /^(?=.{2,40}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
 
 /** @param many the plural in kebab case, such as `medical-histories` */
-export function namesOf(many: string, one = singularOf(many)) {
-  for (const word of [many, one])
+export function namesOf(many: string, singular = singularOf(many)) {
+  for (const word of [many, singular])
     if (!NAME.test(word))
       refuse(
         `"${word}" cannot name a feature: use 2 to 40 lower-case letters and digits, words joined by "-".`,
       );
-  if (one === many) refuse(`"${many}" is not a regular plural: add --singular with the singular.`);
+  if (singular === many) refuse(`"${many}" is not a regular plural: add --singular with the singular.`);
   const names = {
-    ...{ Name: pascal(one), Names: pascal(many), name: camel(one), names: camel(many) },
-    ...{ file: one, files: many, code: snake(one), table: snake(many) },
-    ...{ word: spoken(one), words: spoken(many), aWord: withArticle(spoken(one)) },
+    ...{ Name: pascal(singular), Names: pascal(many), name: camel(singular), names: camel(many) },
+    ...{ file: singular, files: many, code: snake(singular), table: snake(many) },
+    ...{ word: spoken(singular), words: spoken(many), aWord: withArticle(spoken(singular)) },
   };
   for (const word of [names.name, names.table])
     if (isReserved(word))

@@ -104,7 +104,7 @@ export class AccountChanges {
 
   private async changing(by: Caller, work: () => Promise<void>): Promise<void> {
     await this.transactions.run(async () => {
-      await this.accounts.hold(by.accountId);
+      await this.accounts.lock(by.accountId);
       await work();
     });
     this.owners.forget();

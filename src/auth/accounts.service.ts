@@ -69,7 +69,7 @@ export class AccountsService {
   }
 
   /** The account, locked but for new references, in the open transaction. @throws ApiError `invalid_credentials` */
-  async hold(id: string): Promise<Account> {
+  async lock(id: string): Promise<Account> {
     const lock = { mode: 'for_no_key_update' as const };
     return requireOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
   }

@@ -37,23 +37,24 @@ export class ApiKeysService {
     private readonly audit: AuditLog,
   ) {}
 
-  async list(accountId: string, { ...asked }: PageQuery): Promise<Page<Shown>> {
+  async list(accountId: string, { ...options }: PageQuery): Promise<Page<Shown>> {
     const [account, page] = await Promise.all([
       this.accounts.get(accountId),
-      this.apiKeys.page({ accountId }, asked),
+      this.apiKeys.page({ accountId }, options),
     ]);
     for (const key of page.items) withPermissions(key, account.permissions);
     return page as Page<Shown>;
   }
 
   /** Creates a key, which only this answer contains. @throws ApiError `permission_denied`, `too_many_api_keys` */
-  create(by: Caller, wanted: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
+  create(by: Caller, newKey: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
-    const { name, expiresAt } = wanted;
-    const networks = wanted.networks && canonicalNetworks(wanted.networks);
+    const { name, expiresAt } = newKey;
+    const networks = newKey.networks && canonicalNetworks(newKey.networks);
     return this.withLockedAccount(by, async (account) => {
       const permissions =
-        wanted.permissions ?? (ceiling && namesOf(account.permissions).filter((one) => ceiling.has(one)));
+        newKey.permissions ??
+        (ceiling && namesOf(account.permissions).filter((permission) => ceiling.has(permission)));
       requireOwned(permissions, account.permissions);
       if (permissions) requireBelow(permissions, ceiling);
       const made = await this.add({
@@ -138,7 +139,7 @@ export class ApiKeysService {
   }
 
   private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
-    return this.transactions.run(async () => work(await this.accounts.hold(accountId)));
+    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
   }
 
   private async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {

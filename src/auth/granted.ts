@@ -23,9 +23,9 @@ export function namesOf(stored: Stored): Permission[] {
 }
 
 /** @throws ApiError `permission_denied` for a permission that the account lacks */
-export function requireOwned(wanted: readonly string[] | undefined, ofAccount: Stored): void {
+export function requireOwned(permissions: readonly string[] | undefined, ofAccount: Stored): void {
   const owned = new Set<string>(namesOf(ofAccount));
-  const missing = (wanted ?? []).filter((name) => !owned.has(name)).map((name) => `\`${name}\``);
+  const missing = (permissions ?? []).filter((name) => !owned.has(name)).map((name) => `\`${name}\``);
   if (missing.length > 0)
     throw new ApiError('permission_denied', `The account lacks the permission ${missing.join(', ')}.`);
 }
@@ -40,9 +40,9 @@ export const TokenCeiling = createParamDecorator(
 );
 
 /** @throws ApiError `permission_denied` for a permission that the access token lacks */
-export function requireBelow(wanted: readonly string[], ceiling: Ceiling): void {
-  const missing = ceiling ? wanted.filter((name) => !ceiling.has(name)) : [];
-  if (missing.length === 0 && !(ceiling && wanted.length === 0)) return;
+export function requireBelow(permissions: readonly string[], ceiling: Ceiling): void {
+  const missing = ceiling ? permissions.filter((name) => !ceiling.has(name)) : [];
+  if (missing.length === 0 && !(ceiling && permissions.length === 0)) return;
   const names = missing.map((name) => `\`${name}\``).join(', ');
   throw insufficientScope(
     `The access token lacks ${names ? `the permission ${names}` : 'any permission'}.`,

@@ -17,5 +17,5 @@ declare module 'passport' {
 
 declare module 'passport-http-bearer' {
   /** `PassportStrategy` of Nest passes its options and the function that verifies a key. */
-  export const Strategy: new (options: object, verify: (...given: never[]) => void) => object;
+  export const Strategy: new (options: object, verify: (...args: never[]) => void) => object;
 }

@@ -83,12 +83,12 @@ function deliveryOf({ ROLE }: Config, transport: WebhookTransport | null): strin
 
 function registerMetrics(metrics: Metrics, jobs: Jobs): void {
   // All processes report the same figures of the shared queue.
-  const one = { aggregator: 'max' } as const;
+  const shared = { aggregator: 'max' } as const;
   const queued = async () => (await jobs.backlogOf(QUEUE)).waiting;
   const oldest = async () => (await jobs.backlogOf(QUEUE)).oldestSeconds;
   const help = 'Messages waiting to be delivered; more than 100,000 are estimated.';
-  metrics.gauge('petstore_messages_queued', help, queued, one);
-  metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, one);
+  metrics.gauge('petstore_messages_queued', help, queued, shared);
+  metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, shared);
   const count = (result: 'done' | 'failed') => () => jobs.triesOf(QUEUE, result);
   metrics.counter('petstore_messages_delivered_total', 'Messages delivered.', count('done'));
   metrics.counter('petstore_messages_failed_total', 'Messages given up.', count('failed'));

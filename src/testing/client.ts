@@ -58,9 +58,9 @@ export async function call(
   const sent = asIs ? (body as string | undefined) : JSON.stringify(body);
   const response = await fetch(service.url + path, { method, headers, body: sent, redirect: 'manual' });
   const bytes = await bytesOf(response);
-  const { status, headers: given } = response;
+  const { status, headers: responseHeaders } = response;
   const answer = examine(
-    { method, path, status, headers: given, text: new TextDecoder().decode(bytes) },
+    { method, path, status, headers: responseHeaders, text: new TextDecoder().decode(bytes) },
     bytes,
   );
   if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);

@@ -164,8 +164,8 @@ export function contentOf({ operation }: Placed): Content {
   if (type === 'application/json') return { body: example };
   if (type === 'multipart/form-data') return { body: formOf(example as Record<string, unknown>) };
   const file = fileAt(example as string);
-  const { bytes: body, type: given } = file ?? { bytes: example, type: type.replace('*', () => 'plain') };
-  return { body, headers: { 'Content-Type': given } };
+  const { bytes: body, type: mediaType } = file ?? { bytes: example, type: type.replace('*', () => 'plain') };
+  return { body, headers: { 'Content-Type': mediaType } };
 }
 
 function formOf(example: Record<string, unknown>): FormData {
@@ -221,11 +221,11 @@ function patternsOf(placed: Placed): readonly RegExp[] {
  */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
-  const wanted = method === 'HEAD' ? 'GET' : method;
+  const documentedMethod = method === 'HEAD' ? 'GET' : method;
   const matching = operations.filter((placed) => patternsOf(placed).some((pattern) => pattern.test(bare)));
   const parameterCount = (placed: Placed) => placed.path.split('{').length;
   const fewest = Math.min(...matching.map(parameterCount));
-  return matching.find((placed) => placed.method === wanted && parameterCount(placed) === fewest);
+  return matching.find((placed) => placed.method === documentedMethod && parameterCount(placed) === fewest);
 }
 
 /**
@@ -254,10 +254,10 @@ export function checkAgainstDocument(exchange: Exchange): void {
     if (text) throw new Error(`${where}, which documents no body`);
     return;
   }
-  const given = typeOf(headers) ?? 'no type';
+  const mediaType = typeOf(headers) ?? 'no type';
   const types = Object.keys(response.content);
-  const documented = types.find((type) => type === given || isWithin(given, type));
-  if (documented === undefined) throw new Error(`${where}: ${given} is not ${types.join(' or ')}`);
+  const documented = types.find((type) => type === mediaType || isWithin(mediaType, type));
+  if (documented === undefined) throw new Error(`${where}: ${mediaType} is not ${types.join(' or ')}`);
   if (documented === 'application/json')
     expectValid(validatorOf(response.content[documented]!.schema), text, where);
 }

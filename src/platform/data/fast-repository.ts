@@ -105,10 +105,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const set = shape.given(values);
     if (set.length === 0) throw new TypeError(`No value to set in ${shape.table}`);
     const by = shape.columnsIn(which);
-    const given: ObjectLiteral = which;
-    const among = new Set(by.filter((column) => !column.isArray && Array.isArray(given[column.property])));
+    const filter: ObjectLiteral = which;
+    const among = new Set(by.filter((column) => !column.isArray && Array.isArray(filter[column.property])));
     const conditions = by.map((column) => {
-      const value: unknown = given[column.property];
+      const value: unknown = filter[column.property];
       return among.has(column)
         ? (value as unknown[]).map((item) => convert(column, item))
         : convert(column, value);
@@ -136,12 +136,12 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
    */
   async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
     const { shape } = this;
-    const held = shape.columnsWithKey(where).filter((column) => !shape.keys.includes(column));
+    const fixed = shape.columnsWithKey(where).filter((column) => !shape.keys.includes(column));
     const all = shape.withInitial({ ...values, ...where });
     const given = shape.given(all);
     const [row] = await this.send(
-      `put ${namesOf(given)} held by ${namesOf(held)}`,
-      () => upsertOne(shape, given, held),
+      `put ${namesOf(given)} fixed by ${namesOf(fixed)}`,
+      () => upsertOne(shape, given, fixed),
       written(given, all),
     );
     if (!row) throw new ApiError(missing);
@@ -265,13 +265,13 @@ function lookUpsOf(shape: Shape, statements: Statements): SharedLookUps<Row> | u
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
-  const one = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
-  const many = statements.once('find among', () => selectAmong(shape, key!));
+  const findOne = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
+  const findMany = statements.once('find among', () => selectAmong(shape, key!));
   return new SharedLookUps(async (ids) => {
     // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1
-      ? statements.run(manager, one, ids)
-      : statements.run(manager, many, [ids]));
+      ? statements.run(manager, findOne, ids)
+      : statements.run(manager, findMany, [ids]));
     return new Map(rows.map((row) => [String(row[place]), row]));
   });
 }

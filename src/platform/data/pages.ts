@@ -96,13 +96,13 @@ function shapeOf(
   { limit, after }: PageStart,
   [from, to]: [from: unknown, to: unknown],
 ): PageShape {
-  const [given, nulls]: [ShapeColumn[], ShapeColumn[]] = [[], []];
-  for (const [name, value] of equal) (value === null ? nulls : given).push(shape.column(name));
+  const [valued, nulls]: [ShapeColumn[], ShapeColumn[]] = [[], []];
+  for (const [name, value] of equal) (value === null ? nulls : valued).push(shape.column(name));
   return {
     key: shape.keys[0]!,
     sort: sort === undefined ? undefined : shape.column(sort),
     isDescending,
-    equal: given,
+    equal: valued,
     nulls,
     among: among && shape.column(among[0]),
     hasFrom: from !== undefined,
@@ -162,9 +162,9 @@ function selectPage(shape: Shape, page: PageShape): string {
   const place = columnsOf(page).length;
   const hidden = (at: number, column: ShapeColumn) =>
     at === place ? `${ONE_OF}.v` : values.hidden(at, column);
-  const one = pageSql(shape, page, { ...values, hidden });
+  const perValue = pageSql(shape, page, { ...values, hidden });
   const sorted = inOrder(orderOf(page), page, 'found.');
-  return `SELECT found.* FROM unnest(${hiddenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${one}) AS found ORDER BY ${sorted} LIMIT ${size}`;
+  return `SELECT found.* FROM unnest(${hiddenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${perValue}) AS found ORDER BY ${sorted} LIMIT ${size}`;
 }
 
 function pageSql(shape: Shape, page: PageShape, values: Values): string {

@@ -74,7 +74,7 @@ export class Shape {
     const reason = whyNoShape(entity);
     if (reason)
       throw new OperatorError(
-        `${entity.name} cannot have a FastRepository: ${reason}. Take TypeORM's Repository, by @InjectRepository(${entity.name}).`,
+        `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
       );
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
     this.table = tableOf(entity);

@@ -62,15 +62,19 @@ export function updateRows(
 }
 
 /**
- * Inserts a row, or sets the columns of the row with its key if that has the same values in the columns `held`. The last
+ * Inserts a row, or sets the columns of the row with its key if that has the same values in the columns `fixed`. The last
  * value returned is whether the row was inserted: an existing row is locked before the update, which sets its `xmax`.
  */
-export function upsertOne(shape: Shape, given: readonly ShapeColumn[], held: readonly ShapeColumn[]): string {
-  const set = given.filter((column) => !shape.keys.includes(column) && !held.includes(column));
+export function upsertOne(
+  shape: Shape,
+  given: readonly ShapeColumn[],
+  fixed: readonly ShapeColumn[],
+): string {
+  const set = given.filter((column) => !shape.keys.includes(column) && !fixed.includes(column));
   const changes = (set.length > 0 ? set : shape.keys).map(({ sql }) => `${sql} = EXCLUDED.${sql}`);
   if (shape.updateColumn && !set.includes(shape.updateColumn))
     changes.push(`${shape.updateColumn.sql} = CURRENT_TIMESTAMP`);
-  const conditions = held.map(({ sql }) => `one.${sql} = EXCLUDED.${sql}`);
+  const conditions = fixed.map(({ sql }) => `one.${sql} = EXCLUDED.${sql}`);
   if (shape.notDeleted) conditions.push(`one.${shape.notDeleted}`);
   const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
   const values = given.map((_column, i) => `$${i + 1}`).join(', ');

@@ -17,7 +17,7 @@ export async function requireConstraints(database: DataSource): Promise<void> {
   if (missing.length === 0) return;
   const calls = missing.map(([constraint, code]) => `violation('${constraint}', '${code}')`);
   throw new OperatorError(
-    `${calls.join(', ')}: no table has a constraint or a unique index of that name. Take the name from the migration.`,
+    `${calls.join(', ')}: no table has a constraint or a unique index of that name. Use the name in the migration.`,
   );
 }
 

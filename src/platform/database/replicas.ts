@@ -114,11 +114,11 @@ class Replica {
 
   /** Waits a few milliseconds at most until the replica has replayed all that the primary has now. */
   private async catchUp(client: PoolClient): Promise<void> {
-    const [[timeline, wanted], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
+    const [[timeline, target], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
     // After a failover, a position says nothing about a replica of the old primary.
     if (this.timeline !== timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    for (let reached = replayed; reached < wanted; reached = await this.replayedBy(client)) {
+    for (let reached = replayed; reached < target; reached = await this.replayedBy(client)) {
       if (performance.now() > deadline) throw new Error('it lags');
       await sleep(CHECK_MS);
     }

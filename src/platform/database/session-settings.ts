@@ -84,11 +84,11 @@ export async function requireSettings(pool: Pool): Promise<void> {
       'SELECT name, reset_val AS value, pg_backend_pid() AS pid FROM pg_settings WHERE name = ANY($1)',
       [Object.keys(DROPPED_BY_POOLERS)],
     );
-    const wanted = new Map(Object.entries(DROPPED_BY_POOLERS));
-    const wrong = rows.filter(({ name, value }) => value !== wanted.get(name));
+    const required = new Map(Object.entries(DROPPED_BY_POOLERS));
+    const wrong = rows.filter(({ name, value }) => value !== required.get(name));
     const isDirect = rows.every(({ pid }) => pid === (client as { processID?: number | null }).processID);
     if (isDirect || wrong.length === 0) return;
-    const sets = wrong.map(({ name }) => `SET ${name} = '${wanted.get(name)}'`);
+    const sets = wrong.map(({ name }) => `SET ${name} = '${required.get(name)}'`);
     throw new OperatorError(
       `Behind a pooler, the role needs its own settings: ALTER ROLE … ${sets.join(', and ALTER ROLE … ')} (docs/scaling.md).`,
     );

@@ -56,11 +56,11 @@ export class AuditLog {
   async *read({ accountId, key: keyId, action, job, request: requestId, since, until }: AuditFilter) {
     const created = [...(since ? [MoreThanOrEqual(since)] : []), ...(until ? [LessThan(until)] : [])];
     const createdAt = created.length > 0 ? And(...created) : undefined;
-    const given = Object.entries({ accountId, keyId, action, job, requestId, createdAt }).filter(
+    const conditions = Object.entries({ accountId, keyId, action, job, requestId, createdAt }).filter(
       ([, value]) => value,
     );
     for (let after = '0'; ;) {
-      const where = { ...Object.fromEntries(given), id: MoreThan(after) };
+      const where = { ...Object.fromEntries(conditions), id: MoreThan(after) };
       const page = await this.records.find({ where, order: { id: 'ASC' }, take: PAGE });
       yield* page;
       if (page.length < PAGE) return;

@@ -97,9 +97,9 @@ function typescript({ method, url, access, body, content, form, answers = 'json'
     ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} }`] : []),
     ...(sent ? [`body: ${sent}`] : []),
   ];
-  const fields = (form ?? []).map(({ name, type: fileType, ...held }) => {
-    if (!fileType) return `form.append(${quote(name)}, ${quote(held.text)});\n`;
-    const file = `new Blob([${bytesIn(held)}], { type: ${quote(fileType)} })`;
+  const fields = (form ?? []).map(({ name, type: fileType, ...payload }) => {
+    if (!fileType) return `form.append(${quote(name)}, ${quote(payload.text)});\n`;
+    const file = `new Blob([${bytesIn(payload)}], { type: ${quote(fileType)} })`;
     return `form.append(${quote(name)}, ${file}, ${quote(fileName(name, fileType))});\n`;
   });
   const before = form ? `const form = new FormData();\n${fields.join('')}` : '';
@@ -122,10 +122,10 @@ const quote = (text = ''): string => JSON.stringify(text);
 function literal(value: unknown): string {
   if (Array.isArray(value)) return between('[', value.map(literal), ']');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const properties = Object.entries(value).filter(([, held]) => held !== undefined);
+  const properties = Object.entries(value).filter(([, property]) => property !== undefined);
   return between(
     '{',
-    properties.map(([name, held]) => `${JSON.stringify(name)}: ${literal(held)}`),
+    properties.map(([name, property]) => `${JSON.stringify(name)}: ${literal(property)}`),
     '}',
   );
 }

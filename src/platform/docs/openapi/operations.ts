@@ -120,10 +120,10 @@ function conditionalHeaders(facts: OperationFacts): Parameter[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
-  const known = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
+  const etags = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
   const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
   return [
-    ...(hasSuccess(facts, 304) ? [header('If-None-Match', known, TAGS_PATTERN)] : []),
+    ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),
     ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
   ];
 }

@@ -235,10 +235,10 @@ function examplesIn({ paths }: OpenAPIObject): string[] {
 export function statusesIn(document: OpenAPIObject): (code: ErrorCode) => string {
   const examples = examplesIn(document);
   return (code) => {
-    const others = examples.flatMap((name) =>
+    const statuses = examples.flatMap((name) =>
       name.replace(/\d{3}$/, '') === `${code}_` ? [name.slice(-3)] : [],
     );
-    return [...others, String(factsOf(code).status)].toSorted().join(' or ');
+    return [...statuses, String(factsOf(code).status)].toSorted().join(' or ');
   };
 }
 

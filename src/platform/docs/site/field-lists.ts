@@ -35,11 +35,11 @@ export class FieldLists {
   }
 
   /** The fields of an object, or of each item of a list. */
-  fieldsOf(given: Schema, within: readonly string[] = []): string {
-    const schema = this.resolved(given);
-    const here = given.$ref ? [...within, given.$ref] : within;
+  fieldsOf(source: Schema, within: readonly string[] = []): string {
+    const schema = this.resolved(source);
+    const here = source.$ref ? [...within, source.$ref] : within;
     // A recursive schema would never end.
-    if (given.$ref && within.includes(given.$ref)) return '';
+    if (source.$ref && within.includes(source.$ref)) return '';
     if (schema.items) return this.fieldsOf(schema.items, here);
     const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => ({
       name,
@@ -52,13 +52,13 @@ export class FieldLists {
   }
 
   /** `list of integers (int64)`, `text`. */
-  typeOf(given: Schema): string {
-    const schema = this.resolved(given);
+  typeOf(source: Schema): string {
+    const schema = this.resolved(source);
     const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
     if (items) return `list of ${this.typeOf(items)}`;
     const variants = anyOf ?? oneOf;
     if (variants) return [...new Set(variants.map((variant) => this.typeOf(variant)))].join(' or ');
-    const name = given.$ref && schema.properties ? given.$ref.split('/').at(-1)! : undefined;
+    const name = source.$ref && schema.properties ? source.$ref.split('/').at(-1)! : undefined;
     if (name) return name;
     if (typeof additionalProperties === 'object') return `map of ${this.typeOf(additionalProperties)}`;
     const types = [type ?? 'any'].flat().join(' or ');

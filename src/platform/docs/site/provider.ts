@@ -60,10 +60,10 @@ export class Provider {
   }
 
   private scopes(about: ProviderFacts): Flow['scopes'] {
-    const known = about.scopes_supported;
+    const supported = about.scopes_supported;
     const meanings: Record<string, string> = allPermissions();
-    const ofService = Array.isArray(known)
-      ? Object.keys(meanings).filter((name) => known.includes(name))
+    const ofService = Array.isArray(supported)
+      ? Object.keys(meanings).filter((name) => supported.includes(name))
       : [];
     const all = this.queryParameters().scope?.split(' ') ?? ['openid', ...ofService];
     return Object.fromEntries(all.map((name) => [name, meanings[name] ?? '']));

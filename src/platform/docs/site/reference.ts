@@ -58,11 +58,7 @@ class Reference {
     const sent = webhooksOf(this.document).map((webhook) => this.article(webhook, false));
     if (sent.length > 0)
       sections.push(
-        section(
-          'webhooks',
-          '<p>What the service sends, to the address that it is told to.</p>',
-          sent.join(''),
-        ),
+        section('webhooks', '<p>Requests that the service sends to a configured address.</p>', sent.join('')),
       );
     const content = `<div class="columns">
 <nav class="side" aria-label="Operations">${list}</nav>
@@ -97,8 +93,8 @@ ${this.errorCodes()}</main>
   }
 
   /** @param isOurs false for a webhook, which clients receive */
-  private article(one: NamedOperation, isCallable: boolean): string {
-    const { id, place, path, method, summary, description, operation } = one;
+  private article(named: NamedOperation, isCallable: boolean): string {
+    const { id, place, path, method, summary, description, operation } = named;
     const sunset = operation['x-deprecated-sunset'];
     const stability = operation['x-stability'];
     const marks = [
@@ -116,16 +112,16 @@ ${this.errorCodes()}</main>
 ${this.textOf(description)}${isCallable ? accessTo(operation.security) : ''}
 </div>
 <div class="shown">
-${isCallable ? tryOut : ''}${samplesOf(one)}${this.exampleOf(operation.requestBody, isCallable ? undefined : 'Body')}${this.answerExample(one)}</div>
+${isCallable ? tryOut : ''}${samplesOf(named)}${this.exampleOf(operation.requestBody, isCallable ? undefined : 'Body')}${this.answerExample(named)}</div>
 <div class="said">
-${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
+${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
 </article>`;
   }
 
   private parametersOf({ operation }: NamedOperation): string {
-    const { parameters: given = [] } = operation;
-    if (given.length === 0) return '';
-    const fields = given.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
+    const { parameters: all = [] } = operation;
+    if (all.length === 0) return '';
+    const fields = all.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
       ...{ name, sentIn, description, schema },
       isRequired: required,
     }));

@@ -36,7 +36,7 @@ globalThis.petstore = (() => {
   const first = () =>
     Object.values(spec?.paths ?? {})
       .map(({ post }) => post)
-      .find((post) => post?.security?.some((one) => 'bearerAuth' in one))?.summary;
+      .find((post) => post?.security?.some((scheme) => 'bearerAuth' in scheme))?.summary;
   const next = () => (first() ? ` Open “${first()}” below, and press Execute.` : '');
 
   function fillIn() {
@@ -53,8 +53,8 @@ globalThis.petstore = (() => {
     say(words + next());
   }
 
-  function useAccount(given, words) {
-    account = given;
+  function useAccount(credentials, words) {
+    account = credentials;
     fillIn();
     if (words) say(words, key ? undefined : getKey);
   }
@@ -147,9 +147,9 @@ globalThis.petstore = (() => {
 
   /** Adopts credentials that a request creates or changes, and reports refused ones. */
   function follow({ method, url, body }, { status: code, obj }) {
-    const base = spec.servers.find((one) => url.startsWith(one.url))?.url ?? '';
+    const base = spec.servers.find((server) => url.startsWith(server.url))?.url ?? '';
     const step = `${method} ${url.slice(base.length)}`;
-    const given = typeof body === 'string' ? read(body) : {};
+    const fields = typeof body === 'string' ? read(body) : {};
     if (obj?.code === 'invalid_api_key') {
       key = undefined;
       say('The service refused the key: it was revoked, or is of another service.', getKey);
@@ -158,9 +158,9 @@ globalThis.petstore = (() => {
       say('The service refused the email and password: enter others by Authorize.');
     } else if (code >= 300) return;
     else if (step === 'POST /accounts')
-      useAccount(given, 'Your account is filled in. You need an API key of it.');
+      useAccount(fields, 'Your account is filled in. You need an API key of it.');
     else if (step === 'PATCH /accounts/current')
-      useAccount({ ...account, ...given }, given.revokeKeys ? 'Your keys are revoked.' : '');
+      useAccount({ ...account, ...fields }, fields.revokeKeys ? 'Your keys are revoked.' : '');
     else if (step === 'DELETE /accounts/current') {
       [account, key] = [];
       needKey();
