@@ -90,10 +90,7 @@ export class ApiKeysService {
     });
   }
 
-  /**
-   * Replaces a key by a new one; the old key stays valid for the overlap.
-   * @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys`
-   */
+  /** Replaces a key. @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys` */
   roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
     return this.changing(by, async (account) => {

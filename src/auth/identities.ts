@@ -43,10 +43,7 @@ export class Identities {
     return this.tokens !== undefined && token.split('.', 4).length === 3;
   }
 
-  /**
-   * The facts of an access token, and the account of its subject, created if missing.
-   * @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable`
-   */
+  /** @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable` */
   async read(token: string, actor: Anyone): Promise<TokenFacts & { account: Account }> {
     const facts = await this.tokens!.read(token);
     const account = (await this.find(facts)) ?? (await this.signUp(facts, actor));

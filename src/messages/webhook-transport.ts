@@ -4,20 +4,14 @@ import type { Message } from './message.entity.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
 const TIMEOUT_MS = 15_000;
-/**
- * Final refusals: they concern the message itself, or the receiver is gone for good. Other 4xx statuses, such as 401 or
- * 404, come from a misconfigured receiver, which an operator corrects.
- */
+/** Refusals of the message itself, or for good. Others, such as 401 or 404, mean a receiver to be configured. */
 const FINAL_STATUSES = new Set([400, 410, 413, 422]);
 /** The three forms of an HTTP date (RFC 9110, 5.6.7) begin with the name of a day. */
 const DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 /** Limits for reading the unused body of an answer, after which the connection can be reused. */
 const DISCARD_LIMITS = { bytes: 65_536, ms: 1_000 };
 
-/**
- * Posts each message to one address, signed as Standard Webhooks specifies with each of the secrets, so that a secret can
- * be replaced. Redirects are not followed.
- */
+/** Posts each message to one address, signed with each secret, as Standard Webhooks specifies, without redirects. */
 export class WebhookTransport {
   /** The destination that the start shows: path and query may contain a token. */
   readonly destination: string;

@@ -121,10 +121,7 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
 
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
-/**
- * The address of an operation in the service, with the examples of its path parameters unless `value` gives others, and
- * with its required query parameters and those of `query`.
- */
+/** The address of an operation, with examples of path parameters, or `value`, and of required query parameters. */
 export function addressOf(
   { path, operation }: Placed,
   value: (parameter: Parameter) => unknown = ({ schema }) => schema.example,
@@ -215,10 +212,7 @@ function patternsOf(placed: Placed): readonly RegExp[] {
   });
 }
 
-/**
- * The operation of a request, if any. HEAD is GET without the body. A literal segment of a path takes precedence over a
- * parameter, whatever the methods (OpenAPI, "Path Templating Matching").
- */
+/** The operation of a request, if any. A literal segment of a path precedes a parameter ("Path Templating Matching"). */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const documentedMethod = method === 'HEAD' ? 'GET' : method;

@@ -20,10 +20,7 @@ const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
 
 type Body = Record<string, unknown>;
 
-/**
- * The examples of a document, for one request after another: unchanged, except for unforeseeable ids, and for unique values
- * that the example of another row has used.
- */
+/** The examples of a document, unchanged but for unforeseeable ids, and for unique values that another row has. */
 export class Examples {
   private readonly made = new Map<string, string>();
   /** The row that uses each unique value. */

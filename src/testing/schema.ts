@@ -76,10 +76,7 @@ export function absent({ schema }: { schema: Schema }): string {
 
 let made = 0;
 
-/**
- * A value of a schema other than its example and all values made before; undefined where there may be none, as of a
- * boolean. A date or time is `days` later.
- */
+/** A value that no earlier one equals, or undefined where there may be none. A date or time is `days` later. */
 export function anotherValue(schema: Schema, example: unknown, days = ++made): unknown {
   const { type, format, enum: values, minimum, maximum, maxLength = Infinity, pattern } = resolve(schema);
   if (values || type === 'boolean') return undefined;

@@ -129,10 +129,7 @@ export async function listening(
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/**
- * Creates a database on the PostgreSQL of the tests, empty unless `options` name a template.
- * @param options of CREATE DATABASE
- */
+/** Creates a database on the PostgreSQL of the tests, empty unless `options` of CREATE DATABASE name a template. */
 export async function createDatabase(options = ''): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name} ${options}`);

@@ -18,10 +18,7 @@ interface Session {
 
 const instances = new WeakMap<DataSource, Transactions>();
 
-/**
- * The transaction that is open around the current call. `FastRepository` and `manager` work in it; anything else works on a
- * connection of its own, as TypeORM documents.
- */
+/** The open transaction of the current call. Only `FastRepository` and `manager` work in it. */
 export class Transactions {
   private readonly sessions = new AsyncLocalStorage<Session>();
 

@@ -13,10 +13,7 @@ const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE curr
 
 const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 
-/**
- * An identity that only a primary and its replicas share, and the timeline that a replica follows, which the server reads
- * from its control file at the cost of a page of rows.
- */
+/** An identity that a primary shares with its replicas alone, and the timeline of a replica, read from its control file. */
 const IDENTITY = `SELECT system_identifier || ' ' || current_database(),
   (SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()) FROM pg_control_system()`;
 

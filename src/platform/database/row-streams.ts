@@ -55,10 +55,7 @@ class RowStream extends QueryStream {
   }
 }
 
-/**
- * Reads any number of rows with little memory, by a cursor on a connection of its own: at most `DATABASE_STREAMS` at a time
- * in a process, half of them for one client.
- */
+/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` at a time in a process, at most half for one client. */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();

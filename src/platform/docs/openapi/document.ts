@@ -175,10 +175,7 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
   return links;
 }
 
-/**
- * Keeps openapi-generator from writing a client method for a webhook: its TypeScript file would not compile, and would
- * replace the file of the operations with the same tag.
- */
+/** Keeps openapi-generator from writing a client for a webhook, which would replace the client of the same tag. */
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
 function webhooksOf(

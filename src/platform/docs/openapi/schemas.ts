@@ -111,10 +111,7 @@ export function nameValues(
   if (schema) Object.assign(schema, { type: 'string', ...values });
 }
 
-/**
- * Completes the schemas of fields, of a body or of parameters, as of when the document is built: the default, which is the
- * initial value of the property, and the late facts of its kind.
- */
+/** Adds to the schemas of fields their defaults, which are initial values of properties, and the late facts of kinds. */
 export function finishFields(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
   const fields = fieldsIn(type);
   if (fields.length === 0) return;
@@ -215,10 +212,7 @@ function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Sche
   return values?.[0] ?? minimum ?? (type === 'boolean' ? false : undefined);
 }
 
-/**
- * The schema of a webhook, with the schemas inlined that no operation uses. oapi-codegen prunes such schemas, and its
- * client, which names the body of each webhook, would not compile.
- */
+/** Inlines schemas that no operation uses: oapi-codegen prunes them, and its client of the webhook would not compile. */
 export function withPrunedInlined(schema: Schema, { paths, components }: OpenAPIObject): Schema {
   const schemas = components!.schemas as Record<string, Schema>;
   return inline(schema, schemas, namesIn(paths, schemas));

@@ -88,10 +88,7 @@ interface PageNeeds {
   readonly opensWindows?: boolean;
 }
 
-/**
- * Headers of every page. A page runs only its own files, connects only to this service, the addresses of the configuration
- * and those of `needs`, and no other page may frame or read it.
- */
+/** A page runs only its own files, connects only to known addresses, and is not framed or read by other pages. */
 export function pageHeaders(
   { BASE_URL, STAGING_URL, API_URL }: Config,
   { connectsTo = [], styles = [], opensWindows = false }: PageNeeds = {},

@@ -7,10 +7,7 @@ import { type Field, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
 import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
 
-/**
- * The reference: the whole document, readable without a script. In its addresses, `~/` is the root of the site.
- * @param guides names of existing guides
- */
+/** The whole document, readable without a script. In its addresses, `~/` is the root of the site. @param guides by name */
 export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): Page {
   return new Reference(document, guides).page();
 }
