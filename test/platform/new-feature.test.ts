@@ -124,7 +124,10 @@ if (!isFree)
     'ends with 2, and one line, for the arguments %j',
     async (args) => {
       const { code, output } = await checkout.node('schematics/main.ts', ...args);
-      expect([code, output.trim().split('\n')]).toEqual([2, [expect.stringMatching(/^Usage: |is there\.$/)]]);
+      expect([code, output.trim().split('\n')]).toEqual([
+        2,
+        [expect.stringMatching(/^Usage: |already exists\.$/)],
+      ]);
     },
   );
 });
