@@ -64,7 +64,7 @@ export class OrdersService {
       insert(this.orders, { accountId, petId, status: OrderStatus.Placed })
         .requiring(this.pets.reserving(petId))
         .with(this.audit.of(changeOf(by, { petId }, OrderStatus.Placed)))
-        // Happens only if the status of an animal was set to available despite its open order.
+        // Only an animal that was made available despite its open order violates the index.
         .refusing(PET_TAKEN)
     );
   }
