@@ -18,7 +18,7 @@ import {
 import type { Direction } from '../../src/platform/api/paging.js';
 import { between, Range, sortText, startingWith } from '../../src/platform/data/listing.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import type { PageOptions, Filter } from '../../src/platform/data/values.js';
+import type { Filter, PageOptions } from '../../src/platform/data/values.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
 import { connect, type Sent } from '../support/database.js';
 import { Planner } from '../support/plans.js';

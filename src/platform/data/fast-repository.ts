@@ -10,7 +10,7 @@ import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/i
 import { SharedLookUps, type Sql } from '../database/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
-import { type SearchOrder, Search } from './searches.js';
+import { Search, type SearchOrder } from './searches.js';
 import {
   convert,
   namesOf,
@@ -23,7 +23,7 @@ import {
 } from './shape.js';
 import { insertRows, selectAmong, selectOne, updateRows, upsertOne } from './sql.js';
 import { Transactions } from './transactions.js';
-import type { PageOptions, Filter, Values, Where, Which } from './values.js';
+import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
 /** What all repositories of an entity share. */
 interface Table {

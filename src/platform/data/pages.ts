@@ -4,7 +4,7 @@ import type { Position, Slice } from '../api/index.js';
 import { SharedRead } from '../database/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
-import { select, hiddenList } from './sql.js';
+import { hiddenList, select } from './sql.js';
 import type { PageStart } from './values.js';
 
 /** Recent pages of each table whose reads are shared. */

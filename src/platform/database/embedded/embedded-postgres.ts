@@ -12,8 +12,8 @@ import { claimPort, OperatorError } from '../../process/index.js';
 import { explainStart } from './explain-start.js';
 import {
   type Binaries,
-  ENVIRONMENT,
   clearPgVariables,
+  ENVIRONMENT,
   loadBinaries,
   NOBODY,
   unprivileged,

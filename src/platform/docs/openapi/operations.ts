@@ -12,7 +12,7 @@ import {
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { answersOf, finishBody, giveExample, contentOfAnswer, exampleSent } from './bodies.js';
+import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
 import { exampleIn, finishFields, namePage, type Operation, type Parameter } from './schemas.js';
