@@ -6,27 +6,23 @@ export interface FeatureOptions {
   /** The plural, in kebab case. */
   many: string;
   singular?: string;
-  /** Such as `petId:ref(pets),date:date,note?:text(1000)`; a name, if left out. */
+  /** Such as `petId:ref(pets),date:date,note?:text(1000)`; a name when left out. */
   fields?: string;
-  /** Whether each account has rows of its own. */
   owned?: boolean;
-  /** Whether rows can be changed and deleted. */
   crud?: boolean;
 }
 
-/** A feature to write. */
 export interface Feature extends Names {
   owned: boolean;
   crud: boolean;
   fields: Field[];
-  /** The fields that a client sends of a new row: all but the state. */
+  /** The fields of a new row that a client sends: all but the state. */
   sent: Field[];
-  /** The field that has its first word in a new row, and is final with any other. */
+  /** The field with the state: its first word in a new row; every other word is final. */
   state?: Field;
-  /** What the list can be filtered by. */
   filter?: Field;
   targets: Target[];
-  /** The requests that add what it refers to, by their names. */
+  /** The requests that create rows which it refers to, by name. */
   needed: Map<string, string>;
   indexes: { name: string; properties: string[]; columns: string[] }[];
 }
@@ -44,20 +40,20 @@ export function describe(
   ];
   return {
     ...{ ...names, owned, crud, fields, filter, state, targets },
-    sent: fields.filter((one) => one !== state),
+    sent: fields.filter((field) => field !== state),
     needed: inventory.requestsOf(targets.map(({ request }) => request)),
     indexes: indexesOf(names.table, fields, owned, filter),
   };
 }
 
-/** An index for each list, so that a page costs the same at any depth, and one for each reference. */
+/** An index for each list, so that a page costs the same at any depth, and for each reference. */
 function indexesOf(table: string, fields: Field[], owned: boolean, filter?: Field): Feature['indexes'] {
   const account = owned ? [{ name: 'accountId', columnName: 'account_id' }] : [];
   const id = { name: 'id', columnName: 'id' };
   const lists = [account, filter ? [...account, filter] : []].filter((parts) => parts.length > 0);
   const leading = new Set(lists.map(([first]) => first!.columnName));
   const references = fields.filter(({ target, columnName }) => target && !leading.has(columnName));
-  return [...lists.map((parts) => [...parts, id]), ...references.map((one) => [one])].map((parts) => {
+  return [...lists.map((parts) => [...parts, id]), ...references.map((field) => [field])].map((parts) => {
     const columns = parts.map(({ columnName }) => columnName);
     return { name: `${table}_${columns.join('_')}_idx`, properties: parts.map(({ name }) => name), columns };
   });

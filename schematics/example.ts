@@ -5,33 +5,29 @@ import { read } from './inventory.ts';
 import { refuse } from './program.ts';
 import type { Names } from './words.ts';
 
-/** What the example's migration is named after. */
-const TIME = '1800000000001';
+const EXAMPLE_TIME = '1800000000001';
 
-/**
- * The files of the example as those of another feature: with its pieces in the place of the example's, without what it has
- * not, under its names.
- */
-export function filesLike(
+/** The files of the example for another feature: with its pieces and names, without what it lacks. */
+export function filesFrom(
   example: string,
   from: Record<string, string>,
   to: Record<string, string>,
   feature: Feature,
   time: string,
 ): Map<string, string> {
-  const pieces = Object.entries(from).map(([name, text]) => [name, inAnyFormat(text)] as const);
+  const pieces = Object.entries(from).map(([name, text]) => [name, patternOf(text)] as const);
   const paths = readdirSync(example, { recursive: true, encoding: 'utf8' });
   const files = new Map<string, string>();
   const missing = new Set(Object.keys(from));
-  for (const path of paths.filter((one) => /\.(?:ts|http)$/.test(one))) {
+  for (const path of paths.filter((name) => /\.(?:ts|http)$/.test(name))) {
     let text = read(join(example, path));
-    // Put in last: they have names of their own.
+    // Placeholders until the end, as pieces have names of their own.
     for (const [name, piece] of pieces)
       text = text.replaceAll(piece, () => {
         missing.delete(name);
         return `\0${name}\0`;
       });
-    text = rename(without(text, feature), feature, time).replaceAll(
+    text = rename(removeUnused(text, feature), feature, time).replaceAll(
       /\0(\w+)\0/g,
       (_, name: string) => to[name]!,
     );
@@ -42,8 +38,8 @@ export function filesLike(
   return files;
 }
 
-/** Finds a text, whatever its white space and its commas before brackets. */
-function inAnyFormat(text: string): RegExp {
+/** A pattern for a text with any white space, and with or without commas before brackets. */
+function patternOf(text: string): RegExp {
   const pattern = text.replaceAll(/\s+|[^\w\s]/g, (part) => {
     if (part === '"') return `["']?`;
     return part.trim() ? `${/[)\]}]/.test(part) ? ',?' : ''}\\s*\\${part}\\s*` : '\\s*';
@@ -51,8 +47,11 @@ function inAnyFormat(text: string): RegExp {
   return new RegExp(pattern.replaceAll(/^(?:\\s\*)+|(?:\\s\*)+$/g, ''), 'g');
 }
 
-/** The example without the paragraphs (methods, tests, requests) and the lines for what a feature has not. */
-function without(example: string, { owned, crud, targets, filter, state, words, aWord }: Feature): string {
+/** Removes the paragraphs (methods, tests, requests) and lines for what a feature lacks. */
+function removeUnused(
+  example: string,
+  { owned, crud, targets, filter, state, words, aWord }: Feature,
+): string {
   const cuts = [
     [targets.length > 0, /refer to is not there/, /^.*const add = .*\n/gm],
     [filter, /ListAppointmentsQuery extends|can be \0|^### List some/m, /$^/g],
@@ -73,7 +72,7 @@ function without(example: string, { owned, crud, targets, filter, state, words, 
     if (has) continue;
     const kept = text
       .split(/\n\n(?!\{|\0\w+Body)|\n(?=\}(?:\);)?\n*$)/)
-      .filter((one) => !paragraphs.test(one));
+      .filter((paragraph) => !paragraphs.test(paragraph));
     text = kept.join('\n\n').replaceAll(lines, '');
   }
   if (!crud) text = text.replace('Add, change and delete your', 'Add');
@@ -88,9 +87,8 @@ function without(example: string, { owned, crud, targets, filter, state, words, 
     .replaceAll(" of an account'", "'");
 }
 
-/** Gives what has the example's name another one, in the spelling of its place. */
 function rename(example: string, names: Names, time: string): string {
-  const text = example.replaceAll(TIME, () => time);
+  const text = example.replaceAll(EXAMPLE_TIME, () => time);
   return text.replaceAll(/\ban appointment\b(?!_)|[Aa]ppointments?/g, (word, at: number) => {
     const isMany = word.endsWith('s');
     const [before, after] = [text.slice(0, at), text.slice(at + word.length)];
@@ -105,22 +103,27 @@ function rename(example: string, names: Names, time: string): string {
   });
 }
 
-/** A file that imports what it uses of what the example imports, of all fields, and of all that this feature has. */
+/** Reduces the imports of a file to those it uses, of the example and of the fields of this feature. */
 function withUsedImports(text: string, { files, Name, fields, targets }: Feature): string {
   const code = text.replaceAll(/^import [^]*?;$|'[^'\n]*'|\/\*\*.*?\*\//gms, '');
   const more: Record<string, string[]> = {
-    'petstore/platform': ['PageQuery', ...fields.flatMap((one) => [one.decorator, one.filter ?? ''])],
-    'petstore/product': targets.flatMap((one) => (one.isAdded ? [] : one.Name)),
+    'petstore/platform': [
+      'PageQuery',
+      ...fields.flatMap(({ decorator, filter = '' }) => [decorator, filter]),
+    ],
+    'petstore/product': targets.flatMap((target) => (target.isAdded ? [] : target.Name)),
   };
   return text.replaceAll(
     /^import (type )?\{([^}]*)\} from '(.+)';$/gm,
     (_, type = '', list: string, from: string) => {
       const own = /^\.\/.*\.entity\.js$/.test(from)
-        ? fields.flatMap((one) => (one.words ? one.type : []))
+        ? fields.flatMap((field) => (field.words ? field.type : []))
         : [];
-      const listed = new Set([...list.split(',').map((one) => one.trim()), ...own, ...(more[from] ?? [])]);
-      const nameOf = (one: string) => one.replace(/^type /, '');
-      const used = [...listed].filter((one) => one !== '' && new RegExp(`\\b${nameOf(one)}\\b`).test(code));
+      const listed = new Set([...list.split(',').map((name) => name.trim()), ...own, ...(more[from] ?? [])]);
+      const nameOf = (name: string) => name.replace(/^type /, '');
+      const used = [...listed].filter(
+        (name) => name !== '' && new RegExp(`\\b${nameOf(name)}\\b`).test(code),
+      );
       if (used.map(nameOf).includes(Name) && !from.startsWith('./'))
         refuse(`"${files}" cannot be added: its class would hide the ${Name} of ${from}.`);
       const sorted = used.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));

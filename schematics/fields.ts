@@ -2,23 +2,20 @@ import type { Inventory, Target } from './inventory.ts';
 import { refuse } from './program.ts';
 import { capitalized, isReserved, type Names, pascal, snake, spoken } from './words.ts';
 
-/** What a kind of field is in each file of a feature: TypeScript or SQL as it is written there. */
+/** A kind of field in each file of a feature, as TypeScript or SQL. */
 interface Kind {
-  /** The column in SQL, and further options of `@Column`. */
+  /** The type of the column in SQL, and further options of `@Column`. */
   sql: string;
   column?: string;
-  /** A condition that its values meet. */
   check?: string;
-  /** The type in the service; a string, if left out. */
+  /** The type in the service; a string when left out. */
   type?: string;
   decorator: string;
-  /** The decorator's options, but for the description and the example. */
+  /** Options of the decorator, besides description and example. */
   options?: string;
-  /** Two values, the first being the example. */
+  /** Two values; the first is the example. */
   values: [string, string];
-  /** The decorator of a filter. */
   filter?: string;
-  /** The words of an enumeration. */
   words?: string[];
   target?: Target;
 }
@@ -27,21 +24,20 @@ export interface Field extends Kind {
   name: string;
   spoken: string;
   columnName: string;
-  /** The constant that the DTO classes share. */
   constant: string;
   description: string;
   optional: boolean;
   type: string;
 }
 
-/** Each kind; `$` in a condition stands for the column. `type` is the name that an enumeration would have. */
+/** All kinds; `$` in a check stands for the column, `type` is the name of an enumeration. */
 const KINDS: Record<string, (args: string, name: string, type: string, inventory: Inventory) => Kind> = {
   text: (args, name) => {
     const max = integers(args, [255], 1, 10_000)[0]!;
     const words = /name$/i.test(name) ? ['Ada', 'Bo'] : [capitalized(spoken(name)), `Other ${spoken(name)}`];
-    const [one, other] = words.map((word) => `'${word.slice(0, max)}'`);
+    const [first, second] = words.map((word) => `'${word.slice(0, max)}'`);
     return {
-      ...{ sql: 'text', check: `char_length($) BETWEEN 1 AND ${max}`, values: [one!, other!] },
+      ...{ sql: 'text', check: `char_length($) BETWEEN 1 AND ${max}`, values: [first!, second!] },
       ...{ decorator: 'TextField', options: `max: ${max}, blank: false` },
     };
   },
@@ -81,7 +77,7 @@ const KINDS: Record<string, (args: string, name: string, type: string, inventory
       words.some((word) => !/^[a-z][a-z0-9_-]{0,62}$/.test(word)) ||
       members.size < Math.max(2, words.length)
     )
-      refuse(`enum(${args}) needs two words or more, each another: enum(planned,checked_in).`);
+      refuse(`enum(${args}) needs two or more distinct words: enum(planned,checked_in).`);
     const meanings = words.map((word) => `[${type}.${pascal(word)}]: 'It is ${spoken(word)}.'`);
     return {
       ...{ sql: 'text', check: `$ IN ('${words.join("', '")}')`, type, words, filter: 'EnumField' },
@@ -99,28 +95,28 @@ const FORM = /^([a-z][A-Za-z0-9]{0,29})(\??):([a-z]+)(?:(?<=:(?:text|integer|enu
 
 /** @param list such as `petId:ref(pets),date:date,note?:text(1000)`, separated by commas or spaces */
 export function fieldsOf(list: string, names: Names, inventory: Inventory): Field[] {
-  const fields = (list.match(/[^\s,(]+(?:\([^)]*\))?|[^\s,]/g) ?? []).map((one) =>
-    fieldOf(one, names, inventory),
+  const fields = (list.match(/[^\s,(]+(?:\([^)]*\))?|[^\s,]/g) ?? []).map((field) =>
+    fieldOf(field, names, inventory),
   );
   const columns = fields.map(({ columnName }) => columnName);
   const twice = fields.find(({ columnName }, i) => columns.indexOf(columnName) < i);
-  if (twice) refuse(`The field ${twice.name} is there twice.`);
+  if (twice) refuse(`The field ${twice.name} is given twice.`);
   return fields.length > 0 ? fields : refuse('A feature has at least one field.');
 }
 
 function fieldOf(text: string, { Name, word, table }: Names, inventory: Inventory): Field {
   const [, name, optional, kind, args = ''] = FORM.exec(text) ?? [];
   if (!name || !kind)
-    refuse(`"${text}" is no field: write name:kind, such as price:money or note?:text(1000).`);
+    refuse(`"${text}" is not a field: write name:kind, such as price:money or note?:text(1000).`);
   if (isReserved(name))
     refuse(`"${name}" cannot name a field: it is a word of SQL, JavaScript or the platform.`);
   if (!Object.hasOwn(KINDS, kind))
-    refuse(`${kind} is no kind of field: take ${Object.keys(KINDS).join(', ')}.`);
+    refuse(`${kind} is not a kind of field: use ${Object.keys(KINDS).join(', ')}.`);
   const columnName = snake(name);
   if (`${table}_account_id_${columnName}_id_idx`.length > 63)
     refuse(`${name} is too long: PostgreSQL cuts names after 63 bytes.`);
-  const ofKind = KINDS[kind]!(args.replaceAll(' ', ''), name, Name + pascal(name), inventory);
-  const made = { type: 'string', ...ofKind, name, columnName, optional: optional === '?' };
+  const kindFacts = KINDS[kind]!(args.replaceAll(' ', ''), name, Name + pascal(name), inventory);
+  const made = { type: 'string', ...kindFacts, name, columnName, optional: optional === '?' };
   const check = made.check?.replace('$', () => columnName);
   const description = describe(made, word);
   return { ...made, check, spoken: spoken(name), constant: columnName.toUpperCase(), description };
@@ -133,11 +129,10 @@ function describe({ name, target, decorator }: Kind & { name: string }, word: st
   return `${capitalized(spoken(name))} of the ${word}${decorator === 'TextField' ? ', stored as sent' : ''}.`;
 }
 
-/** The integers in the brackets of a kind, in ascending order. */
-function integers(given: string, initial: number[], min: number, max: number): number[] {
-  const all = given ? given.split(',').map(Number) : initial;
-  const isGood = all.every((one, i) => Number.isInteger(one) && one >= (all[i - 1] ?? min) && one <= max);
+function integers(text: string, initial: number[], min: number, max: number): number[] {
+  const all = text ? text.split(',').map(Number) : initial;
+  const isGood = all.every((n, i) => Number.isInteger(n) && n >= (all[i - 1] ?? min) && n <= max);
   if (isGood && all.length === initial.length) return all;
   const what = initial.length > 1 ? 'a least and a greatest integer' : 'an integer';
-  return refuse(`(${given}) must be ${what} from ${min} to ${max}.`);
+  return refuse(`(${text}) must be ${what} from ${min} to ${max}.`);
 }

@@ -4,32 +4,30 @@ import { fileURLToPath } from 'node:url';
 import { refuse } from './program.ts';
 import { type Names, pascal, snake, spoken } from './words.ts';
 
-/** This package: its sources, or what is built of them. */
+/** The folder of this package: its sources, or its build. */
 export const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 const KIND = import.meta.url.slice(-2);
 
-/** A text file, whatever its line ends are. */
+/** Reads a text file with normalised line ends. */
 export const read = (path: string): string => readFileSync(path, 'utf8').replaceAll('\r\n', '\n');
 
-/** A feature that another one refers to. */
+/** A feature that another feature refers to. */
 export interface Target {
   table: string;
   Name: string;
-  /** Where its entity is imported from. */
+  /** The module that its entity is imported from. */
   from: string;
   word: string;
   code: string;
-  /** The name of the request that adds a row. */
+  /** The name of the request that creates a row. */
   request: string;
-  /** Whether it is a team's: its rows may be deleted. */
+  /** Whether the feature belongs to a team, so that its rows may be deleted. */
   isAdded: boolean;
 }
 
-/** What there is already: of the features in a folder, and of the pet store. */
+/** The existing features, in a folder and in the pet store. */
 export class Inventory {
-  /** Entities, controllers, errors and requests by their paths. */
   private readonly files = new Map<string, string>();
-  /** The requests that have names, by which later ones refer to them. */
   private readonly requests: Map<string, string>;
 
   constructor(folder: string) {
@@ -42,14 +40,14 @@ export class Inventory {
     this.requests = new Map(requests.map((text) => [/^# @name (\w+)$/m.exec(text)?.[1] ?? '', text.trim()]));
   }
 
-  /** @throws Refusal if a feature would take what another one has */
-  requireFree({ files, table, code }: Names): void {
-    const taken = {
+  /** @throws Refusal if another feature has the table, the address or the code */
+  requireUnused({ files, table, code }: Names): void {
+    const reserved = {
       [`the table ${table}`]: `Entity\\('${table}'`,
       [`the address /${files}`]: `Controller\\((?:\\{ path: )?'${files}'`,
       [`the code ${code}_not_found`]: `^ +${code}_not_found:`,
     };
-    for (const [what, pattern] of Object.entries(taken))
+    for (const [what, pattern] of Object.entries(reserved))
       if (this.has(pattern)) refuse(`"${files}" cannot be added: another feature has ${what}.`);
   }
 
@@ -57,37 +55,34 @@ export class Inventory {
     return [...this.files.values()].some((text) => new RegExp(pattern, 'm').test(text));
   }
 
-  /** What `ref(given)` refers to. @throws Refusal */
-  target(given: string): Target {
-    const table = snake(given);
+  /** The feature that `ref(plural)` refers to. @throws Refusal */
+  target(plural: string): Target {
+    const table = snake(plural);
     const [path, text] =
-      [...this.files].find(([, one]) => one.includes(`Entity('${table}'`)) ??
-      refuse(`ref(${given}): there is no table ${table}.`);
+      [...this.files].find(([, source]) => source.includes(`Entity('${table}'`)) ??
+      refuse(`ref(${plural}): there is no table ${table}.`);
     const [, folder, file] = /([^\\/]+)[\\/]([^\\/]+)\.entity\.[jt]s$/.exec(path)!;
     const product = read(join(PACKAGE, `src/product.${KIND}`));
     const isAdded = !path.startsWith(PACKAGE) || !product.includes(`'./${folder}/`);
     const [entity, code] = [`${folder}/${file}.entity.js`, `${snake(file!)}_not_found`];
-    const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${given}$`, 'm');
-    const request = [...this.requests].find(([, one]) => adding.test(one))?.[0];
+    const adding = new RegExp(`^POST {{base}}/(?:[\\w-]+/)*${plural}$`, 'm');
+    const request = [...this.requests].find(([, post]) => adding.test(post))?.[0];
     const isKnown =
       text.includes('IdColumn(') && (isAdded || product.includes(entity)) && this.has(` ${code}:`);
     if (!isKnown || !request)
-      refuse(`ref(${given}): it needs an IdColumn, the code ${code}, and a named POST in a .http file.`);
+      refuse(`ref(${plural}): it needs an IdColumn, the code ${code}, and a named POST in a .http file.`);
     const from = isAdded ? `../${entity}` : 'petstore/product';
     return { table, Name: pascal(file!), from, word: spoken(file!), code, request, isAdded };
   }
 
-  /** The requests with these names, each after those that it refers to. */
+  /** The requests with these names, each after those it refers to. */
   requestsOf(names: string[], found = new Map<string, string>()): Map<string, string> {
     for (const name of names) {
       const text = this.requests.get(name)!;
-      // That for a key stands in every file.
+      // Every file has the request for a key.
       if (found.has(name) || name === 'key') continue;
-      const others = [...text.matchAll(/\{\{(\w+)\.response\./g)];
-      this.requestsOf(
-        others.map(([, one]) => one!),
-        found,
-      ).set(name, text);
+      const required = Array.from(text.matchAll(/\{\{(\w+)\.response\./g), ([, request]) => request!);
+      this.requestsOf(required, found).set(name, text);
     }
     return found;
   }

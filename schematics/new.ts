@@ -6,35 +6,34 @@ import { featureFiles, write } from './feature.ts';
 import { main, readArguments, refuse } from './program.ts';
 import { type Manifest, repositoryFiles } from './repository.ts';
 
-// `petstore new clinic`: a repository with a service of its own, which has this package in it, and a first feature.
+// `petstore new clinic` writes a repository with a service on top of this package, and a first feature.
 const USAGE = 'Usage: petstore new <folder> [--no-install], such as: petstore new clinic';
-const FIRST = {
+const FIRST_FEATURE = {
   ...{ many: 'visits', owned: true, crud: true },
   fields: 'petId:ref(pets),date:date,price:money,status:enum(planned,done),note?:text(1000)',
 };
-/** This package, built. */
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 
 await main(async () => {
   const { name: folder, values } = readArguments(USAGE, { 'no-install': { type: 'boolean' } });
-  const isInstalled = !values['no-install'];
+  const installs = !values['no-install'];
   const path = resolve(folder);
   const name = basename(path);
   if (!/^[a-z][a-z0-9-]*$/.test(name))
-    refuse(`"${name}" cannot name a service: take small letters, digits and "-".`);
+    refuse(`"${name}" cannot name a service: use lower-case letters, digits and "-".`);
   if (existsSync(path) && readdirSync(path).length > 0) refuse(`${folder} is not empty.`);
   const manifest = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Manifest;
   for (const [file, text] of repositoryFiles(name, manifest)) {
     mkdirSync(dirname(join(path, file)), { recursive: true });
     writeFileSync(join(path, file), text, { mode: file === '.ci/run' ? 0o755 : 0o644 });
   }
-  await write(path, featureFiles(path, FIRST));
+  await write(path, featureFiles(path, FIRST_FEATURE));
   mkdirSync(join(path, 'vendor'));
-  // It is built: its scripts need what an installed package has not.
+  // The package is built; its scripts need development packages.
   npm(path, 'pack', PACKAGE, '--ignore-scripts', '--pack-destination', 'vendor');
   const steps = ['install --include=dev', 'run openapi', 'run format'];
-  if (isInstalled) for (const step of steps) npm(path, ...step.split(' '));
-  const missing = isInstalled ? [] : steps.map((step) => `npm ${step} && `);
+  if (installs) for (const step of steps) npm(path, ...step.split(' '));
+  const missing = installs ? [] : steps.map((step) => `npm ${step} && `);
   console.log(`Next: cd ${folder} && ${missing.join('')}npm test && npm start`);
 });
 

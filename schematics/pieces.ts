@@ -2,26 +2,22 @@ import type { Feature } from './description.ts';
 import type { Field } from './fields.ts';
 import { pascal } from './words.ts';
 
-const each = <T>(all: readonly T[], write: (one: T) => string): string => all.map(write).join('\n');
+const each = <T>(all: readonly T[], write: (item: T) => string): string => all.map(write).join('\n');
 const list = (...all: (string | false | undefined)[]): string => all.filter(Boolean).join(', ');
 const quoted = (text: string): string => `'${text}'`;
 
-/**
- * What stands in the files of a feature because of its fields, whatever its white space: the example's make way for another
- * feature's.
- */
+/** The pieces of files that depend on fields; those of the example are replaced, whatever their white space. */
 export function piecesOf(feature: Feature): Record<string, string> {
   return {
-    ...ofTable(feature),
-    ...ofDtos(feature),
-    ...ofRoutes(feature),
-    ...ofTest(feature),
-    ...ofRequests(feature),
+    ...tablePieces(feature),
+    ...dtoPieces(feature),
+    ...routePieces(feature),
+    ...testPieces(feature),
+    ...requestPieces(feature),
   };
 }
 
-/** Of the migration and the entity. */
-function ofTable({ table, fields, indexes, targets }: Feature) {
+function tablePieces({ table, fields, indexes, targets }: Feature) {
   const column = ({ columnName, sql, optional, check, target }: Field) => {
     const parts = [columnName, sql, optional ? '' : 'NOT NULL'];
     if (check) parts.push(`CONSTRAINT ${table}_${columnName}_check CHECK (${check})`);
@@ -44,7 +40,7 @@ function ofTable({ table, fields, indexes, targets }: Feature) {
     columns: fields.map(column).join(',\n        '),
     indexes: each(
       indexes,
-      (one) => `await runner.query('CREATE INDEX ${one.name} ON ${table} (${list(...one.columns)})');`,
+      ({ name, columns }) => `await runner.query('CREATE INDEX ${name} ON ${table} (${list(...columns)})');`,
     ),
     imports: [
       "import { IdColumn } from 'petstore/platform';",
@@ -62,17 +58,17 @@ function ofTable({ table, fields, indexes, targets }: Feature) {
   };
 }
 
-function ofDtos({ words, fields, sent, filter, state }: Feature) {
+function dtoPieces({ words, fields, sent, filter, state }: Feature) {
   const property = ({ decorator, constant, name, optional, type }: Field, nothing = '') =>
     `@${decorator}(${constant})\n${name}${optional ? '?' : '!'}: ${type}${optional ? nothing : ''};\n`;
-  const constant = ({ description, values: [example], options, optional, ...one }: Field) =>
-    `const ${one.constant} = { ${list(`description: '${description}'`, `example: ${example}`, options, optional && 'optional: true')} };`;
+  const constant = ({ description, values: [example], options, optional, constant: name }: Field) =>
+    `const ${name} = { ${list(`description: '${description}'`, `example: ${example}`, options, optional && 'optional: true')} };`;
   const [first, ...next] = state?.words ?? [];
   const moves = `\`${first}\` goes to ${next.map((word) => `\`${word}\``).join(' or ')}. Final.`;
   return {
     constants: each(fields, constant),
-    answered: each(fields, (one) => property(one, ' | null')),
-    sent: each(sent, (one) => property(one)),
+    answered: each(fields, (field) => property(field, ' | null')),
+    sent: each(sent, (field) => property(field)),
     moved: state
       ? `@EnumField({ ...STATUS, description: '${moves}', example: '${next[0]}', optional: true })
         status?: ${state.type};`
@@ -84,15 +80,14 @@ function ofDtos({ words, fields, sent, filter, state }: Feature) {
   };
 }
 
-/** Of the service and the controller. */
-function ofRoutes(feature: Feature) {
+function routePieces(feature: Feature) {
   const { Names, table, code, fields, sent, owned, targets, filter, state } = feature;
   const first = state && `${state.type}.${pascal(state.words![0]!)}`;
   const references = fields.filter(({ target }) => target);
   const missing = targets.map((target) => `\`${target.code}\` (400)`);
   const refused = targets.map((target) => `${target.code}: 400`);
-  const value = (one: Field) =>
-    one === state ? `status: ${first}` : one.name + (one.optional ? `: ${one.name} ?? null` : '');
+  const value = (field: Field) =>
+    field === state ? `status: ${first}` : field.name + (field.optional ? `: ${field.name} ?? null` : '');
   return {
     thrown: missing.length > 0 ? `/** @throws ApiError ${list(...missing)} */` : '',
     thrownByChange: list(`\`${code}_not_found\``, state && `\`${code}_final\``, ...missing) + ' */',
@@ -104,7 +99,7 @@ function ofRoutes(feature: Feature) {
     caught: references.map(({ constant }) => `.catch(${constant}_MISSING)`).join(''),
     listed: `${filter ? `{ ${filter.name}, ...page }: List${Names}Query` : 'page: PageQuery'}): Promise<Page<`,
     found: `{ ${list(owned && 'accountId', filter?.name)} }, page`,
-    given: `{ ${list(...sent.map((one) => one.name))} }: New`,
+    sentFields: `{ ${list(...sent.map(({ name }) => name))} }: New`,
     added: `{ ${list(owned && 'accountId', ...fields.map(value))} }`,
     query: `query: ${filter ? `List${Names}Query` : 'PageQuery'}`,
     refused: refused.length > 0 ? `errors: { ${list(...refused)} },` : '',
@@ -112,7 +107,7 @@ function ofRoutes(feature: Feature) {
   };
 }
 
-function ofTest({ fields, sent, targets, needed, filter, state }: Feature) {
+function testPieces({ fields, sent, targets, needed, filter, state }: Feature) {
   const value = ({ name, target, values }: Field, which: 0 | 1) =>
     `${name}: ${target ? `${target.request}.id` : values[which]}`;
   const made = (name: string) => (targets.some(({ request }) => request === name) ? name : `const ${name}`);
@@ -128,19 +123,19 @@ function ofTest({ fields, sent, targets, needed, filter, state }: Feature) {
     ),
     declared: each(targets, ({ request }) => `let ${request}: { id: number };`),
     setUp: each([...needed], ([name, text]) => `${made(name)} = await add(${argumentsOf(text)});`),
-    newValues: `({ ${list(...sent.map((one) => value(one, 0)))} })`,
-    otherValues: `({ ${list(...sent.map((one) => value(one, 1)))} })`,
-    begun: state ? `, status: '${first}'` : '',
+    newValues: `({ ${list(...sent.map((field) => value(field, 0)))} })`,
+    otherValues: `({ ${list(...sent.map((field) => value(field, 1)))} })`,
+    initialState: state ? `, status: '${first}'` : '',
     filteredBy: `filtered by ${filter?.spoken}`,
     same: `?${filter?.name}=\${body.${filter?.name}}`,
-    others: `?${filter?.name}=${filter?.target ? '0' : filter?.values[1].replaceAll("'", '')}`,
+    otherFilter: `?${filter?.name}=${filter?.target ? '0' : filter?.values[1].replaceAll("'", '')}`,
     noLonger: `no longer ${first}`,
     next: `const next = [${list(...next.map(quoted))}];`,
     first: `.${pascal(first ?? '')}`,
   };
 }
 
-/** The path and the body of a POST in a `.http` file, whose JSON is JavaScript. */
+/** The path and the body of a POST in a `.http` file, as JavaScript. */
 function argumentsOf(request: string): string {
   const [, path, json] = /^POST {{base}}(\S+)\n[^]*?\n\n([^]+)$/m.exec(request)!;
   const body = json!
@@ -149,11 +144,11 @@ function argumentsOf(request: string): string {
   return `'/v1${path}', ${body}`;
 }
 
-function ofRequests({ sent, needed, filter, state }: Feature) {
+function requestPieces({ sent, needed, filter, state }: Feature) {
   const json = ({ target, values }: Field, which: 0 | 1) =>
     target ? `{{${target.request}.response.body.id}}` : values[which].replaceAll("'", '"');
-  const body = (some: Field[], which: 0 | 1) =>
-    `{ ${list(...some.map((one) => `"${one.name}": ${json(one, which)}`))} }`;
+  const body = (fields: Field[], which: 0 | 1) =>
+    `{ ${list(...fields.map((field) => `"${field.name}": ${json(field, which)}`))} }`;
   const changed = state ?? sent.find(({ target }) => !target) ?? sent[0]!;
   return {
     needed: [...needed.values()].join('\n\n'),

@@ -1,13 +1,13 @@
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 
-/** A request that cannot be fulfilled, for the reason that its message gives in one line. */
+/** A request that cannot be fulfilled; the message says why in one line. */
 export class Refusal extends Error {}
 
 export function refuse(reason: string): never {
   throw new Refusal(reason);
 }
 
-/** Runs a program; a refusal is one line on standard error, and exit code 2. */
+/** Runs a program. A refusal is printed in one line on standard error, with exit code 2. */
 export async function main(program: () => Promise<void>): Promise<void> {
   try {
     await program();
@@ -18,14 +18,14 @@ export async function main(program: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The one name that a program is given, and its options. @throws Refusal that says how to use it */
+/** The single name argument of a program, and its options. @throws Refusal with the usage */
 export function readArguments<T extends ParseArgsOptionsConfig>(usage: string, options: T) {
   try {
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
     const [name, ...more] = positionals;
     if (name !== undefined && more.length === 0) return { name, values };
   } catch {
-    // Unknown options are answered like a name too many.
+    // Unknown options get the same answer as too many names.
   }
   return refuse(usage);
 }

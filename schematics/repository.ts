@@ -1,16 +1,15 @@
-/** This package's package.json, whose versions the programs of a service take as well. */
+/** The package.json of this package, whose versions a service uses too. */
 export type Manifest = { version: string } & Record<
   'engines' | 'devDependencies' | 'peerDependencies' | 'allowScripts' | 'overrides',
   Record<string, unknown>
 >;
 
-/** What builds, tests and formats a service. */
 const DEVELOPMENT = [
   ...['@nestjs/cli', '@swc/core', '@swc/jest', '@types/express', '@types/jest', '@types/node'],
   ...['ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],
 ];
 
-/** The files of a repository with a service that has no feature of its own yet. */
+/** The files of a repository with a service, without features of its own. */
 export function repositoryFiles(name: string, manifest: Manifest): Map<string, string> {
   const { version, engines, devDependencies, peerDependencies, allowScripts, overrides } = manifest;
   const hint = 'Building needs the development packages: npm ci --include=dev';
@@ -31,7 +30,7 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
       ...{ migrate: 'petstore migrate', admin: 'petstore admin', jobs: 'petstore jobs' },
     },
     dependencies: { ...peerDependencies, petstore: `file:vendor/petstore-${version}.tgz` },
-    devDependencies: Object.fromEntries(DEVELOPMENT.map((one) => [one, devDependencies[one]])),
+    devDependencies: Object.fromEntries(DEVELOPMENT.map((tool) => [tool, devDependencies[tool]])),
     ...{ allowScripts, overrides: { 'unrs-resolver': overrides['unrs-resolver'] } },
   };
   return new Map(

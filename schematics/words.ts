@@ -1,22 +1,24 @@
 import { Script } from 'node:vm';
 import { refuse } from './program.ts';
 
-/** A feature's names, in the spelling of each place where they stand. */
+/** The names of a feature, in the spelling of each place. */
 export type Names = ReturnType<typeof namesOf>;
 
-// PostgreSQL cuts names after 63 bytes, and those of constraints are longer than their table's.
+// PostgreSQL cuts names after 63 bytes, and names of constraints are longer than those of tables.
 const NAME = /^(?=.{2,40}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
 
 /** @param many the plural in kebab case, such as `medical-histories` */
-export function namesOf(many: string, one = singularOf(many)) {
-  for (const word of [many, one])
+export function namesOf(many: string, singular = singularOf(many)) {
+  for (const word of [many, singular])
     if (!NAME.test(word))
-      refuse(`"${word}" cannot name a feature: take 2 to 40 small letters and digits, words joined by "-".`);
-  if (one === many) refuse(`"${many}" is no regular plural: add --singular and the word for one.`);
+      refuse(
+        `"${word}" cannot name a feature: use 2 to 40 lower-case letters and digits, words joined by "-".`,
+      );
+  if (singular === many) refuse(`"${many}" is not a regular plural: add --singular with the singular.`);
   const names = {
-    ...{ Name: pascal(one), Names: pascal(many), name: camel(one), names: camel(many) },
-    ...{ file: one, files: many, code: snake(one), table: snake(many) },
-    ...{ word: spoken(one), words: spoken(many), aWord: withArticle(spoken(one)) },
+    ...{ Name: pascal(singular), Names: pascal(many), name: camel(singular), names: camel(many) },
+    ...{ file: singular, files: many, code: snake(singular), table: snake(many) },
+    ...{ word: spoken(singular), words: spoken(many), aWord: withArticle(spoken(singular)) },
   };
   for (const word of [names.name, names.table])
     if (isReserved(word))
@@ -24,13 +26,12 @@ export function namesOf(many: string, one = singularOf(many)) {
   return names;
 }
 
-/** By the regular rules of English alone. */
 function singularOf(many: string): string {
   if (many.endsWith('ies')) return `${many.slice(0, -3)}y`;
   return many.replace(/(?<=ss|x|ch|sh)es$|(?<!s)s$/, '');
 }
 
-/** What PostgreSQL takes for a name only in quotes, or not at all as a column's; what a row, a list or a module has already. */
+/** Reserved words of PostgreSQL, and existing properties of rows, lists and modules. */
 const RESERVED = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column ' +
@@ -44,7 +45,7 @@ const RESERVED = new Set(
   ).split(' '),
 );
 
-/** Whether no field, variable or table can have a name. */
+/** Whether a name is unusable for a field, variable or table. */
 export function isReserved(name: string): boolean {
   if (RESERVED.has(name) || RESERVED.has(snake(name)) || name in {}) return true;
   try {
@@ -57,10 +58,9 @@ export function isReserved(name: string): boolean {
 /** `PetId` for `pet-id`, `pet_id` and `petId`. */
 export const pascal = (name: string): string =>
   name.replace(/(?:^|[._-]+)(\w)/g, (_, first: string) => first.toUpperCase());
-export const camel = (name: string): string =>
-  name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
+const camel = (name: string): string => name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
 export const snake = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll('-', '_');
 export const spoken = (name: string): string => snake(name).replaceAll('_', ' ');
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-export const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
+const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;

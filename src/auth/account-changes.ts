@@ -18,16 +18,15 @@ import { KeyOwners } from './key-owners.js';
 import type { Requester } from '../platform/process/index.js';
 import { hashPassword } from './password.js';
 
-/** Seconds after which no instance accepts a key of a closed account any more, and a request that it let in is over. */
-const SETTLED_SECONDS = 5;
+/** Seconds after which no instance accepts a key of a closed account, and the last request with one is over. */
+const KEY_EXPIRY_SECONDS = 5;
 
-/** Jobs that clear what closed accounts have left. */
 const CLEAR = 'clear-closed-account';
 
-/** What becomes of an account and of its keys. */
+/** Changes of an account and its keys. */
 @Injectable()
 export class AccountChanges {
-  private readonly underWay = new Map<string, Promise<void>>();
+  private readonly closings = new Map<string, Promise<void>>();
 
   constructor(
     private readonly accounts: AccountsService,
@@ -59,7 +58,7 @@ export class AccountChanges {
     return this.accounts.get(accountId);
   }
 
-  /** Replaces what the keys of an account may do: an explicit list, or everything. */
+  /** Replaces the permissions of an account: an explicit list, or all. */
   async setPermissions(by: Caller, permissions: Stored): Promise<void> {
     await this.changing(by, async () => {
       await this.accounts.set(by.accountId, { permissions });
@@ -69,15 +68,15 @@ export class AccountChanges {
   }
 
   /**
-   * Closes an account: erases its personal data, revokes its keys, and ends what it has begun as `AccountClosing` knows.
-   * The steps come first: if they take longer than the request may, another goes on where this one was, or waits for it.
+   * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. These run first:
+   * if they take longer than a request may, the next request continues or waits for them.
    */
   close(by: Caller): Promise<void> {
     const { accountId } = by;
-    const begun = this.underWay.get(accountId);
-    if (begun) return begun;
-    const closing = this.closeNow(by).finally(() => this.underWay.delete(accountId));
-    this.underWay.set(accountId, closing);
+    const current = this.closings.get(accountId);
+    if (current) return current;
+    const closing = this.closeNow(by).finally(() => this.closings.delete(accountId));
+    this.closings.set(accountId, closing);
     return closing;
   }
 
@@ -87,17 +86,17 @@ export class AccountChanges {
     await this.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
-      // Who closes their own account may have another; whose account an operator closes may not.
+      // An owner who closes the account may open another; after an operator has closed it, the subject may not.
       if (!by.isOperator) await this.identities.forget(accountId);
-      // No email has a space, so no one can sign up with it.
+      // No email has a space, so nobody can sign up with this one.
       const email = `closed account ${accountId}`;
       await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });
       await this.audit.add({ by, action: 'account.closed' });
-      await this.jobs.add(CLEAR, by, { startAfter: SETTLED_SECONDS });
+      await this.jobs.add(CLEAR, by, { startAfter: KEY_EXPIRY_SECONDS });
     });
   }
 
-  /** Ends what keys of a closed account have still added elsewhere, within the second in which that may be. */
+  /** Clears what keys of a closed account have added in other instances in the last second of their validity. */
   @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear(by: Caller): Promise<void> {
     return this.closing.run(by);
@@ -105,7 +104,7 @@ export class AccountChanges {
 
   private async changing(by: Caller, work: () => Promise<void>): Promise<void> {
     await this.transactions.run(async () => {
-      await this.accounts.hold(by.accountId);
+      await this.accounts.lock(by.accountId);
       await work();
     });
     this.owners.forget();

@@ -1,10 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.entity.js';
 
-/**
- * Whom an account belongs to, as an identity provider names them: byte for byte. It stays when an operator closes the
- * account, so that the subject gets no other.
- */
+/** The subject of an account at an identity provider. After an operator closes the account, the row bars another one. */
 @Entity('account_identities')
 @Index('account_identities_account_id_idx', ['accountId'])
 export class AccountIdentity {

@@ -9,7 +9,6 @@ import {
 } from 'petstore/platform';
 import { GrantedField } from './permissions.field.js';
 
-/** Heading of the operations on accounts and on their keys. */
 export const ACCOUNTS_TAG: [name: string, description: string] = [
   'accounts',
   'Create an account, and the API keys that every other operation needs.',
@@ -53,7 +52,7 @@ export class AccountDto {
   createdAt!: Date;
 }
 
-/** An account, as the commands list it. */
+/** An account in the list of a command. */
 export class ListedAccountDto extends AccountDto {
   @TextField({ description: 'The issuer of the identity provider.', max: 1_000, optional: true })
   issuer?: string;

@@ -12,18 +12,18 @@ export class Account {
   @Column('text')
   email!: string;
 
-  /** Argon2id in the PHC string format; only selected when asked for by name. */
+  /** Argon2id in the PHC string format; only selected by name. */
   @Column('text', { name: 'password_hash', select: false, comment: 'secret' })
   passwordHash!: string;
 
-  /** What its keys may do; null stands for everything. */
+  /** Permissions of its keys; null for all. */
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  /** When it was closed. It then has no email and no password. */
+  /** When the account was closed; it then has no email and no password. */
   @Column({ type: 'timestamptz', name: 'closed_at', precision: 3, nullable: true })
   closedAt!: Date | null;
 }

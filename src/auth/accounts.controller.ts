@@ -19,7 +19,7 @@ import { AccountsService } from './accounts.service.js';
 import { Invitations } from './invitations.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
 
-/** Looks for the invitation before anything else in the body. */
+/** Checks the invitation before the rest of the body. */
 @Injectable()
 class InvitationGuard implements CanActivate {
   constructor(private readonly invitations: Invitations) {}
@@ -31,7 +31,7 @@ class InvitationGuard implements CanActivate {
   }
 }
 
-/** Marks the operation by which accounts sign up: `SIGN_UP` says whose. */
+/** Marks the operation for signing up, which `SIGN_UP` can restrict. */
 function SignUp(): MethodDecorator {
   return applyDecorators(Declare({ signUp: true }), UseGuards(InvitationGuard));
 }
@@ -60,7 +60,7 @@ export class AccountsController {
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
-    await this.limiter.take(limitSubjects('sign-up', request, body.email), response);
+    await this.limiter.consume(limitSubjects('sign-up', request, body.email), response);
     return this.accounts.create(body, callerOf(request), requesterOf(request));
   }
 }

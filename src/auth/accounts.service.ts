@@ -48,10 +48,7 @@ export class AccountsService {
     });
   }
 
-  /**
-   * Adds an account in the open transaction.
-   * @throws ApiError `account_exists`
-   */
+  /** Adds an account in the open transaction. @throws ApiError `account_exists` */
   async add(values: Pick<Account, 'email' | 'passwordHash'>, actor: Actor): Promise<Account> {
     const permissions = this.config.ACCOUNT_PERMISSIONS?.split(',') ?? null;
     const account = await unlessTaken(this.accounts.addRow({ ...values, permissions }));
@@ -68,22 +65,16 @@ export class AccountsService {
 
   /** @throws ApiError `invalid_credentials` if it has been closed since its password was checked */
   async get(id: string): Promise<Account> {
-    return stillOpen(await this.accounts.findRow({ id }));
+    return requireOpen(await this.accounts.findRow({ id }));
   }
 
-  /**
-   * The account, which nothing else changes until the open transaction ends. Rows that refer to it can be added meanwhile.
-   * @throws ApiError `invalid_credentials` if it has been closed
-   */
-  async hold(id: string): Promise<Account> {
+  /** The account, locked but for new references, in the open transaction. @throws ApiError `invalid_credentials` */
+  async lock(id: string): Promise<Account> {
     const lock = { mode: 'for_no_key_update' as const };
-    return stillOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
+    return requireOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));
   }
 
-  /**
-   * Sets what is given, in the open transaction.
-   * @throws ApiError `account_exists`
-   */
+  /** Sets the given values, in the open transaction. @throws ApiError `account_exists` */
   async set(
     id: string,
     values: Partial<Pick<Account, 'email' | 'passwordHash' | 'permissions' | 'closedAt'>>,
@@ -99,12 +90,11 @@ export class AccountsService {
     return account && matches ? account.id : null;
   }
 
-  /** The account with this email, or null. */
   async findByEmail(email: string): Promise<Account | null> {
     return (await this.byEmail(email)?.getOne()) ?? null;
   }
 
-  /** Null if no account can have this email. */
+  /** A query by email; null if no account can have this email. */
   private byEmail(text: string) {
     const email = normalEmail(text);
     if (email === null) return null;
@@ -118,12 +108,12 @@ export class AccountsService {
 const NORMAL_EMAIL_TAKEN = violation('accounts_normal_email_key', 'account_exists');
 const EMAIL_TAKEN = violation('accounts_email_key', 'account_exists');
 
-/** Refuses an email that another account has, by whichever of the two indexes PostgreSQL looks at first. */
+/** Refuses an email of another account, whichever of the two indexes PostgreSQL checks first. */
 function unlessTaken<T>(change: Promise<T>): Promise<T> {
   return change.catch(NORMAL_EMAIL_TAKEN).catch(EMAIL_TAKEN);
 }
 
-function stillOpen(account: Account | null): Account {
+function requireOpen(account: Account | null): Account {
   if (!account || account.closedAt) throw unauthorized('invalid_credentials');
   return account;
 }

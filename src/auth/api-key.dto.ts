@@ -20,8 +20,8 @@ const NETWORKS = {
     'Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.',
   optional: true,
 };
-/** Seconds of seven days. */
-const LONGEST_OVERLAP = 604_800;
+/** Seven days, in seconds. */
+const MAX_OVERLAP = 604_800;
 
 @ApiSchema({ name: 'NewApiKey' })
 export class NewApiKeyDto {
@@ -71,7 +71,7 @@ export class ApiKeyRollDto {
     description: 'For how many seconds more the old key is valid, unless it expires before.',
     example: 3_600,
     min: 0,
-    max: LONGEST_OVERLAP,
+    max: MAX_OVERLAP,
     optional: true,
   })
   overlapSeconds = 0;

@@ -23,11 +23,11 @@ export class ApiKey {
   @Column({ type: 'bytea', comment: 'secret' })
   hash!: Buffer;
 
-  /** What it may do, if its account may too; null stands for all of that. */
+  /** Permissions of the key, which its account must have too; null for all of the account. */
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 
-  /** Where it may be used from: addresses, and networks in CIDR notation; null stands for everywhere. */
+  /** Addresses, and networks in CIDR notation, that may use the key; null for all. */
   @Column('text', { array: true, nullable: true })
   networks!: string[] | null;
 
@@ -37,7 +37,7 @@ export class ApiKey {
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt!: Date | null;
 
-  /** The hour in which it was last used. */
+  /** The hour of the last use. */
   @Column({ type: 'timestamptz', name: 'last_used_at', precision: 3, nullable: true })
   lastUsedAt!: Date | null;
 }

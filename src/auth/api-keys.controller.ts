@@ -63,7 +63,7 @@ export class ApiKeysController {
     return this.apiKeys.create(by, body, ceiling);
   }
 
-  // Before the routes of any id.
+  // Must come before the routes with an id.
   @Delete('current')
   @KeyAccess()
   @Needs()

@@ -19,15 +19,14 @@ import { canonicalNetworks } from './networks.js';
 import { hashSecret, KEYS, newSecret } from './secret.js';
 import { unauthorized } from './unauthorized.js';
 
-/** Keys that an account may have, those that have expired included. */
-const MOST = 1_000;
+/** The most keys of an account, including expired ones. */
+const MAX_KEYS = 1_000;
 
 type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'networks' | 'expiresAt'>;
-/** A key as an answer shows it. */
 type Shown = ApiKey & { permissions: string[] };
 type Made = Shown & { key: string };
 
-/** The API keys of each account. A change counts as soon as `KeyOwners.forget` says. */
+/** The API keys of each account. `KeyOwners.forget` says when a change takes effect. */
 @Injectable()
 export class ApiKeysService {
   constructor(
@@ -38,26 +37,24 @@ export class ApiKeysService {
     private readonly audit: AuditLog,
   ) {}
 
-  async list(accountId: string, { ...asked }: PageQuery): Promise<Page<Shown>> {
+  async list(accountId: string, { ...options }: PageQuery): Promise<Page<Shown>> {
     const [account, page] = await Promise.all([
       this.accounts.get(accountId),
-      this.apiKeys.page({ accountId }, asked),
+      this.apiKeys.page({ accountId }, options),
     ]);
     for (const key of page.items) withPermissions(key, account.permissions);
     return page as Page<Shown>;
   }
 
-  /**
-   * Creates a key. The key itself is returned here and nowhere else.
-   * @throws ApiError `permission_denied`, `too_many_api_keys`
-   */
-  create(by: Caller, wanted: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
+  /** Creates a key, which only this answer contains. @throws ApiError `permission_denied`, `too_many_api_keys` */
+  create(by: Caller, newKey: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
-    const { name, expiresAt } = wanted;
-    const networks = wanted.networks && canonicalNetworks(wanted.networks);
-    return this.inAccount(by, async (account) => {
+    const { name, expiresAt } = newKey;
+    const networks = newKey.networks && canonicalNetworks(newKey.networks);
+    return this.withLockedAccount(by, async (account) => {
       const permissions =
-        wanted.permissions ?? (ceiling && namesOf(account.permissions).filter((one) => ceiling.has(one)));
+        newKey.permissions ??
+        (ceiling && namesOf(account.permissions).filter((permission) => ceiling.has(permission)));
       requireOwned(permissions, account.permissions);
       if (permissions) requireBelow(permissions, ceiling);
       const made = await this.add({
@@ -93,10 +90,7 @@ export class ApiKeysService {
     });
   }
 
-  /**
-   * Makes a new key in place of another, which is valid for a while more.
-   * @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys`
-   */
+  /** Replaces a key. @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys` */
   roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Made> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
@@ -114,7 +108,7 @@ export class ApiKeysService {
     });
   }
 
-  /** Waits for no other change of the account: keys may have leaked. @throws ApiError `api_key_not_found` */
+  /** Waits for no other change of the account: the key may have leaked. @throws ApiError `api_key_not_found` */
   async revoke(by: Caller, id: string): Promise<void> {
     await this.transactions.run(async () => {
       if (!(await this.remove(by.accountId, id))) throw new ApiError('api_key_not_found');
@@ -123,10 +117,7 @@ export class ApiKeysService {
     this.owners.forget();
   }
 
-  /**
-   * @throws ApiError `invalid_api_key` if the key of the request has been revoked within the last second,
-   *   `permission_denied` for an access token
-   */
+  /** @throws ApiError `invalid_api_key` if another request has just revoked the key, `permission_denied` for a token */
   async revokeCurrent(by: Caller): Promise<void> {
     if (by.keyId === undefined)
       throw new ApiError(
@@ -144,13 +135,12 @@ export class ApiKeysService {
     await this.transactions.manager.delete(ApiKey, { accountId });
   }
 
-  /** Runs `work` in a transaction in which nothing else changes the keys of the account. */
-  private inAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
-    return this.transactions.run(async () => work(await this.accounts.hold(accountId)));
+  private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
   }
 
   private async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
-    const result = await this.inAccount(by, work);
+    const result = await this.withLockedAccount(by, work);
     this.owners.forget();
     return result;
   }
@@ -158,7 +148,8 @@ export class ApiKeysService {
   /** @throws ApiError `too_many_api_keys` */
   private async add(values: NewKey): Promise<ApiKey & { key: string }> {
     const count = await this.transactions.manager.countBy(ApiKey, { accountId: values.accountId });
-    if (count >= MOST) throw new ApiError('too_many_api_keys', `An account has at most ${MOST} API keys.`);
+    if (count >= MAX_KEYS)
+      throw new ApiError('too_many_api_keys', `An account has at most ${MAX_KEYS} API keys.`);
     const key = newSecret(KEYS);
     return Object.assign(await this.apiKeys.addRow({ ...values, hash: hashSecret(key) }), { key });
   }

@@ -35,20 +35,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     super({ passReqToCallback: true });
   }
 
-  /** An instance of its own: Passport's global one would only know the last application created in a process. */
+  /** A separate instance: the global one of Passport knows only the last application of a process. */
   protected getPassportInstance(): passport.PassportStatic {
     return (this.passport ??= new passport.Passport());
   }
 
-  /** Called by Passport with the key of a request. */
   async validate({ actor }: { actor: Actor }, key: string): Promise<KeyOwner | false> {
     return (await this.owners.find(key, actor)) ?? false;
   }
 
-  /**
-   * The owner of the key in an `Authorization` header, or null. Passport only sees this header: its strategy would also
-   * take a key from the query or the body.
-   */
+  /** The owner of a key, or null. Passport sees only the header: its strategy would also read the query and the body. */
   findOwner(authorization: string, actor: Actor): Promise<KeyOwner | null> {
     const request = { headers: { authorization }, actor };
     return new Promise((resolve, reject) => {
@@ -60,8 +56,9 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 }
 
 /**
- * What every request passes before its method is called, in this order: the facts of the operation, the key and its
- * permissions, the sunset, the body, what its values need. Closes every operation that is not marked `@Public()`, before anything else in a request is looked at.
+ * Checks every request before its method is called, in this order: the facts of the operation, the key and its permissions,
+ * the sunset, the body, permissions that depend on the body. An operation without `@Public()` checks credentials before
+ * anything else in the request.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -77,34 +74,36 @@ export class AuthGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const [request, response] = context.getArgs<[AuthenticatedRequest, Response]>();
-    // Also for those that are turned away: the log and the metrics name the operation.
+    // Also for refused requests: the log and the metrics name the operation.
     request.operation = operationOf(context.getHandler(), context.getClass());
-    const letIn = this.checkCredentials(request, response);
-    return letIn === true ? this.prepare(request, response) : this.prepareLater(letIn, request, response);
+    const admitted = this.checkCredentials(request, response);
+    return admitted === true
+      ? this.prepare(request, response)
+      : this.prepareLater(admitted, request, response);
   }
 
   private async prepareLater(
-    letIn: Promise<true>,
+    admitted: Promise<true>,
     request: AuthenticatedRequest,
     response: Response,
   ): Promise<true> {
-    await letIn;
+    await admitted;
     return this.prepare(request, response);
   }
 
-  /** The request is let in: its account is charged for it, it has the time of its operation, and its body is read. */
+  /** Assigns an admitted request to its account, sets its time limit, and reads its body. */
   private prepare(request: AuthenticatedRequest, response: Response): true | Promise<true> {
     const exchange = Exchange.of(response)!;
-    // The check has taken longer than the request may, or than its client waits: nothing is changed any more.
+    // The check took longer than the request may, or the client has gone: nothing may change any more.
     if (exchange.isOver) throw new ApiError('request_timeout');
     if (request.accountId !== undefined) exchange.chargeTo(request.accountId);
     const { seconds, sunset } = request.operation;
     if (sunset) applySunset(sunset, this.clock.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
-    return mayHaveBody(request) ? this.takeBody(request, response, exchange) : true;
+    return mayHaveBody(request) ? this.readBodyOf(request, response, exchange) : true;
   }
 
-  private async takeBody(
+  private async readBodyOf(
     request: AuthenticatedRequest,
     response: Response,
     exchange: Exchange,
@@ -120,8 +119,8 @@ export class AuthGuard implements CanActivate {
   }
 
   /**
-   * Looks again at the key or password of a request whose body came late: it may have been revoked or changed meanwhile, or
-   * the account closed.
+   * Checks the key or password again after a late body: it may have been revoked or changed meanwhile, or the account
+   * closed.
    * @throws ApiError `invalid_api_key`, `invalid_token`, `invalid_credentials`, `permission_denied`
    */
   private async checkAgain(request: AuthenticatedRequest): Promise<void> {
@@ -133,7 +132,7 @@ export class AuthGuard implements CanActivate {
       return;
     }
     const owner = await this.owners.find(key, callerOf(request));
-    // A subject may have another account by now.
+    // The subject may have another account by now.
     if (!owner || owner.accountId !== request.accountId)
       throw unauthorized(this.owners.isToken(key) ? 'invalid_token' : 'invalid_api_key');
     admit(request, owner);
@@ -147,13 +146,13 @@ export class AuthGuard implements CanActivate {
     return isOpenToKeys ? this.checkKey(request, response) : this.checkPassword(request, response);
   }
 
-  /** A key seen recently is let through at once; any other goes through Passport. */
+  /** Admits a recently used key at once; any other goes through Passport. */
   private checkKey(request: AuthenticatedRequest, response: Response): true | Promise<true> {
     const key = bearerKey(request);
     if (!key) throw unauthorized('missing_api_key');
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
-    const known = this.keyLimiter.isOn ? undefined : this.owners.peek(key);
-    if (known) return admit(request, known);
+    const cached = this.keyLimiter.isOn ? undefined : this.owners.peek(key);
+    if (cached) return admit(request, cached);
     return this.checkByPassport(request, response, key);
   }
 
@@ -164,14 +163,14 @@ export class AuthGuard implements CanActivate {
   ): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
-    await this.keyLimiter.take([owner.keyId ?? `account ${owner.accountId}`], response);
+    await this.keyLimiter.consume([owner.keyId ?? `account ${owner.accountId}`], response);
     return admit(request, owner);
   }
 
   /**
-   * Failed log-ins are counted by address, which covers each account tried from there, and by account. Only an address
-   * that has used up its own is refused unheard: whoever guesses must not shut the owner of the account out. Several of a
-   * burst may be checked before the limit is reached; those that fail then are answered 429 as well.
+   * Failed log-ins count by address, which covers all accounts tried from there, and by account. Only an address over its
+   * limit is refused without a check: a guesser must not lock the owner out. Several log-ins of a burst may be checked
+   * before the limit is reached; their failures are answered 429 as well.
    */
   private async checkPassword(request: AuthenticatedRequest, response: Response): Promise<true> {
     const credentials = parseBasic(request.headers.authorization ?? '');
@@ -181,12 +180,12 @@ export class AuthGuard implements CanActivate {
     const { name, pass } = credentials;
     const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
     if (accountId) return admit(request, { accountId });
-    await this.authLimiter.take(subjects, response);
+    await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
   }
 }
 
-/** Of two `Authorization` headers, it is not ours to guess which was meant. */
+/** With two `Authorization` headers, the service does not guess which one is meant. */
 function hasTwoAuthorizations(request: Request): boolean {
   return timesSent(request, 'authorization') > 1;
 }
@@ -196,16 +195,13 @@ const BEARER = /^bearer +(?=\S)/i;
 type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'> &
   Pick<Partial<KeyOwner>, 'networks'>;
 
-/** The key that a request comes with (RFC 6750, 2.1); undefined if it comes with none. */
+/** The key of a request (RFC 6750, 2.1), if any. */
 export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequest): string | undefined {
   const [scheme] = BEARER.exec(authorization) ?? [];
   return scheme && authorization.slice(scheme.length);
 }
 
-/**
- * Lets a request in as that of an account.
- * @throws ApiError `permission_denied` where its key may not be used for that, or from there
- */
+/** Admits a request for an account. @throws ApiError `permission_denied` */
 function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
   request.accountId = accountId;
   request.keyId = keyId;

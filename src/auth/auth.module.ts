@@ -21,7 +21,7 @@ import { StartLinkController } from './start-link.controller.js';
 import { StartLink } from './start-link.js';
 import './auth.errors.js';
 
-/** Nothing of it is loaded where no identity provider is configured. */
+/** Not loaded without an identity provider. */
 const accessTokens = {
   provide: ACCESS_TOKENS,
   inject: [Config, IdentityProvider],
@@ -29,7 +29,7 @@ const accessTokens = {
     config.OIDC_ISSUER && new (await import('./access-tokens.js')).AccessTokens(config, provider),
 };
 
-const FOR_ALL = [
+const SERVICES = [
   AccountsService,
   AccountChanges,
   ApiKeysService,
@@ -44,7 +44,7 @@ const FOR_ALL = [
 @Module({
   imports: [DataModule.forFeature([Account, AccountIdentity, ApiKey, Invitation])],
   controllers: [AccountsController, ApiKeysController, CurrentAccountController, StartLinkController],
-  providers: [accessTokens, ...FOR_ALL],
-  exports: FOR_ALL,
+  providers: [accessTokens, ...SERVICES],
+  exports: SERVICES,
 })
 export class AuthModule {}

@@ -61,7 +61,7 @@ export class CurrentAccountController {
     return this.changes.close(by);
   }
 
-  /** Another email is counted as a sign-up with it: the answer tells as much about who has an account. */
+  /** Counts a new email as a sign-up: the answer discloses as much about existing accounts. */
   private async limitEmails(
     { accountId }: Caller,
     { email }: AccountChangeDto,
@@ -69,9 +69,9 @@ export class CurrentAccountController {
     response: Response,
   ): Promise<void> {
     if (email === undefined) return;
-    const present = await this.accounts.get(accountId);
-    if (normalEmail(email) === normalEmail(present.email)) return;
+    const current = await this.accounts.get(accountId);
+    if (normalEmail(email) === normalEmail(current.email)) return;
     const [address, ...account] = limitSubjects('sign-up', request, email);
-    await this.limiter.take([address, `sign-up by ${accountId}`, ...account], response);
+    await this.limiter.consume([address, `sign-up by ${accountId}`, ...account], response);
   }
 }

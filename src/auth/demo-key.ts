@@ -6,10 +6,10 @@ import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import { KeyOwners } from './key-owners.js';
 
-/** RFC 2606 reserves `.invalid`, so nobody can own this address. */
+/** RFC 2606 reserves `.invalid`, so nobody owns this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps with a service on its embedded database. The terminal of the start shows it, and a `StartLink` has it. */
+/** The key for first steps with a service on its embedded database. The start prints it, and a `StartLink` leads to it. */
 @Injectable()
 export class DemoKey {
   constructor(
@@ -19,8 +19,8 @@ export class DemoKey {
   ) {}
 
   /**
-   * The key of a data folder: that of an earlier start while it is valid, so that a restart interrupts nobody. The
-   * folder also holds the password of the database, so storing the key in it discloses nothing more.
+   * The key of a data folder: that of an earlier start while it is valid, so that a restart interrupts nobody. The folder
+   * also holds the password of the database, so the key discloses nothing more.
    */
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');
@@ -31,7 +31,7 @@ export class DemoKey {
     return key;
   }
 
-  /** Creates a key, for an account whose password nobody knows. Earlier demo keys are revoked. */
+  /** Creates a key for an account with an unknown password; revokes earlier demo keys. */
   private async create(): Promise<string> {
     const password = randomBytes(32).toString('hex');
     const { id: accountId } =

@@ -17,18 +17,17 @@ import { AccountIdentity } from './account-identity.entity.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 
-/** The access tokens of the identity provider; undefined where none is configured. */
+/** Injects `AccessTokens`; undefined without an identity provider. */
 export const ACCESS_TOKENS = Symbol('access tokens');
 
-/** A person or a program, as an identity provider names it. */
-export type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
+type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 /** No password has this hash. */
 const NO_PASSWORD = '';
 
 const TAKEN = violation('account_identities_pkey', 'account_exists');
 
-/** The accounts of the subjects of an identity provider, one for each. */
+/** The accounts of subjects of an identity provider, one for each. */
 @Injectable()
 export class Identities {
   constructor(
@@ -39,15 +38,12 @@ export class Identities {
     @Inject(ACCESS_TOKENS) private readonly tokens?: AccessTokens,
   ) {}
 
-  /** Whether a bearer token is to be read as an access token of the identity provider: it has three parts, an API key one. */
+  /** Whether a bearer token is an access token of the identity provider: it has three parts, an API key one. */
   isToken(token: string): boolean {
     return this.tokens !== undefined && token.split('.', 4).length === 3;
   }
 
-  /**
-   * What an access token says, and the account of its subject, which is made if there is none.
-   * @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable`
-   */
+  /** @throws ApiError `invalid_token`, `sign_up_closed`, `permission_denied`, `service_unavailable` */
   async read(token: string, actor: Actor): Promise<TokenFacts & { account: Account }> {
     const facts = await this.tokens!.read(token);
     const account = (await this.find(facts)) ?? (await this.signUp(facts, actor));
@@ -55,12 +51,11 @@ export class Identities {
     return { ...facts, account };
   }
 
-  /** Every account, with its subject where it has one. */
   async list(page: PageQuery): Promise<Page<Account & Partial<Subject>>> {
     const accounts: Page<Account & Partial<Subject>> = await this.accounts.list(page);
     const accountId = In(accounts.items.map(({ id }) => id));
     const found = await this.identities.find({ where: { accountId } });
-    const byAccount = new Map(found.map((one) => [one.accountId, one]));
+    const byAccount = new Map(found.map((identity) => [identity.accountId, identity]));
     for (const account of accounts.items) {
       const { issuer, subject } = byAccount.get(account.id) ?? {};
       Object.assign(account, { issuer, subject });
@@ -68,12 +63,11 @@ export class Identities {
     return accounts;
   }
 
-  /** Whether an account is that of a subject. */
   async hasOne(accountId: string): Promise<boolean> {
     return (await this.identities.countBy({ accountId })) > 0;
   }
 
-  /** Lets the subject of an account have another one, in the open transaction. */
+  /** Frees the subject of an account for another one, in the open transaction. */
   async forget(accountId: string): Promise<void> {
     await this.transactions.manager.delete(AccountIdentity, { accountId });
   }
@@ -84,11 +78,10 @@ export class Identities {
     return found && this.accounts.find(found.accountId);
   }
 
-  /** @throws ApiError `sign_up_closed` */
   private async signUp(facts: TokenFacts, actor: Actor): Promise<Account> {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
-    // RFC 2606 reserves `.invalid`, and nobody can guess the name to sign up with it.
+    // RFC 2606 reserves `.invalid`, and nobody can guess the name.
     const made = `${randomUUID()}@identity.invalid`;
     for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
       const account = await this.add(facts, email, actor);
@@ -97,7 +90,7 @@ export class Identities {
     throw new ApiError('service_unavailable');
   }
 
-  /** The account of a subject, whoever of several has made it; null if its email is that of another account. */
+  /** The account of a subject, also if another request has created it; null if another account has the email. */
   private async add({ issuer, subject }: Subject, email: string, actor: Actor): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {

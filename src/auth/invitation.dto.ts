@@ -1,6 +1,6 @@
 import { Int64Field, TimestampField } from 'petstore/platform';
 
-/** An invitation, as the commands show it. Its code is shown once, beside it. */
+/** An invitation in the output of a command. Its code is shown once, beside it. */
 export class InvitationDto {
   @Int64Field({ description: 'Identifier of the invitation.', example: 7 })
   id!: string;

@@ -1,7 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, Unique } from 'typeorm';
 import { IdColumn } from 'petstore/platform';
 
-/** What lets one account sign up, of which only the hash is stored. It is removed when it has been used. */
+/** An invitation for one account, deleted when used. Only the hash of its code is stored. */
 @Entity('invitations')
 @Unique('invitations_hash_key', ['hash'])
 @Check('invitations_hash_check', `octet_length(hash) = 32`)

@@ -13,7 +13,7 @@ import type { Actor } from '../platform/api/index.js';
 import { Invitation } from './invitation.entity.js';
 import { hashSecret, INVITATIONS, isSecret, newSecret } from './secret.js';
 
-/** Who may sign up: anyone, nobody, or whoever has an invitation (`SIGN_UP`). */
+/** Decides who may sign up (`SIGN_UP`): anybody, nobody, or holders of an invitation. */
 @Injectable()
 export class Invitations {
   constructor(
@@ -23,12 +23,12 @@ export class Invitations {
     private readonly config: Config,
   ) {}
 
-  /** Those that have not been used, whether they have expired or not. */
+  /** Unused invitations, including expired ones. */
   list(page: PageQuery): Promise<Page<Invitation>> {
     return this.invitations.page({}, page);
   }
 
-  /** Makes an invitation. Its code is returned here and nowhere else. */
+  /** Creates an invitation; the only time that its code is returned. */
   async create(by: Actor, expiresAt: Date | null): Promise<Invitation & { code: string }> {
     const code = newSecret(INVITATIONS);
     const made = await this.transactions.run(async () => {
@@ -40,7 +40,7 @@ export class Invitations {
     return Object.assign(made, { code });
   }
 
-  /** @returns whether there was one that had not been used */
+  /** @returns false if there is no such unused invitation */
   async revoke(by: Actor, id: string): Promise<boolean> {
     return this.transactions.run(async () => {
       if (!(await this.remove(id))) return false;
@@ -49,42 +49,31 @@ export class Invitations {
     });
   }
 
-  /** @throws ApiError `sign_up_closed` unless somebody may sign up */
+  /** @throws ApiError `sign_up_closed` if nobody may sign up */
   requireOpen(): void {
     if (this.config.SIGN_UP === 'closed') throw new ApiError('sign_up_closed');
   }
 
-  /**
-   * @returns the id of the invitation, if signing up takes one
-   * @throws ApiError `sign_up_closed` unless whoever sends this code may sign up
-   */
+  /** @returns the id of the invitation, if one is needed @throws ApiError `sign_up_closed` if the code admits nobody */
   async require(code: unknown): Promise<string | undefined> {
     if (this.config.SIGN_UP !== 'invite') return undefined;
     const found = isSecret(INVITATIONS, code) && (await this.invitations.findRow({ hash: hashSecret(code) }));
-    if (!found || isOver(found)) throw refusal();
+    if (!found || (found.expiresAt && found.expiresAt.getTime() <= Date.now())) throw refusal();
     return found.id;
   }
 
-  /**
-   * Uses a code up, in the open transaction: if that fails, it is as good as before.
-   * @returns the id of the invitation, if signing up takes one
-   * @throws ApiError `sign_up_closed`
-   */
+  /** Like `require`, and uses the code up, in the open transaction. */
   async use(code: unknown): Promise<string | undefined> {
     const id = await this.require(code);
     if (id !== undefined && !(await this.remove(id))) throw refusal();
     return id;
   }
 
-  /** Of several at once, one removes it. */
+  /** Of several at once, only one removes it. */
   private async remove(id: string): Promise<boolean> {
     const { affected } = await this.transactions.manager.delete(Invitation, { id });
     return affected === 1;
   }
-}
-
-function isOver({ expiresAt }: Invitation): boolean {
-  return expiresAt !== null && expiresAt.getTime() <= Date.now();
 }
 
 function refusal(): ApiError {

@@ -10,22 +10,21 @@ import { ApiError } from 'petstore/platform';
 import { addressIn, discoveryUrl, fetchJson, type IdentityProvider } from '../platform/process/index.js';
 
 const OPTIONS = {
-  /** For the discovery document and the keys together: whoever waits for them is answered within 3 s. */
+  /** For the discovery document and the keys together, as requests that wait for them are answered within 3 s. */
   timeoutDuration: 2_000,
-  /** With the time that a fetch takes, a key that the issuer has withdrawn is refused within ten minutes. */
+  /** With the time of a fetch, a withdrawn key is refused within ten minutes. */
   cacheMaxAge: 9 * 60_000,
-  /** Between a fetch and one for the sake of an unknown key. */
+  /** Between a fetch and the next for an unknown key. */
   cooldownDuration: 30_000,
 };
-/** Between two tries while the issuer is away: with keys at hand, and without any. */
+/** Between two attempts while the issuer is away: with cached keys, and without. */
 const PAUSE_MS = 30_000;
 const PAUSE_WITHOUT_KEYS_MS = 1_000;
 
-/** The keys of an OpenID Connect provider (RFC 7517, 5), fetched when they are first needed. */
+/** The keys of an OpenID Connect provider (RFC 7517, 5), fetched on first use. */
 export class IssuerKeys {
-  /** The last good keys: while the issuer is away, they count for as long as that lasts. */
-  private known?: JWTVerifyGetKey<CryptoKey>;
-  /** Why the latest fetch failed. */
+  /** The last good keys, which stay valid while the issuer is away. */
+  private lastGood?: JWTVerifyGetKey<CryptoKey>;
   private failure?: unknown;
   // Value of `performance.now()`.
   private retryAt = -Infinity;
@@ -38,15 +37,12 @@ export class IssuerKeys {
     });
   }
 
-  /**
-   * The key that a token is signed with, as jose asks for it.
-   * @throws JWKSNoMatchingKey, or ApiError `service_unavailable` where only the issuer could tell and is away
-   */
+  /** @throws JWKSNoMatchingKey, or ApiError `service_unavailable` for an unknown key while the issuer is away */
   readonly find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const isAway = this.failure !== undefined;
     const isDue = !isAway || performance.now() >= this.retryAt;
-    // No token of a known key waits for an issuer that is away.
-    if (isAway && this.known) {
+    // A token with a known key does not wait for an issuer that is away.
+    if (isAway && this.lastGood) {
       if (isDue) this.remote.reload().catch(() => {});
     } else if (isDue) {
       try {
@@ -55,29 +51,29 @@ export class IssuerKeys {
         if (this.failure === undefined) throw error;
       }
     }
-    return this.findKnown(header, token);
+    return this.findLastGood(header, token);
   };
 
-  private findKnown: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
-    if (!this.known) throw away(this.failure);
+  private findLastGood: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
+    if (!this.lastGood) throw away(this.failure);
     try {
-      return await this.known(header, token);
+      return await this.lastGood(header, token);
     } catch (error) {
       throw error instanceof errors.JWKSNoMatchingKey ? away(this.failure) : error;
     }
   };
 
-  /** In the place of jose's own fetch: bounded, without redirects, from wherever the issuer now says that its keys are. */
+  /** Replaces the fetch of jose: bounded, without redirects, from the current address of the keys. */
   private async fetch(signal: AbortSignal): Promise<Response> {
     try {
       const about = await this.provider.fetch(signal);
       const keys = await fetchJson(addressIn(about, 'jwks_uri').href, signal);
-      this.known = createLocalJWKSet(keys as unknown as JSONWebKeySet);
+      this.lastGood = createLocalJWKSet(keys as unknown as JSONWebKeySet);
       this.failure = undefined;
       return Response.json(keys);
     } catch (error) {
       this.failure = error;
-      this.retryAt = performance.now() + (this.known ? PAUSE_MS : PAUSE_WITHOUT_KEYS_MS);
+      this.retryAt = performance.now() + (this.lastGood ? PAUSE_MS : PAUSE_WITHOUT_KEYS_MS);
       throw error;
     }
   }

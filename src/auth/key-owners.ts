@@ -10,14 +10,14 @@ import { Identities } from './identities.js';
 import { type Network, networksOf } from './networks.js';
 import { hashSecret, isSecret, KEYS } from './secret.js';
 
-/** The account behind a valid key, or behind an access token of the identity provider. */
+/** The account of a valid key, or of an access token of the identity provider. */
 export interface KeyOwner {
-  /** None of a token. */
+  /** Undefined for an access token. */
   keyId?: string;
   accountId: string;
-  /** What the key or token may do: those of its permissions that its account has too; undefined stands for everything. */
+  /** Permissions that both the key or token and its account have; undefined for all. */
   permissions?: ReadonlySet<string>;
-  /** Where it may be used from; undefined stands for everywhere. */
+  /** Networks that may use the key; undefined for all. */
   networks?: readonly Network[];
   /** Milliseconds since 1970; Infinity if it does not expire. */
   expiresAt: number;
@@ -29,22 +29,19 @@ interface Entry {
   until: number;
 }
 
-/**
- * Less than a second, so that every instance refuses a revoked key within a second without being notified. Counted from
- * before the query, so a slow database does not extend it.
- */
+/** So that every instance refuses a revoked key within a second, without notifications. Counts from before the query. */
 const KEY_LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
-/** Of all keys and tokens together, of which a token may have 8,192. */
+/** Of all keys and tokens together; a token may have 8,192. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 function newEntries(): LRUCache<string, Entry> {
   return new LRUCache({ max: MAX_ENTRIES, maxSize: MAX_CHARACTERS, sizeCalculation: (_, key) => key.length });
 }
 
-/** Valid keys looked up recently: a busy key costs one query a second, not one a request. */
+/** Caches valid keys: a busy key costs one query a second instead of one a request. */
 export class KeyCache {
-  /** Keys that were found without a query of their own, and those that were not, since the start. */
+  /** Look-ups since the start, without a query and with one. */
   hits = 0;
   misses = 0;
   private entries = newEntries();
@@ -52,7 +49,6 @@ export class KeyCache {
 
   constructor(private readonly lookUp: (key: string, actor: Actor) => Promise<KeyOwner | null>) {}
 
-  /** The owner if the key is known without a query, else undefined. */
   peek(key: string): KeyOwner | undefined {
     const entry = this.entries.get(key);
     if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
@@ -60,17 +56,17 @@ export class KeyCache {
     return entry.owner;
   }
 
-  /** The owner, by one query for all requests that ask at the same time; null if the key is not valid. */
+  /** The owner, by one query for all simultaneous requests; null for an invalid key. */
   async get(key: string, actor: Actor = {}): Promise<KeyOwner | null> {
-    const known = this.peek(key);
-    if (known) return known;
+    const cached = this.peek(key);
+    if (cached) return cached;
     const pending = this.pending.get(key);
     if (!pending || performance.now() >= pending.until) return this.load(key, actor);
     this.hits++;
     return pending.query;
   }
 
-  /** Forgets every key, and keeps look-ups under way from being cached. */
+  /** Forgets every key; running look-ups are not cached. */
   clear(): void {
     this.entries = newEntries();
     this.pending = new Map();
@@ -81,23 +77,22 @@ export class KeyCache {
     this.misses++;
     const until = performance.now() + KEY_LIFETIME_MS;
     const query = this.lookUp(key, actor);
-    const look = { query, until };
-    pending.set(key, look);
+    const entry = { query, until };
+    pending.set(key, entry);
     try {
       const owner = await query;
       if (owner) entries.set(key, { owner, until });
       return owner;
     } finally {
-      if (pending.get(key) === look) pending.delete(key);
+      if (pending.get(key) === entry) pending.delete(key);
     }
   }
 }
 
-/** The event that is broadcast to the other workers of this service. */
 const CHANGED = 'keys changed';
 const HOUR_MS = 60 * 60 * 1000;
 
-/** Who is behind a key, and what it may do. */
+/** The owner of each key, with its permissions. */
 @Injectable()
 export class KeyOwners {
   private readonly cache = new KeyCache((key, actor) =>
@@ -117,29 +112,28 @@ export class KeyOwners {
     ]);
   }
 
-  /** The owner of a valid key if that is known without a query, else undefined. */
+  /** The owner of a cached valid key, else undefined. */
   peek(key: string): KeyOwner | undefined {
     return this.cache.peek(key);
   }
 
-  /** Whether it is an access token of the identity provider, if any, and no API key. */
+  /** Whether a key is an access token of the identity provider, and no API key. */
   isToken(key: string): boolean {
     return this.identities.isToken(key);
   }
 
   /**
-   * The owner of a valid key; null if it is unknown, mistyped, expired or revoked.
-   * @param actor the sender: an access token may make an account
-   * @throws ApiError for an access token that is refused, as `Identities.read` does
+   * The owner of a valid key; null if the key is unknown, mistyped, expired or revoked.
+   * @param actor the sender: an access token may create an account
+   * @throws ApiError for a refused access token, as `Identities.read` does
    */
   async find(key: string, actor: Actor = {}): Promise<KeyOwner | null> {
     return isSecret(KEYS, key) || this.isToken(key) ? this.cache.get(key, actor) : null;
   }
 
   /**
-   * To be called when a change of keys, or of what their account may do, has been committed: it then counts at once in
-   * this process, in the other workers of this service as soon as they are notified, and in every other instance within a
-   * second.
+   * Call after a change of keys, or of permissions of their account, is committed: the change takes effect at once in this
+   * process, after a notification in the other workers of this service, and within a second in every other instance.
    */
   forget(): void {
     this.cache.clear();
@@ -164,7 +158,7 @@ export class KeyOwners {
     return { keyId: found.id, accountId: found.accountId, permissions, networks, expiresAt };
   }
 
-  /** Once an hour for each key. No request waits for it, or fails with it: that hour may have another. */
+  /** Notes a use, once an hour for each key. No request waits for it, and a later use makes a failure good. */
   private noteUse({ id, lastUsedAt }: ApiKey): void {
     const hour = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS);
     if (lastUsedAt && lastUsedAt >= hour) return;

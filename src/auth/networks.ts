@@ -2,8 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { ApiError, type FieldOptions, ListField, PatternField } from 'petstore/platform';
 import { type Address, parseAddress } from '../platform/api/index.js';
 
-/** Networks that a key may be used from. */
-const MOST = 20;
+const MAX_NETWORKS = 20;
 const BYTE = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const IPV4 = `${BYTE}(?:\\.${BYTE}){3}(?:/(?:3[0-2]|[12]?[0-9]))?`;
 const IPV6 = `(?:${ipv6Forms().join('|')})(?:/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9]))?`;
@@ -16,20 +15,20 @@ const NETWORK = PatternField({
   must: 'an IP address, or a network such as 192.0.2.0/24 or 2001:db8::/32',
 });
 
-/** An address, and how many of its bits count. */
+/** An address, and the length of its prefix in bits. */
 export type Network = [address: Address, bits: number];
 
-/** A list of addresses and networks. */
+/** A field with a list of addresses and networks. */
 export function NetworksField(options: FieldOptions) {
-  return ListField({ ...options, of: NETWORK, min: 1, max: MOST, unique: true });
+  return ListField({ ...options, of: NETWORK, min: 1, max: MAX_NETWORKS, unique: true });
 }
 
-/** Stored networks, to compare addresses with; undefined where any will do. Those of 1.x stand as they were sent. */
+/** Parsed stored networks; undefined for all. Networks of 1.x are stored as they were sent. */
 export function networksOf(stored: readonly string[] | null): Network[] | undefined {
   return stored?.map(parseNetwork);
 }
 
-/** The same networks, each once and in one notation (RFC 5952), without the bits of a host: what counts is what is shown. */
+/** The networks without duplicates, in one notation (RFC 5952), and without host bits. */
 export function canonicalNetworks(sent: readonly string[]): string[] {
   return [...new Set(sent.map((text) => textOf(parseNetwork(text))))];
 }
@@ -38,9 +37,9 @@ function parseNetwork(text: string): Network {
   const [base, prefix] = text.split('/');
   const address = ipaddr.parse(base!);
   const bits = prefix === undefined ? lengthOf(address) : Number(prefix);
-  // Clients have IPv4 addresses even where the machine sees them within IPv6 (RFC 4291, 2.5.5.2).
-  const isWithin = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
-  return isWithin ? [address.toIPv4Address(), bits - 96] : [address, bits];
+  // Addresses of clients are IPv4 even where the machine sees them mapped into IPv6 (RFC 4291, 2.5.5.2).
+  const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
+  return isMapped ? [address.toIPv4Address(), bits - 96] : [address, bits];
 }
 
 function textOf([address, bits]: Network): string {
@@ -53,15 +52,12 @@ function lengthOf(address: Address): number {
   return address.kind() === 'ipv4' ? 32 : 128;
 }
 
-/** @throws ApiError `permission_denied` for an address that is in none of the networks of a key */
+/** @throws ApiError `permission_denied` for an address outside all networks of a key */
 export function requireNetwork(networks: readonly Network[], address: string): void {
   const parsed = parseAddress(address);
-  if (parsed && isIn(networks, parsed)) return;
+  if (parsed && networks.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits)))
+    return;
   throw new ApiError('permission_denied', `The API key may not be used from ${address || 'this address'}.`);
-}
-
-function isIn(networks: readonly Network[], address: Address): boolean {
-  return networks.some(([one, bits]) => one.kind() === address.kind() && address.match(one, bits));
 }
 
 /** Eight groups, or fewer with `::` in their place. */

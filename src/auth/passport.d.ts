@@ -1,4 +1,4 @@
-// What is used of two packages without types of their own.
+// Types of two packages that have none, as far as they are used.
 
 declare module 'passport' {
   interface PassportStatic {
@@ -16,6 +16,6 @@ declare module 'passport' {
 }
 
 declare module 'passport-http-bearer' {
-  /** `PassportStrategy` of Nest takes the class, and gives it its options and what verifies a key. */
-  export const Strategy: new (options: object, verify: (...given: never[]) => void) => object;
+  /** `PassportStrategy` of Nest passes its options and the function that verifies a key. */
+  export const Strategy: new (options: object, verify: (...args: never[]) => void) => object;
 }

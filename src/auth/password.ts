@@ -5,7 +5,7 @@ import { Quota, type Requester } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
-/** Of the PHC string format. */
+/** As in the PHC string format. */
 const BASE64 = { omitPadding: true };
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
@@ -14,15 +14,15 @@ const argon2id = promisify(argon2) as (
   parameters: Argon2Parameters,
 ) => Promise<Buffer>;
 
-/** Two of the four threads of Node's pool: files, the names of hosts and the log-in to the database need the others. */
+/** Two of the four threads of Node's pool: files, DNS and the log-in to the database need the others. */
 const checks = new Quota(2);
 
-/** Longer than that, no client would wait for what comes after. */
+/** Milliseconds; after a longer wait, too little of the time for the answer would be left. */
 const WAIT_MS = 2_000;
 
 const OPERATOR: Requester = { isGone: () => false };
 
-/** @throws ApiError `service_unavailable` if it has waited too long for a thread, or nobody waits for the answer any more */
+/** @throws ApiError `service_unavailable` after too long a wait for a thread, or if the requester has gone */
 async function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
   const { caller } = requester;
   await checks.acquire(caller, WAIT_MS, tooMany);
@@ -41,8 +41,8 @@ function tooMany(): ApiError {
 }
 
 /**
- * Hashes a password into the PHC string format, with its salt and cost. Takes about 36 ms in the thread pool. The characters
- * count, and not how a keyboard has composed them (RFC 8265, 4.2.1).
+ * Hashes a password into the PHC string format, with its salt and cost, in about 36 ms of the thread pool. Normalises the
+ * text, so that its composition by a keyboard does not matter (RFC 8265, 4.2.1).
  */
 export async function hashPassword(password: string, requester = OPERATOR): Promise<string> {
   const salt = randomBytes(16);
@@ -51,10 +51,7 @@ export async function hashPassword(password: string, requester = OPERATOR): Prom
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
-/**
- * Whether a password matches a hash. Without a hash it takes as long and returns false. Hashes of 1.x are of the text as it
- * was sent: one that is not in NFC gets a second try.
- */
+/** False without a hash, after the same time. 1.x hashed the text as sent, which may not be in NFC: a second attempt. */
 export async function verifyPassword(
   password: string,
   hash: string | undefined,

@@ -7,12 +7,12 @@ const PERMISSION = EnumField({
   values: allPermissions,
 });
 
-/** A list of permissions in a request, none of them twice. */
+/** A list of distinct permissions in a request. */
 export function PermissionsField(options: FieldOptions) {
   return ListField({ ...options, of: PERMISSION, min: 1, max: () => permissionNames().length, unique: true });
 }
 
-/** The permissions in an answer: plain texts, for others will come. */
+/** The permissions in an answer: plain texts, as more may come. */
 export function GrantedField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'array', items: { type: 'string' } },

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What API keys, invitations and the codes of start links begin with. */
+/** Prefixes of API keys, invitations and codes of start links. */
 export const KEYS = 'petstore_';
 export const INVITATIONS = 'petstore_invitation_';
 export const STARTS = 'petstore_start_';
@@ -10,23 +10,20 @@ type Prefix = typeof KEYS | typeof INVITATIONS | typeof STARTS;
 
 const AFTER_PREFIX = /^([\da-f]{40})([\da-f]{8})$/;
 
-/**
- * A new secret: a prefix that people and secret scanners recognize, 160 random bits, and a CRC-32 of these, all in
- * hexadecimal, so that a double click selects the whole.
- */
+/** A new secret: a prefix that secret scanners recognise, 160 random bits and their CRC-32, selected by a double click. */
 export function newSecret(prefix: Prefix): string {
   const random = randomBytes(20).toString('hex');
   return prefix + random + checksum(random);
 }
 
-/** Whether a value can be such a secret at all, so that a mistyped one costs no query. */
+/** Whether a value has the form of such a secret, so that a mistyped one costs no query. */
 export function isSecret(prefix: Prefix, value: unknown): value is string {
   if (typeof value !== 'string' || !value.startsWith(prefix)) return false;
   const [, random, sum] = AFTER_PREFIX.exec(value.slice(prefix.length)) ?? [];
   return random !== undefined && checksum(random) === sum;
 }
 
-/** What is stored of a secret. SHA-256 without salt or cost is enough: nobody can guess 160 random bits. */
+/** The stored hash of a secret. SHA-256 without salt or cost is enough: nobody can guess 160 random bits. */
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }

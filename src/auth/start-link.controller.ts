@@ -6,14 +6,14 @@ import { bearerKey } from './auth.guard.js';
 import { StartLink } from './start-link.js';
 import { unauthorized } from './unauthorized.js';
 
-/** Where the page at `/docs` exchanges the code of the link that it was opened by. */
+/** Exchanges the code of a start link for the demo key, for the page at `/docs`. */
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'docs/start', version: VERSION_NEUTRAL })
 export class StartLinkController {
   constructor(private readonly link: StartLink) {}
 
-  /** @throws ApiError `missing_api_key`, or `invalid_api_key` for what is no code, or not the one that is still good */
+  /** @throws ApiError `missing_api_key`, or `invalid_api_key` for a code that is malformed, used or outdated */
   @Get()
   async redeem(@Req() request: AuthenticatedRequest): Promise<{ key: string }> {
     const code = bearerKey(request);

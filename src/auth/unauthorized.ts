@@ -1,6 +1,6 @@
 import { ApiError } from 'petstore/platform';
 
-/** RFC 9110, 11.6.1: a 401 names the scheme to use. RFC 6750, 3.1: `invalid_token` for a key or token that is not valid. */
+/** A 401 names the scheme to use (RFC 9110, 11.6.1), and `invalid_token` for an invalid key or token (RFC 6750, 3.1). */
 export function unauthorized(
   code: 'missing_api_key' | 'invalid_api_key' | 'invalid_credentials' | 'invalid_token',
   message?: string,

@@ -26,7 +26,7 @@ export class CategoriesService {
     return this.adding(category).run();
   }
 
-  /** The same, before it is sent. */
+  /** `create` as a value, not yet sent. */
   adding({ name }: NewCategoryDto): Insert<Category> {
     return insert(this.categories, { name }).refusing(NAME_TAKEN);
   }

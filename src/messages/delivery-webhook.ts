@@ -1,7 +1,7 @@
 import type { Webhook } from 'petstore/platform';
 import { DeliveredMessageDto } from './message.dto.js';
 
-/** What a receiver of messages gets, and how its answer is understood. */
+/** The webhook of message deliveries. */
 export const DELIVERY: Webhook = {
   id: 'deliverMessage',
   summary: 'A message is delivered',

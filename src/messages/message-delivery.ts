@@ -14,14 +14,11 @@ import { Message, MessageStatus, QUEUE } from './message.entity.js';
 import { WebhookTransport } from './webhook-transport.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** What a message is once nothing more becomes of it by itself; an operator may have a failed one tried again. */
+/** Statuses in which a message is no longer tried; an operator may have a failed message tried again. */
 const DONE = [MessageStatus.Delivered, MessageStatus.Failed];
 const OPEN = [MessageStatus.Queued, MessageStatus.Failed];
 
-/**
- * Delivers queued messages, if there is a transport, and records what becomes of them. Removes those that are done, so
- * many days after they were submitted.
- */
+/** Delivers queued messages if there is a transport, and deletes finished ones after their retention. */
 @Injectable()
 export class MessageDelivery implements OnApplicationBootstrap {
   private readonly transport: WebhookTransport | null;
@@ -42,19 +39,19 @@ export class MessageDelivery implements OnApplicationBootstrap {
       handle: transport ? (job) => this.deliver(job, transport) : undefined,
       record: (ids) => this.record(ids, MessageStatus.Delivered, null),
     });
-    tell(metrics, jobs);
+    registerMetrics(metrics, jobs);
     start.add('Messages', deliveryOf(config, transport));
   }
 
   onApplicationBootstrap(): void {
     const { ROLE, MESSAGES_RETENTION_DAYS: days } = this.config;
-    // Without the days they are kept for ever.
+    // Without a retention, messages are kept for ever.
     if (ROLE === 'api' || !this.transport || days === undefined) return;
     const first = () => firstIdOf(Date.now() - days * DAY_MS);
     this.sweeps.start(Message, () => ({ before: { id: first() }, where: { status: DONE } }));
   }
 
-  /** Of a message that was removed, or that another try has delivered, only the job is left. */
+  /** A job may outlive its message: it was deleted, or another attempt has delivered it. */
   private async deliver({ id, isLast, signal }: Job, transport: WebhookTransport): Promise<void> {
     const message = await this.messages.findRow({ id });
     if (!message || message.status === MessageStatus.Delivered) return;
@@ -67,41 +64,39 @@ export class MessageDelivery implements OnApplicationBootstrap {
     }
   }
 
-  /** If two workers have tried the same message, since one was taken for dead, a success outweighs a failure. */
+  /** Records a result. A worker taken for dead may still deliver, so a success outweighs a failure. */
   private async record(ids: readonly string[], status: MessageStatus, failure: string | null): Promise<void> {
     await this.messages.updateRows({ id: [...ids], status: OPEN }, { status, failure });
   }
 }
 
-/** The transport for messages, or null without one: they then wait. */
+/** The transport, or null without one: messages then wait. */
 function transportOf({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: secrets }: Config) {
   return url && secrets ? new WebhookTransport(new URL(url), secrets.split(',')) : null;
 }
 
-/** What the start block says. */
 function deliveryOf({ ROLE }: Config, transport: WebhookTransport | null): string {
   if (ROLE === 'api') return 'queued for processes with ROLE=worker';
   if (!transport) return 'queued until MESSAGES_WEBHOOK_URL is set';
   return `delivered to ${transport.destination}`;
 }
 
-/** The metrics of the delivery are those of its queue. */
-function tell(metrics: Metrics, jobs: Jobs): void {
-  // Every process reports the same figures for the queue, as they share it.
-  const one = { aggregator: 'max' } as const;
+function registerMetrics(metrics: Metrics, jobs: Jobs): void {
+  // All processes report the same figures of the shared queue.
+  const shared = { aggregator: 'max' } as const;
   const queued = async () => (await jobs.backlogOf(QUEUE)).waiting;
   const oldest = async () => (await jobs.backlogOf(QUEUE)).oldestSeconds;
   const help = 'Messages waiting to be delivered; more than 100,000 are estimated.';
-  metrics.gauge('petstore_messages_queued', help, queued, one);
-  metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, one);
+  metrics.gauge('petstore_messages_queued', help, queued, shared);
+  metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, shared);
   const count = (result: 'done' | 'failed') => () => jobs.triesOf(QUEUE, result);
   metrics.counter('petstore_messages_delivered_total', 'Messages delivered.', count('done'));
   metrics.counter('petstore_messages_failed_total', 'Messages given up.', count('failed'));
 }
 
-/** The lowest UUID v7 of a millisecond (RFC 9562, 5.7): in the order of the primary key, older ids come before it. */
+/** The lowest UUID v7 of a millisecond (RFC 9562, 5.7): older ids sort before it. */
 function firstIdOf(time: number): string {
-  // No message is from before 1970, whatever the days that messages are kept.
+  // A long retention may reach back before 1970.
   const hex = Math.max(0, time).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }

@@ -38,7 +38,7 @@ export class MessageDto {
   createdAt!: Date;
 }
 
-/** What is delivered of a message. */
+/** A message as delivered. */
 @ApiSchema({ name: 'DeliveredMessage' })
 export class DeliveredMessageDto extends PickType(MessageDto, ['id', 'message', 'createdAt']) {}
 

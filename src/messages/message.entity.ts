@@ -1,7 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
 
-/** The queue of messages: a job has the id of its message, and no payload. */
+/** The queue of messages. The id of a job is that of its message, and a job has no payload. */
 export const QUEUE = 'messages';
 
 export enum MessageStatus {
@@ -10,7 +10,6 @@ export enum MessageStatus {
   Failed = 'failed',
 }
 
-/** A message that an account has submitted. */
 @Entity('messages')
 @Index('messages_account_id_idx', ['accountId'])
 @Index('messages_failed_id_idx', ['id'], { where: `status = 'failed'` })
@@ -31,7 +30,7 @@ export class Message {
   @Column('text')
   status!: MessageStatus;
 
-  /** Why it has failed, for the operator. */
+  /** Why the delivery has failed, for the operator. */
   @Column('text', { nullable: true })
   failure!: string | null;
 

@@ -5,7 +5,7 @@ import { Message } from './message.entity.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
-/** Also served without a version in its path: the quickstart gives the message interface an address of its own. */
+/** Also served without a version in its path: the specification gives messages an address of their own. */
 @Tag('messages', 'Submit a message and see what became of it.')
 @Stability('beta')
 @Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })

@@ -11,7 +11,7 @@ import {
 import type { NewMessageDto } from './message.dto.js';
 import { Message, MessageStatus, QUEUE } from './message.entity.js';
 
-/** The messages of one account each: another account's message is treated as missing. */
+/** The messages of each account: a message of another account counts as missing. */
 @Injectable()
 export class MessagesService {
   constructor(
@@ -19,11 +19,11 @@ export class MessagesService {
     private readonly jobs: Jobs,
     closing: AccountClosing,
   ) {
-    // The job of one that has not been delivered finds no message then, and does nothing.
+    // The job of a deleted message finds no message, and does nothing.
     closing.erases(Message);
   }
 
-  /** A message for delivery, stored with its job by one statement. */
+  /** A queued message, stored with its job by one statement. */
   submit(accountId: string, { message }: NewMessageDto): Insert<Message> {
     const row = { id: randomUUIDv7(), accountId, message, status: MessageStatus.Queued };
     return insert(this.messages, row).with(this.jobs.of(QUEUE));

@@ -4,22 +4,16 @@ import type { Message } from './message.entity.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
 const TIMEOUT_MS = 15_000;
-/**
- * Refusals that another try would meet again: they concern the message itself, or the receiver is gone for good. Other
- * 4xx statuses, such as 401 or 404, come from a misconfigured receiver, which an operator corrects.
- */
-const FINAL = new Set([400, 410, 413, 422]);
-/** The three forms of an HTTP date (RFC 9110, 5.6.7) all begin with the name of a day. */
+/** Refusals of the message itself, or for good. Others, such as 401 or 404, mean a receiver to be configured. */
+const FINAL_STATUSES = new Set([400, 410, 413, 422]);
+/** The three forms of an HTTP date (RFC 9110, 5.6.7) begin with the name of a day. */
 const DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
-/** The body of an answer is not used, but after a short one the connection can be reused. */
-const READ = { bytes: 65_536, ms: 1_000 };
+/** Limits for reading the unused body of an answer, after which the connection can be reused. */
+const DISCARD_LIMITS = { bytes: 65_536, ms: 1_000 };
 
-/**
- * The way messages leave the service: posts each to one address, signed as Standard Webhooks specifies, by each of the
- * secrets, so that one can be replaced while both sides know another. Redirects are not followed.
- */
+/** Posts each message to one address, signed with each secret, as Standard Webhooks specifies, without redirects. */
 export class WebhookTransport {
-  /** Where messages go, shown to the operator at the start. Path and query may have a token. */
+  /** The destination that the start shows: path and query may contain a token. */
   readonly destination: string;
   private readonly signers: readonly Webhook[];
 
@@ -33,9 +27,9 @@ export class WebhookTransport {
   }
 
   /**
-   * Hands one message over. May be called again for the same message, even concurrently if a worker was taken for dead.
-   * @param signal aborted when the service has to stop, or when another worker has the message
-   * @throws JobError whose reason has neither the message nor a secret
+   * Delivers a message. May be called again for the same message, even concurrently if a worker was taken for dead.
+   * @param signal aborted when the service stops, or when another worker has the message
+   * @throws JobError whose reason contains neither the message nor a secret
    */
   async deliver({ id, message, createdAt }: Message, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ id, message, createdAt });
@@ -59,13 +53,13 @@ export class WebhookTransport {
     const { ok, status, headers } = response;
     if (ok) return;
     throw new JobError(`The receiver answered ${status}`, {
-      isFinal: FINAL.has(status),
+      isFinal: FINAL_STATUSES.has(status),
       retryAfterSeconds: retryAfterSeconds(headers.get('retry-after') ?? ''),
     });
   }
 }
 
-/** Of an error of the network only the code: its text may have addresses. */
+/** Only the code of a network error: its text may contain addresses. */
 function reasonOf({ name, cause }: Error): string {
   if (name === 'TimeoutError') return `No answer within ${TIMEOUT_MS / 1_000} s`;
   if (name === 'AbortError') return 'The service stops';
@@ -79,18 +73,18 @@ function retryAfterSeconds(header: string): number {
   return Number.isNaN(at) ? 0 : Math.max(0, (at - Date.now()) / 1_000);
 }
 
-/** The status is all that matters: how the body ends, or whether it does, changes nothing. */
+/** Discards the body: only the status matters, whether or not the body is complete. */
 async function discard({ body }: Response): Promise<void> {
   const reader = body?.getReader();
   if (!reader) return;
   const cut = () => reader.cancel().catch(() => {});
-  const limit = setTimeout(cut, READ.ms);
+  const limit = setTimeout(cut, DISCARD_LIMITS.ms);
   let size = 0;
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read())
-      if ((size += chunk.value.length) > READ.bytes) await cut();
+      if ((size += chunk.value.length) > DISCARD_LIMITS.bytes) await cut();
   } catch {
-    // The receiver has cut it off.
+    // The receiver has closed the connection.
   } finally {
     clearTimeout(limit);
   }

@@ -2,7 +2,7 @@ import { Check, Column, Entity, ForeignKey, Index } from 'typeorm';
 import { IdColumn } from 'petstore/platform';
 import { Category } from '../categories/category.entity.js';
 
-/** The availability of an animal. Orders change it; a client may also add an animal in any state, or in none. */
+/** The availability of an animal. Orders change it; a client may also add an animal with any status, or with none. */
 export enum PetStatus {
   Available = 'available',
   Pending = 'pending',

@@ -11,7 +11,6 @@ import { PERMISSIONS } from './pets.permissions.js';
   entities: [Pet],
   permissions: PERMISSIONS,
   errors: ERRORS,
-  // An animal names its category.
   imports: [CategoriesModule],
   controllers: [PetsController],
   providers: [PetsService],

@@ -30,7 +30,7 @@ export class PetsService {
     return this.adding(pet).run();
   }
 
-  /** The same, before it is sent. */
+  /** `create` as a value, not yet sent. */
   adding({ name, categoryId, status }: NewPetDto): Insert<Pet> {
     return insert(this.pets, { name, categoryId, status: status ?? null }).refusing(CATEGORY_MISSING);
   }
@@ -40,34 +40,28 @@ export class PetsService {
     return this.pets.getRow({ id }, 'pet_not_found');
   }
 
-  /**
-   * The animal, which nobody changes until the open transaction ends: for a rule of another feature about it.
-   * @throws ApiError `pet_not_found`
-   */
+  /** The animal, locked until the open transaction ends, for a rule of another feature. @throws ApiError `pet_not_found` */
   hold(id: string): Promise<Pet> {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /**
-   * Takes an available animal, which is pending from then on.
-   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
-   */
+  /** Reserves an available animal. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
   async reserve(id: string): Promise<void> {
     const reserved = await this.pets.updateRows({ id, status: PetStatus.Available }, RESERVED);
     if (reserved.length === 0) await this.refuse(id);
   }
 
-  /** The same, as a part of what the animal is taken for. */
+  /** `reserve` as a requirement of an `insert`. */
   reserving(id: string): Setting {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 
-  /** Gives a reserved animal its next status. */
+  /** Sets the next status of a reserved animal. */
   async settle(id: string, status: PetStatus): Promise<void> {
     await this.pets.setRow({ id }, { status });
   }
 
-  /** The same for several. */
+  /** Sets the status of several animals. */
   async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
     await this.pets.updateRows({ id: ids }, { status });
   }

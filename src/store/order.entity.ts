@@ -10,7 +10,7 @@ export enum OrderStatus {
   Cancelled = 'cancelled',
 }
 
-/** An account's order for one animal. The unique index keeps an animal out of two open orders at once. */
+/** An order of an account for one animal. The unique index allows an animal only one open order. */
 @Entity('orders')
 @Index('orders_account_id_id_idx', ['accountId', 'id'])
 @Index('orders_account_id_status_id_idx', ['accountId', 'status', 'id'])

@@ -18,7 +18,7 @@ import { PetsService } from '../pets/pets.service.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 
-/** Where an order can go from each status, if its account wants so; when that is closed, every open one is cancelled. */
+/** Transitions by the account. Closing the account cancels every open order. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
   [OrderStatus.Placed]: [OrderStatus.Approved, OrderStatus.Cancelled],
   [OrderStatus.Approved]: [OrderStatus.Delivered, OrderStatus.Cancelled],
@@ -26,18 +26,17 @@ const NEXT: Record<OrderStatus, OrderStatus[]> = {
   [OrderStatus.Cancelled]: [],
 };
 
-/** What an order makes of its animal when it gets there. */
+/** The status of the animal after a transition of its order. */
 const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
   [OrderStatus.Delivered]: PetStatus.Sold,
   [OrderStatus.Cancelled]: PetStatus.Available,
 };
 
-/** The statuses of orders that hold their animal. */
 const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
 
 const PET_TAKEN = violation('orders_open_pet_id_key', 'pet_not_available');
 
-/** The orders of one account each: another account's order is as good as none. */
+/** The orders of each account: an order of another account counts as missing. */
 @Injectable()
 export class OrdersService {
   constructor(
@@ -53,22 +52,19 @@ export class OrdersService {
     return this.orders.page({ accountId, status }, page);
   }
 
-  /**
-   * Takes the animal and writes its order.
-   * @throws ApiError `pet_not_available`, or `pet_not_found` (400)
-   */
+  /** Reserves the animal and creates the order. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
   place(by: Caller, order: NewOrderDto): Promise<Order> {
     return this.placing(by, order).run();
   }
 
-  /** The same, before it is sent. */
+  /** `place` as a value, not yet sent. */
   placing(by: Caller, { petId }: NewOrderDto): Insert<Order> {
     const { accountId } = by;
     return (
       insert(this.orders, { accountId, petId, status: OrderStatus.Placed })
         .requiring(this.pets.reserving(petId))
         .with(this.audit.of(changeOf(by, { petId }, OrderStatus.Placed)))
-        // Only an animal whose status was set past its open order gets there.
+        // Only an animal that was made available despite its open order violates the index.
         .refusing(PET_TAKEN)
     );
   }
@@ -93,12 +89,12 @@ export class OrdersService {
     });
   }
 
-  /** Cancels orders with a status, of an account that is closed, at most so many, in the open transaction. */
+  /** Cancels at most `limit` orders with a status, of an account that is being closed, in the open transaction. */
   private async cancelAll(by: Caller, status: OrderStatus, limit: number): Promise<number> {
     const { items } = await this.orders.page({ accountId: by.accountId, status }, { limit });
     if (items.length === 0) return 0;
     const found = { id: items.map(({ id }) => id), status };
-    // Others may have changed some meanwhile.
+    // Other requests may have changed some of these orders.
     const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
     const petIds = cancelled.map(({ petId }) => petId);
     await this.pets.settleAll(petIds, PetStatus.Available);
@@ -111,8 +107,7 @@ export class OrdersService {
   }
 }
 
-/** What the audit log has of an order that gets to a status, from another unless it is new. */
 function changeOf(by: Caller, { petId }: Pick<Order, 'petId'>, to: OrderStatus, from?: OrderStatus): Change {
-  // Assigned by the service, so exact.
+  // Exact, as the service has assigned the id.
   return { by, action: `order.${to}`, details: { petId: Number(petId), from } };
 }

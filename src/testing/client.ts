@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Exchange, holdAgainstDocument, type Placed, typeOf } from './document.js';
+import { type Exchange, checkAgainstDocument, type Placed, typeOf } from './document.js';
 import { query, type TestedService } from './service.js';
 
-/** The log is written ten times a second. */
+/** The service writes its log ten times a second. */
 const LOGGED_WITHIN_MS = 500;
-/** A response that pauses for longer is over. */
+/** A response with a longer pause counts as complete. */
 const PAUSE_MS = 2_000;
 
 export interface CallOptions {
@@ -15,7 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** Sent as JSON, a form as one; a string or bytes as they are. All but a form imply `Content-Type: application/json`. */
+  /** A form, a string or bytes as they are, anything else as JSON. All but a form imply the media type of JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -26,9 +26,9 @@ export interface Credentials {
 }
 
 /**
- * A response. `body` is its JSON, for a 500 with what the service has logged, so that a test that did not expect it shows
- * why; `text` is its bytes as text, for digits that a double cannot hold, and `bytes` are all that there are. Of server-sent
- * events, which have no end, there are none.
+ * A response. `body` is its JSON; a 500 includes what the service has logged, so that an unexpected one explains itself.
+ * `text` is for digits that a double cannot hold, `bytes` for binary bodies. A stream of events has no end, so its body is
+ * not read.
  */
 export interface Answer {
   status: number;
@@ -58,16 +58,16 @@ export async function call(
   const sent = asIs ? (body as string | undefined) : JSON.stringify(body);
   const response = await fetch(service.url + path, { method, headers, body: sent, redirect: 'manual' });
   const bytes = await bytesOf(response);
-  const { status, headers: given } = response;
+  const { status, headers: responseHeaders } = response;
   const answer = examine(
-    { method, path, status, headers: given, text: new TextDecoder().decode(bytes) },
+    { method, path, status, headers: responseHeaders, text: new TextDecoder().decode(bytes) },
     bytes,
   );
   if (answer.status === 500) answer.body.logged = await loggedFor(service, answer);
   return answer;
 }
 
-/** The `Authorization` header for some credentials, if there are any. */
+/** The `Authorization` header for credentials, if any. */
 export function authorizationOf({ key, account }: CallOptions): string | undefined {
   if (account) return `Basic ${Buffer.from(`${account.email}:${account.password}`).toString('base64')}`;
   return key ? `Bearer ${key}` : undefined;
@@ -79,21 +79,18 @@ async function bytesOf(response: Response): Promise<Uint8Array> {
   return new Uint8Array();
 }
 
-/** The error that the service has logged for a request, a moment after its answer. */
+/** The logged error of a request, which may appear a moment after the answer. */
 async function loggedFor(service: TestedService, { headers }: Answer): Promise<string | undefined> {
-  const isIts = (line: string) =>
+  const isOfRequest = (line: string) =>
     line.includes('"level":"error"') && line.includes(headers.get('x-request-id')!);
   for (const deadline = Date.now() + LOGGED_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
-    const line = service.output().split('\n').findLast(isIts);
+    const line = service.output().split('\n').findLast(isOfRequest);
     if (line) return JSON.parse(line).msg;
   }
   return undefined;
 }
 
-/**
- * Sends bytes over a socket, and reads the response until it is complete, the server closes, or nothing has come for
- * a while.
- */
+/** Sends bytes over a socket, and reads the response until it is complete, the server closes, or a pause is too long. */
 export async function send(
   service: TestedService,
   bytes: string | Buffer,
@@ -109,7 +106,7 @@ export async function send(
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       clearTimeout(timer);
-      if (isWhole(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
+      if (isComplete(Buffer.concat(chunks).toString('latin1'))) socket.destroy();
       else timer = setTimeout(() => socket.destroy(), PAUSE_MS);
     });
     socket.on('close', () => {
@@ -121,8 +118,8 @@ export async function send(
   return examine({ method, path, ...response }, Buffer.from(response.text));
 }
 
-/** Whether a response has arrived with its whole body; for HEAD, with the end of its headers. */
-function isWhole(raw: string): boolean {
+/** Whether a response is complete; for HEAD, with the end of its headers. */
+function isComplete(raw: string): boolean {
   const [, head, body] = /^(.*?)\r\n\r\n(.*)$/s.exec(raw) ?? [];
   return body !== undefined && body.length >= Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? Infinity);
 }
@@ -139,20 +136,20 @@ function parseResponse(raw: string): { status: number; headers: Headers; text: s
 }
 
 function examine(exchange: Exchange, bytes: Uint8Array): Answer {
-  holdAgainstDocument(exchange);
+  checkAgainstDocument(exchange);
   const { status, headers, text } = exchange;
   const isJson = typeOf(headers) === 'application/json';
   return { status, headers, text, bytes, body: isJson && text ? JSON.parse(text) : undefined };
 }
 
 const PASSWORD = 'correct horse battery';
-/** Of that password, at the least cost that there is; the service reads the cost from it. */
+/** A hash of that password at the least possible cost, which the service reads from the hash. */
 const CHEAP_HASH =
   '$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiBhbGwgdGVzdA$V+UInyyx6eauGex6HFuu9aFOK3FmuDJDc/iuqLZ3Rys';
 
 const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
 
-/** Has made what a test needs before it begins; a machine too busy for it is asked again, as its answer says. */
+/** Creates what a test needs, and retries while a busy machine answers 503. */
 async function make(service: TestedService, path: string, options: CallOptions): Promise<Answer> {
   for (;;) {
     const answer = await call(service, 'POST', path, options);
@@ -169,10 +166,7 @@ export async function createAccount(service: TestedService): Promise<Credentials
   return { ...credentials, id: body.id };
 }
 
-/**
- * An account that no other test uses, for tests that are not about signing up or passwords: each hash of the service itself takes
- * 40 ms of a processor.
- */
+/** An account that no other test uses, with a cheap hash of its password: each of the service takes 40 ms of CPU time. */
 export async function createCheapAccount({
   databaseUrl,
 }: TestedService): Promise<Credentials & { id: number }> {
@@ -188,7 +182,7 @@ export async function createKey(service: TestedService, account?: Credentials): 
   return (await make(service, '/v1/api-keys', { account: owner, body: { name: 'test' } })).body.key;
 }
 
-/** Those of some credentials that an operation requires. */
+/** The credentials that an operation requires. */
 export function credentialsFor({ operation }: Placed, { account, key }: CallOptions): CallOptions {
   const scheme = Object.keys(operation.security[0] ?? {})[0];
   if (scheme === 'basicAuth') return { account };
@@ -203,18 +197,15 @@ export function expectError(answer: Answer, status: number, code: string): strin
   assert.deepEqual(answer.body, { code, message: String(message), status });
   assert.equal(answer.status, status);
   assert(answer.headers.get('x-request-id'));
-  // A code of Nest's own has no line in the guide.
+  // The guide does not list codes of Nest.
   assert.match(answer.headers.get('link') ?? '', new RegExp(`/guides/errors(#${code})?>; rel="help"$`));
   return answer.body.message;
 }
 
-/**
- * Expects that no request which begins a second from now, or later, is accepted: every one that `send` sends with a key, each
- * of which is answered 200 until it is refused.
- */
+/** Expects that requests with a key, which `send` sends, are refused within a second, and answered 200 until then. */
 export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
   const revoked = Date.now();
-  for (let begun = revoked, isAccepted = true; isAccepted; begun = Date.now()) {
+  for (let sentAt = revoked, isAccepted = true; isAccepted; sentAt = Date.now()) {
     const statuses = (await send()).map(({ status }) => status);
     assert.deepEqual(
       statuses.filter((status) => ![200, 401, 403].includes(status)),
@@ -222,8 +213,8 @@ export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void
     );
     isAccepted = statuses.includes(200);
     assert(
-      !isAccepted || begun - revoked < 1_000,
-      `A request ${begun - revoked} ms after the answer was accepted`,
+      !isAccepted || sentAt - revoked < 1_000,
+      `A request ${sentAt - revoked} ms after the answer was accepted`,
     );
   }
 }

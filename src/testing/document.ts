@@ -34,7 +34,7 @@ interface Parameter {
 
 interface Media {
   schema: object;
-  /** Of what is no JSON, a text, or an address that has bytes in it (RFC 2397). */
+  /** Unless the type is JSON, a text, or a `data:` URL with bytes (RFC 2397). */
   example?: unknown;
   examples?: Record<string, unknown>;
 }
@@ -44,14 +44,14 @@ interface Response {
   content?: Record<string, Media>;
 }
 
-/** An operation and its place: its path is relative to `/v1`, or begins with a later version. */
+/** An operation with its method, and its path, which is relative to `/v1` or begins with a later version. */
 export interface Placed {
   method: string;
   path: string;
   operation: Operation;
 }
 
-/** The committed document of the service, in the working directory: `openapi.json`. */
+/** The committed document of the service, `openapi.json` in the working directory. */
 export const document = JSON.parse(readFileSync('openapi.json', 'utf8'));
 
 export const operations: Placed[] = Object.entries(
@@ -60,53 +60,50 @@ export const operations: Placed[] = Object.entries(
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
-/**
- * Those that are tried one by one: all, or in a checkout with features that were added, those whose path fits OPERATIONS.
- * The others are tried where nothing was added.
- */
+/** The operations to test: all, or in a checkout with additional features, those whose path matches OPERATIONS. */
 export const examined = operations.filter(({ path }) => new RegExp(process.env.OPERATIONS ?? '').test(path));
 
-/** The parts of the product, each with a tag. Others come with features that were added. */
+/** The tags of the product. Others come with additional features. */
 const PRODUCT = new Set(['accounts', 'pets', 'categories', 'store', 'messages']);
 
-/** Whether an operation is of the product itself, and not of a feature that was added. */
+/** Whether an operation belongs to the product, and not to an additional feature. */
 export const isOfProduct = ({ operation }: Placed) => PRODUCT.has(operation.tags[0]!);
 
-/** Whether an operation can be asked without credentials. */
 export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
 
 /**
- * Whether an operation makes what can be asked for by an id: a POST to what an id is asked below, or a PUT to an id of
- * the client's, which is a UUID that no POST assigns, or is answered with 201.
+ * Whether an operation creates a resource with an id: a POST to a path with an operation by id below, or a PUT to an id of
+ * the client, which is a UUID that no POST assigns, or is answered 201.
  */
-export function makes(one: Placed): boolean {
-  const { method, path } = one;
-  // To a list, which may be that of something else: `/pets/{petId}/visits`.
+export function makes(placed: Placed): boolean {
+  const { method, path } = placed;
+  // A list may belong to another resource: `/pets/{petId}/visits`.
   if (method === 'POST') return !path.includes('{') || operations.some((other) => isBelow(other.path, path));
   if (method !== 'PUT' || !path.endsWith('}')) return false;
   const isAssigned = operations.some(
     (other) => other.method === 'POST' && isSame(other.path, path.replace(/\/\{\w+\}$/, '')),
   );
-  const { schema } = one.operation.parameters!.find(({ name }) => path.endsWith(`{${name}}`))!;
-  return successOf(one).status === 201 || (!isAssigned && schema.format === 'uuid');
+  const { schema } = placed.operation.parameters!.find(({ name }) => path.endsWith(`{${name}}`))!;
+  return successOf(placed).status === 201 || (!isAssigned && schema.format === 'uuid');
 }
 
-/** The parameters in a path, in its order, each with the collection that it takes an id of: the path before it. */
+/** The parameters of a path, in its order, each with the collection of its id: the path before it. */
 export function parametersIn({ path, operation }: Placed): (Parameter & { collection: string })[] {
   return [...path.matchAll(/\/\{(\w+)\}/g)].map(({ 1: name, index }) => ({
-    ...operation.parameters!.find((one) => one.in === 'path' && one.name === name)!,
+    ...operation.parameters!.find((parameter) => parameter.in === 'path' && parameter.name === name)!,
     collection: nameless(path.slice(0, index)),
   }));
 }
 
-/** A path whatever its parameters are called. */
+/** A path without the names of its parameters. */
 export const nameless = (path: string) => path.replaceAll(/\{\w+\}/g, '{}');
-const isSame = (one: string, other: string) => nameless(one) === nameless(other);
-const isBelow = (one: string, other: string) => nameless(one).startsWith(`${nameless(other)}/{`);
+const isSame = (path: string, other: string) => nameless(path) === nameless(other);
+const isBelow = (path: string, parent: string) => nameless(path).startsWith(`${nameless(parent)}/{`);
 
 /**
- * The operations in an order in which the example of each finds what it names: tag by tag, in each first what adds, then
- * what lists, fetches and changes. What deletes comes at the end, the last tag first, as its rows may refer to earlier ones.
+ * The operations in an order in which the example of each finds the resources that it refers to: tag by tag, first those
+ * that create, then those that list, fetch and change. Deletions come last, in reverse order of tags, as rows may refer to
+ * earlier ones.
  */
 export function inWorkingOrder(all: Placed[]): Placed[] {
   const tags = document.tags.map(({ name }: { name: string }) => name) as string[];
@@ -122,22 +119,18 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
   return all.toSorted((a, b) => compare(place(a), place(b)));
 }
 
-/** The path of an operation in the service. */
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
-/**
- * The address of an operation in the service, the parameters in its path being their examples unless `value` gives others,
- * with those that its query must have and those of `query`.
- */
+/** The address of an operation, with examples of path parameters, or `value`, and of required query parameters. */
 export function addressOf(
   { path, operation }: Placed,
   value: (parameter: Parameter) => unknown = ({ schema }) => schema.example,
   query: Readonly<Record<string, string>> = {},
 ): string {
   const parameters = operation.parameters ?? [];
-  const byName = new Map(parameters.map((one) => [one.name, one]));
-  const asked = parameters.filter((one) => one.in === 'query' && one.required);
-  const examples = asked.map(({ name, schema }): [string, string] => [name, String(exampleIn(schema))]);
+  const byName = new Map(parameters.map((parameter) => [parameter.name, parameter]));
+  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
+  const examples = required.map(({ name, schema }): [string, string] => [name, String(exampleIn(schema))]);
   const search = new URLSearchParams({ ...Object.fromEntries(examples), ...query }).toString();
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(value(byName.get(name)!))),
@@ -145,41 +138,40 @@ export function addressOf(
   return pathFrom(filled) + (search && `?${search}`);
 }
 
-/** A value of a schema: its example, or the first of an enumeration. */
+/** An example of a schema: its own, or the first value of its enumeration. */
 function exampleIn({ $ref, example, enum: values }: Parameter['schema']): unknown {
   if (example !== undefined || typeof $ref !== 'string') return example ?? (values as unknown[])[0];
   return exampleIn(document.components.schemas[$ref.split('/').pop()!]);
 }
 
-/** The example of what an operation takes as JSON. */
 export const exampleOf = ({ operation }: Placed) =>
   operation.requestBody?.content['application/json']?.example;
 
-/** What is sent to an operation as its example: JSON, or the first of its types that has one. */
+/** The example of a request: JSON, or the first type with an example. */
 export interface Content {
   body?: unknown;
-  /** The type of what is no JSON, nor a form, which names its own. */
+  /** The type, unless it is JSON, or a form, which sets its own. */
   headers?: Record<string, string>;
 }
 
 export function contentOf({ operation }: Placed): Content {
   const all = Object.entries(operation.requestBody?.content ?? {});
-  const [type, { example } = {}] = all.find(([, one]) => one.example !== undefined) ?? [];
+  const [type, { example } = {}] = all.find(([, media]) => media.example !== undefined) ?? [];
   if (type === undefined) return {};
   if (type === 'application/json') return { body: example };
   if (type === 'multipart/form-data') return { body: formOf(example as Record<string, unknown>) };
   const file = fileAt(example as string);
-  const { bytes: body, type: given } = file ?? { bytes: example, type: type.replace('*', () => 'plain') };
-  return { body, headers: { 'Content-Type': given } };
+  const { bytes: body, type: mediaType } = file ?? { bytes: example, type: type.replace('*', () => 'plain') };
+  return { body, headers: { 'Content-Type': mediaType } };
 }
 
 function formOf(example: Record<string, unknown>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(example))
-    for (const one of [value].flat()) {
-      const file = fileAt(String(one));
+    for (const item of [value].flat()) {
+      const file = fileAt(String(item));
       if (file) form.append(name, new Blob([file.bytes], { type: file.type }), name);
-      else form.append(name, String(one));
+      else form.append(name, String(item));
     }
   return form;
 }
@@ -189,58 +181,53 @@ function fileAt(address: string): { type: string; bytes: Uint8Array<ArrayBuffer>
   return type === undefined ? undefined : { type, bytes: Uint8Array.from(Buffer.from(base64!, 'base64')) };
 }
 
-/** The media type of what has these headers, without its parameters. */
+/** The media type in headers, without parameters. */
 export const typeOf = (headers: Headers) => headers.get('content-type')?.split(';', 1)[0]!.trim();
 
-/** The status of an operation's success, and the example of its body: where there are several, that of what is made. */
+/** The status and example of the success of an operation; of several, that of 201. */
 export function successOf({ operation }: Placed): { status: number; example?: unknown } {
   const successes = Object.entries(operation.responses).filter(([code]) => code < '300');
   const [status, { content }] = successes.find(([code]) => code === '201') ?? successes[0]!;
   return { status: Number(status), example: content?.['application/json']?.example };
 }
 
-/** The statuses of an operation's successes. */
 export const statusesOf = ({ operation }: Placed): number[] =>
   Object.keys(operation.responses)
     .map(Number)
     .filter((status) => status < 300);
 
-/** The codes of the errors that an operation documents. */
 export const codesOf = ({ operation }: Placed): string[] =>
   Object.values(operation.responses).flatMap(({ content }) =>
-    // A code that comes with two statuses has the second one in the name of its example.
+    // The example of a second status of a code has the status in its name.
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
 
 const patterns = new Map<Placed, readonly RegExp[]>();
 
-/** What the addresses of an operation look like: one with a server of its own also has a path without a version. */
-function patternsOf(one: Placed): readonly RegExp[] {
-  return patterns.getOrInsertComputed(one, ({ path, operation }) => {
+/** The patterns of the addresses of an operation; with a server of its own, it also has a path without a version. */
+function patternsOf(placed: Placed): readonly RegExp[] {
+  return patterns.getOrInsertComputed(placed, ({ path, operation }) => {
     const paths = [pathFrom(path), ...(operation.servers ? [path] : [])];
     return paths.map((each) => new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`));
   });
 }
 
-/**
- * The operation that a request is for, if any. HEAD is the GET without its body. What stands literally in a path wins
- * over a parameter of another, whatever its methods (OpenAPI, "Path Templating Matching").
- */
+/** The operation of a request, if any. A literal segment of a path precedes a parameter ("Path Templating Matching"). */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
-  const wanted = method === 'HEAD' ? 'GET' : method;
-  const taking = operations.filter((one) => patternsOf(one).some((pattern) => pattern.test(bare)));
-  const parameterCount = (one: Placed) => one.path.split('{').length;
-  const fewest = Math.min(...taking.map(parameterCount));
-  return taking.find((one) => one.method === wanted && parameterCount(one) === fewest);
+  const documentedMethod = method === 'HEAD' ? 'GET' : method;
+  const matching = operations.filter((placed) => patternsOf(placed).some((pattern) => pattern.test(bare)));
+  const parameterCount = (placed: Placed) => placed.path.split('{').length;
+  const fewest = Math.min(...matching.map(parameterCount));
+  return matching.find((placed) => placed.method === documentedMethod && parameterCount(placed) === fewest);
 }
 
 /**
- * Checks a response against the document: its status and its media type are documented, JSON is valid and without further
- * properties, its required headers are present. A failure outside of any operation must have the Error shape.
- * @throws Error that says what differs
+ * Checks a response against the document: status and media type are documented, JSON is valid without additional
+ * properties, required headers are present. An error outside of all operations must have the Error shape.
+ * @throws Error that names the difference
  */
-export function holdAgainstDocument(exchange: Exchange): void {
+export function checkAgainstDocument(exchange: Exchange): void {
   const { method, path, status, headers, text } = exchange;
   if (!status) throw new Error(`${method} ${path} was not answered`);
   const found = findOperation(method, path);
@@ -250,7 +237,7 @@ export function holdAgainstDocument(exchange: Exchange): void {
     return;
   }
   const { operationId, responses } = found.operation;
-  // A method that an address does not have is no operation; neither is 405 nor OPTIONS one of its answers.
+  // An undocumented method of an address is no operation, so neither its 405 nor an OPTIONS request has one.
   const response = responses[status];
   if (!response) throw new Error(`${where}, which ${operationId} does not document`);
   for (const [name, { $ref }] of Object.entries(response.headers ?? {})) {
@@ -261,24 +248,23 @@ export function holdAgainstDocument(exchange: Exchange): void {
     if (text) throw new Error(`${where}, which documents no body`);
     return;
   }
-  const given = typeOf(headers) ?? 'no type';
+  const mediaType = typeOf(headers) ?? 'no type';
   const types = Object.keys(response.content);
-  const documented = types.find((type) => type === given || isWithin(given, type));
-  if (documented === undefined) throw new Error(`${where}: ${given} is not ${types.join(' or ')}`);
+  const documented = types.find((type) => type === mediaType || isWithin(mediaType, type));
+  if (documented === undefined) throw new Error(`${where}: ${mediaType} is not ${types.join(' or ')}`);
   if (documented === 'application/json')
     expectValid(validatorOf(response.content[documented]!.schema), text, where);
 }
 
-/** Whether a media type is in a range of them, such as `image/*`. */
 const isWithin = (type: string, range: string) => range.endsWith('/*') && type.startsWith(range.slice(0, -1));
 
-/** The schema of what has no operation that could document another. */
+/** The schema of errors outside of all operations. */
 const ERROR = { $ref: '#/components/schemas/Error' };
 const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
 for (const format of ['int64', 'password', 'decimal']) ajv.addFormat(format, true);
 ajv.addSchema(closed(document), 'document');
-/** By what a schema says: many say the same. */
+/** By the text of a schema, which many share. */
 const validators = new Map<string, ValidateFunction>();
 
 function validatorOf(schema: object): ValidateFunction {
@@ -289,7 +275,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate;
 }
 
-/** Checks texts against a schema of another document. It throws an Error that says what differs. */
+/** Checks texts against a schema of another document; the check throws an Error that names the difference. */
 export function checkerOf(schema: object, schemas: Record<string, unknown>): (text: string) => void {
   const validate = ajv.compile(closed({ ...schema, components: { schemas } }));
   return (text) => expectValid(validate, text, text.slice(0, 300));
@@ -299,7 +285,7 @@ function expectValid(validate: ValidateFunction, text: string, where: string): v
   if (!validate(JSON.parse(text))) throw new Error(`${where}: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** The same schemas, in which no object may have properties other than those listed. */
+/** The schema, without additional properties in its objects. */
 function closed(schema: object): object {
   const close = (_key: string, value: unknown) => {
     const isClosable =

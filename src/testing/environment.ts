@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { TestEnvironment } from 'jest-environment-node';
 
-/** A run that was killed cannot tell its other processes to end; they are cut off from it. */
+/** A killed run cannot end its worker processes; they notice the disconnection. */
 const exit = () => process.exit(1);
 
-/** Ends what the tests of a file have started and left, also where one has failed before it could stop what it had started. */
+/** Ends the processes that the tests of a file left, also after a failure. */
 export default class extends TestEnvironment {
   private before = new Set<number>();
   private readonly end = () => descendants(this.before).forEach(kill);
@@ -24,18 +24,15 @@ export default class extends TestEnvironment {
   }
 }
 
-/**
- * The ids of all processes that this one has started, and of those that they have started.
- * @param others which do not count, nor what they have started since: PostgreSQL serves the next file too
- */
-function descendants(others = new Set<number>()): number[] {
+/** All descendants of this process but those excluded, and theirs: PostgreSQL serves the next file too. */
+function descendants(excluded = new Set<number>()): number[] {
   const byParent = new Map<number, number[]>();
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {
     const [pid, parent] = line.trim().split(/\s+/).map(Number) as [number, number];
     byParent.set(parent, [...(byParent.get(parent) ?? []), pid]);
   }
   const within = (parent: number): number[] =>
-    (byParent.get(parent) ?? []).flatMap((pid) => (others.has(pid) ? [] : [pid, ...within(pid)]));
+    (byParent.get(parent) ?? []).flatMap((pid) => (excluded.has(pid) ? [] : [pid, ...within(pid)]));
   return within(process.pid);
 }
 
@@ -43,6 +40,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile, as the `ps` that told of it has.
+    // The process has ended meanwhile, as `ps` itself has.
   }
 }

@@ -12,7 +12,7 @@ import {
   successOf,
 } from './document.js';
 import type { Facts } from './facts.js';
-import { another, bodySchema, isMoment } from './schema.js';
+import { anotherValue, bodySchema, isMoment } from './schema.js';
 import { fieldOf, Tables } from './tables.js';
 import type { TestedService } from './service.js';
 
@@ -20,13 +20,10 @@ const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
 
 type Body = Record<string, unknown>;
 
-/**
- * The examples of a document, to be sent one after another: as they stand, but for ids that no example can foresee, and for
- * what no two rows may share where the example of another row has taken it.
- */
+/** The examples of a document, unchanged but for unforeseeable ids, and for unique values that another row has. */
 export class Examples {
   private readonly made = new Map<string, string>();
-  /** Which row has a value that no two may share. */
+  /** The row that uses each unique value. */
   private readonly holders = new Map<string, string>();
 
   private constructor(
@@ -38,46 +35,46 @@ export class Examples {
     return new Examples(await Tables.of(databaseUrl, facts.tables), facts);
   }
 
-  /** The body to send for an operation that takes JSON. */
-  bodyFor(one: Placed): Body | undefined {
-    const example = exampleOf(one) as Body | undefined;
+  /** The JSON body for an operation. */
+  bodyFor(placed: Placed): Body | undefined {
+    const example = exampleOf(placed) as Body | undefined;
     if (!example) return undefined;
-    const row = rowOf(one);
-    const taken = this.limitsOf(one, example).filter(
+    const row = rowOf(placed);
+    const conflicts = this.limitsOf(placed, example).filter(
       (limit) => (this.holders.get(limit.value) ?? row) !== row,
     );
-    const body = anew(one, example, new Set(taken.flatMap(({ fields }) => fields)));
-    for (const { value } of this.limitsOf(one, body)) this.holders.set(value, row);
+    const body = withNewValues(placed, example, new Set(conflicts.flatMap(({ fields }) => fields)));
+    for (const { value } of this.limitsOf(placed, body)) this.holders.set(value, row);
     return JSON.parse(this.fill(JSON.stringify(body))) as Body;
   }
 
-  /** What to send for an operation. */
-  contentFor(one: Placed): Content {
-    const body = this.bodyFor(one);
-    return body ? { body } : contentOf(one);
+  /** The body for an operation, of any type. */
+  contentFor(placed: Placed): Content {
+    const body = this.bodyFor(placed);
+    return body ? { body } : contentOf(placed);
   }
 
-  /** Sends the example of an operation, with those of the credentials that it requires, and learns from the answer. */
+  /** Sends the example of an operation with the required credentials, and learns from the answer. */
   async send(
     service: TestedService,
-    one: Placed,
+    placed: Placed,
     has: CallOptions,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const content = this.contentFor(one);
-    const answer = await call(service, one.method, this.fill(addressOf(one)), {
-      ...credentialsFor(one, has),
+    const content = this.contentFor(placed);
+    const answer = await call(service, placed.method, this.fill(addressOf(placed)), {
+      ...credentialsFor(placed, has),
       ...content,
       headers: { ...content.headers, ...headers },
     });
-    this.learn(one, answer.text);
+    this.learn(placed, answer.text);
     return answer;
   }
 
-  /** The source of a sample that sends the example of an operation, with the values of the body to send in its place. */
-  sourceFor(one: Placed, source: string): string {
-    const example = (exampleOf(one) ?? {}) as Body;
-    const changed = Object.entries(this.bodyFor(one) ?? {}).filter(
+  /** The source of a code sample, with the values of the body replaced. */
+  sourceFor(placed: Placed, source: string): string {
+    const example = (exampleOf(placed) ?? {}) as Body;
+    const changed = Object.entries(this.bodyFor(placed) ?? {}).filter(
       ([name, value]) => value !== example[name],
     );
     const texts = changed.flatMap(([name, value]) =>
@@ -86,71 +83,70 @@ export class Examples {
     return texts.reduce((text, [from, to]) => text.replaceAll(from, () => to), this.fill(source));
   }
 
-  /** Takes the id of what an operation has made from its answer. All ids but UUIDs count up from 1, as in the examples. */
-  learn(one: Placed, answered: string): void {
-    const [foreseen] = UUID.exec(JSON.stringify(successOf(one).example) ?? '') ?? [];
+  /** Notes the id that an operation has created. All ids but UUIDs count up from 1, as in the examples. */
+  learn(placed: Placed, answered: string): void {
+    const [foreseen] = UUID.exec(JSON.stringify(successOf(placed).example) ?? '') ?? [];
     const [id] = UUID.exec(answered) ?? [];
-    if (one.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
+    if (placed.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
   }
 
-  /** A text with the ids that were made. */
+  /** Replaces foreseen ids in a text by created ones. */
   fill(text: string): string {
     return text.replaceAll(new RegExp(UUID, 'g'), (id) => this.made.get(id) ?? id);
   }
 
-  /** What no two rows may share, each with the fields of a body that it is about, and their values. */
-  private limitsOf(one: Placed, body: Body): { fields: string[]; value: string }[] {
-    const table = this.tables.of(one);
-    const more = this.facts.distinct?.[one.operation.operationId] ?? [];
+  /** Unique constraints, each with the fields of a body that it covers, and their values. */
+  private limitsOf(placed: Placed, body: Body): { fields: string[]; value: string }[] {
+    const table = this.tables.of(placed);
+    const declaredFields = this.facts.distinct?.[placed.operation.operationId] ?? [];
     const limits = (table?.limits ?? []).map(({ name, columns, isExclusion }) => {
       const fields = columns.map(fieldOf).filter((field) => field in body);
-      // Ranges may overlap without being alike.
+      // Different ranges may overlap.
       return {
         fields,
         value: isExclusion ? name : `${name} ${JSON.stringify(fields.map((field) => body[field]))}`,
       };
     });
-    const declared = more.map((field) => ({
+    const declared = declaredFields.map((field) => ({
       fields: [field],
-      value: `${table?.name ?? one.path} ${field} ${JSON.stringify(body[field])}`,
+      value: `${table?.name ?? placed.path} ${field} ${JSON.stringify(body[field])}`,
     }));
     return [...limits, ...declared].filter(({ fields }) => fields.length > 0);
   }
 }
 
-/** The row that an operation makes or changes, by the address in the examples. */
-function rowOf(one: Placed): string {
-  if (one.method !== 'POST') return addressOf(one);
-  const collection = nameless(one.path);
+/** The row that an operation creates or changes, by its address in the examples. */
+function rowOf(placed: Placed): string {
+  if (placed.method !== 'POST') return addressOf(placed);
+  const collection = nameless(placed.path);
   const byId = operations.find(({ path }) => nameless(path) === `${collection}/{}`);
   const current = operations.find(({ path }) => nameless(path) === `${collection}/current`);
-  return addressOf(byId ?? current ?? one);
+  return addressOf(byId ?? current ?? placed);
 }
 
-/** A body with other values in some of its fields. All its days and times move with those. */
-export function anew(one: Placed, body: Body, fields: ReadonlySet<string>): Body {
-  const all = Object.entries(bodySchema(one)?.properties ?? {}).filter(([name]) => name in body);
+/** A body with new values in some fields. If one is a date or time, all dates and times move together. */
+export function withNewValues(placed: Placed, body: Body, fields: ReadonlySet<string>): Body {
+  const all = Object.entries(bodySchema(placed)?.properties ?? {}).filter(([name]) => name in body);
   const moments = all.filter(([, schema]) => isMoment(schema));
-  const span = moments
+  const times = moments
     .map(([name]) => Date.parse(body[name] as string))
     .filter((time) => !Number.isNaN(time));
-  const days = Math.ceil((Math.max(...span) - Math.min(...span)) / 86_400_000) + 40;
+  const days = Math.ceil((Math.max(...times) - Math.min(...times)) / 86_400_000) + 40;
   const isMoved = moments.some(([name]) => fields.has(name));
-  if (isMoved) moved += days;
+  if (isMoved) movedDays += days;
   const changed = all.flatMap(([name, schema]) => {
     if (!fields.has(name) && !(isMoved && isMoment(schema))) return [];
-    const value = another(schema, body[name], isMoment(schema) ? moved : undefined);
+    const value = anotherValue(schema, body[name], isMoment(schema) ? movedDays : undefined);
     return value === undefined ? [] : [[name, value] as const];
   });
   return { ...body, ...Object.fromEntries(changed) };
 }
 
-/** How many days later the last body was. */
-let moved = 0;
+let movedDays = 0;
 
 /**
- * Sends the example of every operation that adds something with a key, so that each feature has a row: the first, with
- * the id that the examples of others name. Returns the ids that no example can foresee.
+ * Sends the example of every operation that creates something with a key, so that each feature has a row: the first, with
+ * the id in the examples of others. Returns the examples with the unforeseeable ids.
  */
 export async function addExamples(
   service: TestedService,
@@ -158,10 +154,10 @@ export async function addExamples(
   facts?: Facts,
 ): Promise<Examples> {
   const examples = await Examples.of(service, facts);
-  for (const one of inWorkingOrder(operations)) {
-    const isAdding = one.method === 'POST' || makes(one);
-    if (isAdding && one.operation.security.some((scheme) => 'bearerAuth' in scheme))
-      await examples.send(service, one, { key });
+  for (const placed of inWorkingOrder(operations)) {
+    const isAdding = placed.method === 'POST' || makes(placed);
+    if (isAdding && placed.operation.security.some((scheme) => 'bearerAuth' in scheme))
+      await examples.send(service, placed, { key });
   }
   return examples;
 }

@@ -2,31 +2,28 @@ import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** A body whose value decides which of the permissions of its operation is needed, and what comes of it; or only that. */
+/** A body whose value decides the permission needed, and the resulting status; or only the permission and status. */
 export interface Choice {
   body?: Record<string, unknown>;
   needs: string;
   status: number;
 }
 
-/**
- * What the tests of every operation are told of a feature, as neither the document nor the database says so:
- * `test/<feature>.facts.ts` exports it as `facts`.
- */
+/** Facts about a feature that neither the document nor the database tells: `facts` of `test/<feature>.facts.ts`. */
 export interface Facts {
-  /** Operations that let one of several permissions in, or refuse a new row: what they are asked for, and answer. */
+  /** Operations that accept one of several permissions, or refuse a new row: requests and their statuses. */
   choices?: Record<string, Choice[]>;
-  /** Fields of a body, by operation, of which no two may be alike, beyond those that a constraint names. */
+  /** Unique fields of a body, by operation, beyond those of constraints. */
   distinct?: Record<string, string[]>;
-  /** Query parameters, by operation, that are asked for without any other filter: beside one, they answer 400. */
+  /** Query parameters, by operation, that no other filter may accompany: the answer would be 400. */
   alone?: Record<string, string[]>;
-  /** Tables, by the words in paths for them, where these are others. */
+  /** Tables by words of paths, where the names differ. */
   tables?: Record<string, string>;
-  /** Statements that add rows to tables, numbered from one number to another: what copies of one row cannot be. */
+  /** Statements that insert rows numbered `from` to `to`, where copies of one row would be invalid. */
   rows?: (from: number, to: number) => string[];
 }
 
-/** What all features say of themselves, in the `test/*.facts.ts` of the working directory. */
+/** The facts of all features, in `test/*.facts.ts` of the working directory. */
 export async function loadFacts(): Promise<Required<Facts>> {
   const files = globSync('test/*.facts.ts').map((file) => pathToFileURL(resolve(file)).href);
   const loaded = await Promise.all(files.map((file) => import(file) as Promise<{ facts: Facts }>));

@@ -1,14 +1,14 @@
-// What the tests of a feature may use. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
+// For the tests of features. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
 
 // The service, and its database
 export { createDatabase, query, sharedService, startService } from './service.js';
 export type { Service, TestedService } from './service.js';
 
-// Requests, whose answers are held against `openapi.json` of the working directory
+// Requests, whose answers are checked against `openapi.json` of the working directory
 export { call, createAccount, createKey, expectError, expectRevoked, send, TIMESTAMP } from './client.js';
 export type { Answer, CallOptions, Credentials } from './client.js';
 
-// The examples of the document, and what a feature says of itself beyond that
+// The examples of the document, and further facts about a feature
 export { addExamples, Examples } from './examples.js';
 export type { Choice, Facts } from './facts.js';
 

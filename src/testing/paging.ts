@@ -6,7 +6,7 @@ export function nextOf({ headers }: Answer): URL | null {
   return URL.parse(/^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? '');
 }
 
-/** Follows the `Link` headers from one page to the last, and returns the items of all. `between` runs between pages. */
+/** Follows the `Link` headers to the last page; returns all items. `between` runs between pages. */
 export async function walk<Item>(
   service: TestedService,
   path: string,

@@ -18,7 +18,7 @@ export interface Schema {
   maxItems?: number;
   uniqueItems?: boolean;
   items?: Schema;
-  /** True where an object may have whatever it likes. */
+  /** True for an object with any properties. */
   additionalProperties?: Schema | true;
   propertyNames?: Schema & { not: { enum: string[] } };
   maxProperties?: number;
@@ -37,7 +37,7 @@ export interface Schema {
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const DAY_MS = 86_400_000;
 
-/** A schema without its reference. Whether it may also be null is what `isNullable` says. */
+/** A schema without its reference and without null, which `isNullable` reports. */
 export function resolve(schema: Schema): Schema {
   const [only] = schema.anyOf ?? [];
   if (only) return resolve(only);
@@ -46,7 +46,7 @@ export function resolve(schema: Schema): Schema {
 }
 
 export const isNullable = ({ type, anyOf }: Schema): boolean =>
-  [type].flat().includes('null') || Boolean(anyOf?.some((one) => one.type === 'null'));
+  [type].flat().includes('null') || Boolean(anyOf?.some((schema) => schema.type === 'null'));
 
 export function bodySchema({ operation }: Placed): Schema | undefined {
   const schema = operation.requestBody?.content['application/json']?.schema;
@@ -67,21 +67,17 @@ export function parameters(
     }));
 }
 
-/** The value of a parameter that names nothing. */
+/** A valid value of a parameter that identifies nothing. */
 export function absent({ schema }: { schema: Schema }): string {
   if (schema.format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
   if (schema.type === 'integer') return String(schema.maximum ?? INT64.max);
-  return String(another(schema, schema.example ?? schema.enum?.at(-1)));
+  return String(anotherValue(schema, schema.example ?? schema.enum?.at(-1)));
 }
 
-/** How many values there are in this process that `another` has made. */
 let made = 0;
 
-/**
- * Another value of a schema than its example, and than all that were made before; undefined where there may be no more,
- * as of a boolean. A day, and a time, is so many days later.
- */
-export function another(schema: Schema, example: unknown, days = ++made): unknown {
+/** A value that no earlier one equals, or undefined where there may be none. A date or time is `days` later. */
+export function anotherValue(schema: Schema, example: unknown, days = ++made): unknown {
   const { type, format, enum: values, minimum, maximum, maxLength = Infinity, pattern } = resolve(schema);
   if (values || type === 'boolean') return undefined;
   if (typeof example === 'number') {
@@ -97,19 +93,19 @@ export function another(schema: Schema, example: unknown, days = ++made): unknow
   if (format === 'decimal') return String(BigInt(example.split('.')[0]!) + BigInt(++made));
   const fits = (text: string) =>
     text !== example && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
-  const texts = [`${example} ${word()}`, ...Array.from({ length: 50 }, () => alike(example))];
+  const texts = [`${example} ${word()}`, ...Array.from({ length: 50 }, () => textLike(example))];
   return texts.find(fits);
 }
 
 export const word = () => randomUUID().replaceAll('-', '').slice(0, 12);
 
-/** Whether a value is a day or a time, which moves with the others of its body. */
+/** Whether a value is a date or time, which moves together with others of its body. */
 export const isMoment = (schema: Schema) => /^date(?:-time)?$/.test(resolve(schema).format ?? '');
 
 const later = (moment: string, days: number) => new Date(Date.parse(moment) + days * DAY_MS).toISOString();
 
-/** A text of the same form: digits for digits, letters for letters. */
-function alike(text: string): string {
+/** A random text of the same form: digits for digits, letters for letters. */
+function textLike(text: string): string {
   const any = (from: string) => from[randomInt(from.length)]!;
   return text
     .replaceAll(/\d/g, () => any('0123456789'))

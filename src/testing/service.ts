@@ -8,41 +8,40 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 
-/** The folder of this package, whether its sources are run or what is built of them. */
+/** The folder of this package, whether its sources or its build are run. */
 function packageFolder(): URL {
   let folder = new URL('.', import.meta.url);
   while (!existsSync(new URL('package.json', folder))) folder = new URL('..', folder);
   return folder;
 }
 
-/** What starts the service, with the features that the package.json of the working directory names. */
+/** The program that starts the service, with the features in the package.json of the working directory. */
 const MAIN = [fileURLToPath(new URL('dist/src/commands/petstore.js', packageFolder())), 'start'];
 
-/** Ends a process, and those that it starts, soon after that by which it was started: also one that was killed. */
+/** Ends a process soon after its parent, also after SIGKILL; the processes that it starts inherit that. */
 const WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `const { ppid } = process;
    setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 250).unref();`,
 )}`;
 
-/** The built service, listening in a process of its own. */
+/** The built service in a process of its own. */
 export interface TestedService {
   /** Address without a path, e.g. `http://127.0.0.1:41234`. */
   url: string;
   databaseUrl: string;
-  /** What it has written so far. */
   output(): string;
 }
 
-/** A service that one test file has started, with settings of its own. */
+/** A service of one test file, with settings of its own. */
 export interface Service extends TestedService {
   process: ChildProcess;
-  /** Ends it with SIGTERM; resolves to its exit code. */
+  /** Stops the service with SIGTERM; resolves to its exit code. */
   stop(): Promise<number | null>;
 }
 
 /**
- * The one service, with default settings but for `AUTH_LIMIT_PER_MINUTE=0`, that all test files of a run share. A file uses
- * accounts and categories of its own there; one that needs settings, faults or an empty database starts its own service.
+ * The service that all test files of a run share, with default settings but for `AUTH_LIMIT_PER_MINUTE=0`. A file uses
+ * accounts and categories of its own there; a file that needs settings, faults or an empty database starts its own service.
  */
 export function sharedService(): TestedService {
   const { TEST_SERVICE } = process.env;
@@ -51,7 +50,7 @@ export function sharedService(): TestedService {
   return { ...service, output: () => readFileSync(outputFile, 'utf8') };
 }
 
-/** Starts the shared service, for the global set-up; it ends with this process. */
+/** Starts the shared service, for the global set-up; the service ends with this process. */
 export async function startSharedService(folder: string): Promise<ChildProcess> {
   const databaseUrl = await createDatabase('TEMPLATE migrated');
   const outputFile = join(folder, 'service.log');
@@ -70,7 +69,6 @@ export async function startSharedService(folder: string): Promise<ChildProcess> 
   return child;
 }
 
-/** What a service of the tests finds in its environment. */
 function environment(env: Record<string, string>): Record<string, string | undefined> {
   return {
     PATH: process.env.PATH,
@@ -82,15 +80,11 @@ function environment(env: Record<string, string>): Record<string, string | undef
   };
 }
 
-/** The address in the start block of a service, once it is complete. */
 function addressIn(output: string): string | undefined {
   return /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
 }
 
-/**
- * Starts the service on a database of its own, unless `env` names one. `main` is another program to run, and `openFiles`
- * how many files it may have open.
- */
+/** On a database of its own, unless `env` names one. `main` replaces the program; `openFiles` limits its files. */
 export async function startService(
   env: Record<string, string> = {},
   main: string | string[] = MAIN,
@@ -107,21 +101,21 @@ export async function startService(
   return listening(child, databaseUrl);
 }
 
-/** The service that a process is or runs, once it has told its address. */
+/** The service of a process, once its address is printed. */
 export async function listening(
   child: ChildProcessByStdio<null, Readable, Readable | null>,
   databaseUrl: string,
 ): Promise<Service> {
   const exit = once(child, 'exit') as Promise<[number | null]>;
   let output = '';
-  let isTold = false;
+  let hasAddress = false;
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      // A service under load writes much, and has printed its address long before.
-      if (isTold) return;
+      // Only the start block has the address; a service under load writes much more.
+      if (hasAddress) return;
       const found = addressIn(output);
-      isTold = found !== undefined;
+      hasAddress = found !== undefined;
       if (found) resolve(found);
     };
     child.stdout.on('data', read);
@@ -135,10 +129,7 @@ export async function listening(
   return { url, databaseUrl, process: child, output: () => output, stop };
 }
 
-/**
- * Creates a database on the PostgreSQL of the tests, an empty one unless `options` name a template.
- * @param options those of CREATE DATABASE
- */
+/** Creates a database on the PostgreSQL of the tests, empty unless `options` of CREATE DATABASE name a template. */
 export async function createDatabase(options = ''): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(process.env.TEST_DATABASE_URL!, `CREATE DATABASE ${name} ${options}`);
@@ -147,7 +138,7 @@ export async function createDatabase(options = ''): Promise<string> {
   return url.href;
 }
 
-/** Runs one statement on a connection of its own, bypassing the service. */
+/** Runs a statement on a connection of its own, bypassing the service. */
 export async function query<Row>(databaseUrl: string, sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
@@ -158,7 +149,7 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
   }
 }
 
-/** Cancels statements of a service that are under way, or closes their connections; any, but at most so many. */
+/** Cancels up to `most` running statements of a service, or closes their connections. */
 export async function cutOff(
   { databaseUrl }: TestedService,
   how: 'pg_cancel_backend' | 'pg_terminate_backend',
@@ -172,7 +163,7 @@ export async function cutOff(
   );
 }
 
-/** Keeps every query on a table waiting while `run` runs. */
+/** Locks a table, so that every query on it waits while `run` runs. */
 export async function withTableLocked(
   { databaseUrl }: TestedService,
   table: string,
@@ -188,7 +179,7 @@ export async function withTableLocked(
   }
 }
 
-/** Which of some texts are in a row of any table of a service, whose bytes are written in hexadecimal. */
+/** The texts that stand in a row of any table of a service. Rows have bytes in hexadecimal. */
 export async function storedOf({ databaseUrl }: TestedService, texts: string[]): Promise<string[]> {
   const tables = await query<{ name: string }>(
     databaseUrl,

@@ -11,35 +11,34 @@ import { query, startSharedService } from './service.js';
 const COMMANDS = new URL('../commands/', import.meta.url);
 const run = promisify(execFile);
 
-/** Starts the PostgreSQL of the tests, as the built service starts its own, and the service that all files share. */
+/** Starts the PostgreSQL of the tests, as the built service does, and the shared service. */
 export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { url } = await EmbeddedPostgres.start(folder);
-  Object.assign(globalThis, { testsRemain: outlive(folder) });
-  await leaveAlone(url);
+  Object.assign(globalThis, { cleanup: startCleanup(folder) });
+  await reduceBackgroundWork(url);
   process.env.TEST_DATABASE_URL = url;
-  // Services start hundreds of times. One fills the cache: of those that find it empty, each would write all of it when
-  // it ends, which takes seconds when they are many.
+  // Fills the compile cache once: each of the hundreds of services would write an empty one, which takes seconds.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import('${new URL('serve/boot.js', COMMANDS).href}')`]);
-  // The template of the databases of services: a copy takes less time than all migrations.
+  // The template of service databases: a copy takes less time than all migrations.
   await query(url, 'CREATE DATABASE migrated');
   await migrate(url, 'migrated');
   Object.assign(globalThis, { sharedService: await startSharedService(folder) });
 }
 
 /**
- * Has a process stop PostgreSQL and remove its folder when the tear-down says so, or this process has ended, also by SIGKILL: it
- * then reads the end of its standard input. PostgreSQL ends at once: nobody needs what it would first write to the disk.
+ * Starts a process that stops PostgreSQL and removes its folder at the tear-down, or after the end of this process, even by
+ * SIGKILL: either closes its standard input. PostgreSQL ends without a checkpoint, which nobody needs.
  */
-function outlive(folder: string): Socket {
+function startCleanup(folder: string): Socket {
   const program = `
     process.stdin.resume().on('end', () => {
       const [file] = fs.globSync('**/postmaster.pid', { cwd: ${JSON.stringify(folder)} });
       try {
         process.kill(parseInt(fs.readFileSync(path.join(${JSON.stringify(folder)}, file), 'utf8')), 'SIGQUIT');
       } catch {
-        // It was stopped, or is another server.
+        // The server has stopped already.
       }
       setTimeout(() => fs.rmSync(${JSON.stringify(folder)}, { recursive: true, force: true, maxRetries: 5 }), 2_000);
     });`;
@@ -54,18 +53,17 @@ function outlive(folder: string): Socket {
 }
 
 /**
- * Has PostgreSQL do nothing of itself while tests run. It looks for what to vacuum once an hour instead of once a minute: in
- * each of the hundreds of databases that a run makes, a process does so, which takes 5 ms. And it makes no checkpoint but
- * for a database that is dropped: that would write their files, and have the commits of all services wait for the disk for
- * seconds, who answer 503 then, and ought to.
+ * Keeps PostgreSQL from background work during tests. Autovacuum wakes once an hour instead of once a minute: each of the
+ * hundreds of databases costs a process of 5 ms. Checkpoints happen only when a database is dropped: they would write the
+ * files of such databases, and commits of all services would wait for the disk for seconds, and rightly be answered 503.
  */
-async function leaveAlone(url: string): Promise<void> {
+async function reduceBackgroundWork(url: string): Promise<void> {
   for (const setting of [`autovacuum_naptime = '1h'`, `checkpoint_timeout = '1h'`, `max_wal_size = '32GB'`])
     await query(url, `ALTER SYSTEM SET ${setting}`);
   await query(url, 'SELECT pg_reload_conf()');
 }
 
-/** Brings a database of a server to the schema of this build. */
+/** Migrates a database to the schema of this build. */
 export async function migrate(url: string, name: string): Promise<void> {
   const DATABASE_URL = Object.assign(new URL(url), { pathname: name }).href;
   await run(process.execPath, [fileURLToPath(new URL('petstore.js', COMMANDS)), 'migrate'], {

@@ -1,20 +1,17 @@
 import type { Placed } from './document.js';
 import { query } from './service.js';
 
-/** A table of the service, as the catalogue of the database has it. */
 export interface Table {
   name: string;
-  /** Whether its rows are those of accounts. */
   isOwned: boolean;
-  /** The columns of its primary key. */
   key: string[];
-  /** What no two rows may share: the columns of each unique index, and of each exclusion constraint. */
+  /** The columns of each unique index and exclusion constraint. */
   limits: { name: string; columns: string[]; isExclusion: boolean }[];
-  /** The columns that refer to one row of another table, and that table. */
+  /** Referenced tables, by column. */
   references: Record<string, string>;
 }
 
-// An index knows columns in its expressions and its predicate only as what it depends on.
+// Columns in expressions and predicates of an index are only in its dependencies.
 const TABLES = `
   SELECT t.relname AS name,
     EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.oid AND attname = 'account_id' AND NOT attisdropped) AS "isOwned",
@@ -37,31 +34,30 @@ const TABLES = `
   FROM pg_class t
   WHERE t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relnamespace = 'public'::regnamespace`;
 
-/** The tables of a service, and which of them an operation is about. */
+/** The tables of a service, by operation. */
 export class Tables {
   private constructor(
     private readonly byName: ReadonlyMap<string, Table>,
-    private readonly others: Readonly<Record<string, string>>,
+    private readonly renamed: Readonly<Record<string, string>>,
   ) {}
 
-  /** @param others the tables of words in paths that are called otherwise */
-  static async of(databaseUrl: string, others: Readonly<Record<string, string>> = {}): Promise<Tables> {
+  /** @param renamed tables by words of paths, where the names differ */
+  static async of(databaseUrl: string, renamed: Readonly<Record<string, string>> = {}): Promise<Tables> {
     const all = await query<Table>(databaseUrl, TABLES);
-    return new Tables(new Map(all.map((one) => [one.name, one])), others);
+    return new Tables(new Map(all.map((table) => [table.name, table])), renamed);
   }
 
   named(name: string): Table | undefined {
     return this.byName.get(name);
   }
 
-  /** The table that the last word of a path names, of those which name one; undefined if there is none. */
+  /** The table that the last matching word of a path names, if any. */
   of({ path }: Pick<Placed, 'path'>): Table | undefined {
     const words = path.split('/').filter((part) => part && !part.startsWith('{'));
-    const tables = words.map((word) => this.byName.get(this.others[word] ?? word.replaceAll('-', '_')));
-    return tables.findLast((one) => one !== undefined);
+    const tables = words.map((word) => this.byName.get(this.renamed[word] ?? word.replaceAll('-', '_')));
+    return tables.findLast((table) => table !== undefined);
   }
 }
 
-/** The name of a field whose values are in a column. */
 export const fieldOf = (column: string) =>
   column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 
-/** Has the PostgreSQL of the tests end, and what they left removed, which takes seconds, and which nobody waits for. */
+/** Ends the services of the tests, and starts the removal of their data, which takes seconds, without waiting. */
 export default function tearDown(): void {
-  const { sharedService, testsRemain } = globalThis as unknown as {
+  const { sharedService, cleanup } = globalThis as unknown as {
     sharedService: ChildProcess;
-    testsRemain: Socket;
+    cleanup: Socket;
   };
   sharedService.kill('SIGKILL');
-  testsRemain.end();
+  cleanup.end();
 }

@@ -188,7 +188,7 @@ let browser: Browser;
         const { page } = await visit();
         await getKey(page);
         const { key } = (await execute(page, 'createApiKey', { body: { name: 'Another' } })).body;
-        await says(page, 'Requests are still sent with the key of before.');
+        await says(page, 'Requests still use the earlier key.');
         expect(await sentWith(await press(page, 'listPets'))).not.toBe(`Bearer ${key}`);
         await page.getByRole('button', { name: 'Use the new key' }).click();
         expect(await sentWith(await press(page, 'listPets'))).toBe(`Bearer ${key}`);

@@ -18,7 +18,7 @@ import {
 import type { Direction } from '../../src/platform/api/paging.js';
 import { between, Range, sortText, startingWith } from '../../src/platform/data/listing.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import type { Asked, Filter } from '../../src/platform/data/values.js';
+import type { Filter, PageOptions } from '../../src/platform/data/values.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
 import { connect, type Sent } from '../support/database.js';
 import { Planner } from '../support/plans.js';
@@ -259,7 +259,7 @@ const list = (kind: Kind): Arbitrary<List> =>
 async function walk({ kind, sort, order, filter }: List, limit: number): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor: string | undefined; ;) {
-    const page = await listOf(kind).page(filter, { limit, cursor, sort, order } as Asked<Item>);
+    const page = await listOf(kind).page(filter, { limit, cursor, sort, order } as PageOptions<Item>);
     items.push(...page.items);
     cursor = page.next;
     if (cursor === undefined) return items;
@@ -302,11 +302,11 @@ describe.each(KINDS.map((kind) => [kind.name, kind] as const))('The lists of %s'
 
 describe('A cursor', () => {
   const rows = () => listOf(Numbered);
-  const cursorOf = async (filter: Filter<Item>, asked: Partial<Asked<Item>> = {}) =>
+  const cursorOf = async (filter: Filter<Item>, asked: Partial<PageOptions<Item>> = {}) =>
     (await rows().page(filter, { limit: 1, ...asked })).next!;
 
   test('is good for its own filters and order, with any limit', async () => {
-    const lists: [Filter<Item>, Partial<Asked<Item>>][] = [
+    const lists: [Filter<Item>, Partial<PageOptions<Item>>][] = [
       [{}, {}],
       [{}, { order: 'desc' }],
       [{}, { sort: 'label' }],
@@ -478,12 +478,12 @@ test.each([
     "Numbered.plain has no prefixes: give the column the collation 'C'",
   ],
 ])('A list by %j and %j is refused', async (filter, asked, reason) => {
-  const page = listOf(Numbered).page(filter, { limit: 1, ...asked } as Asked<Item>);
+  const page = listOf(Numbered).page(filter, { limit: 1, ...asked } as PageOptions<Item>);
   await expect(page).rejects.toThrow(new TypeError(reason).message);
 });
 
 describe('A list of a large table', () => {
-  const LISTS: [Filter<Item>, Partial<Asked<Item>>][] = [
+  const LISTS: [Filter<Item>, Partial<PageOptions<Item>>][] = [
     [{}, {}],
     [{}, { sort: 'at' }],
     [{}, { sort: 'label' }],
@@ -563,7 +563,10 @@ describe('A list of a large table', () => {
   }, 120_000);
 
   /** The statements of a list's first page, of one in the middle and of the last; undefined if there is but one. */
-  async function depths(filter: Filter<Item>, asking: Partial<Asked<Item>>): Promise<Sent[] | undefined> {
+  async function depths(
+    filter: Filter<Item>,
+    asking: Partial<PageOptions<Item>>,
+  ): Promise<Sent[] | undefined> {
     const { sort = 'id', order } = asking;
     const rows = listOf(Large);
     const where = whereOf(filter);

@@ -46,7 +46,7 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
   let url: string;
   const line = () =>
     `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is ${encoding}, and UTF8 is needed: ` +
-    `create another with ENCODING 'UTF8' TEMPLATE template0, and move what this one holds by pg_dump.\n`;
+    `create another with ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.\n`;
   beforeAll(async () => {
     url = await createDatabase(`ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`);
   });

@@ -83,7 +83,7 @@ describe('The embedded PostgreSQL that is killed', () => {
       expect(await recovered(told)).toEqual(['Luna']);
       await told.createPet('Milo');
       expect(urlOf(DATA_DIR)).toBe(before);
-      expect(run.stderr).toContain('The embedded PostgreSQL has ended with SIGKILL and is started again');
+      expect(run.stderr).toContain('The embedded PostgreSQL has ended with SIGKILL and is restarted');
       await run.stop();
       expect(postgresOn(DATA_DIR)).toEqual([]);
     },

@@ -14,7 +14,7 @@ import {
   contentOf,
   document,
   examined,
-  holdAgainstDocument,
+  checkAgainstDocument,
   operations,
   type Placed,
 } from '../../src/testing/document.js';
@@ -127,7 +127,7 @@ describe('Bytes that are almost a request', () => {
     // The front door is public.
     if (!isOpen && status < 300 && !isPage && !/OPTIONS/i.test(sent)) throw new Error(`${status} to ${sent}`);
     if (!headers.has('x-request-id')) throw new Error(`${status} without an id to ${sent}`);
-    if (status >= 400 && text) holdAgainstDocument({ method: 'GET', path: '/', status, headers, text });
+    if (status >= 400 && text) checkAgainstDocument({ method: 'GET', path: '/', status, headers, text });
   };
   const pelt = (authorization: () => string | undefined, isOpen: boolean, reset = false) =>
     check(

@@ -1,11 +1,11 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { featureFiles, OF_EXAMPLE } from '../../schematics/feature.ts';
+import { featureFiles, EXAMPLE_OPTIONS } from '../../schematics/feature.ts';
 import { Checkout } from '../support/checkout.js';
 import { ROOT } from '../support/npm.js';
 
 const LIST = 'src/features.ts';
-const { many, fields } = OF_EXAMPLE;
+const { many, fields } = EXAMPLE_OPTIONS;
 /** The examples that the command writes, each with what it is given. */
 const EXAMPLES: [string, string[]][] = [
   ['vets', []],
@@ -64,8 +64,8 @@ if (!isFree)
   });
 
   test.each([
-    ['vets', '', '"vets" cannot be added: src/vets is there.'],
-    ['accounts', '', '"accounts" cannot be added: test/accounts.test.ts is there.'],
+    ['vets', '', '"vets" cannot be added: src/vets already exists.'],
+    ['accounts', '', '"accounts" cannot be added: test/accounts.test.ts already exists.'],
     ['invitations', '', '"invitations" cannot be added: another feature has the table invitations.'],
     ['things', '', '"things" cannot be added: another feature has the address /things.'],
     ['tags', '', '"tags" cannot be added: its class would hide the Tag of petstore/platform.'],
@@ -75,25 +75,25 @@ if (!isFree)
       '"references" cannot name a feature: it is a word of SQL, JavaScript or the platform.',
     ],
     ['classes', '', '"class" cannot name a feature: it is a word of SQL, JavaScript or the platform.'],
-    ['sheep', '', '"sheep" is no regular plural: add --singular and the word for one.'],
+    ['sheep', '', '"sheep" is not a regular plural: add --singular with the singular.'],
     [
       'Big Vets',
       '',
-      '"Big Vets" cannot name a feature: take 2 to 40 small letters and digits, words joined by "-".',
+      '"Big Vets" cannot name a feature: use 2 to 40 lower-case letters and digits, words joined by "-".',
     ],
-    ['stays', 'day', '"day" is no field: write name:kind, such as price:money or note?:text(1000).'],
+    ['stays', 'day', '"day" is not a field: write name:kind, such as price:money or note?:text(1000).'],
     [
       'stays',
       'day:date(5)',
-      '"day:date(5)" is no field: write name:kind, such as price:money or note?:text(1000).',
+      '"day:date(5)" is not a field: write name:kind, such as price:money or note?:text(1000).',
     ],
     [
       'stays',
       'day:year',
-      'year is no kind of field: take text, email, url, integer, boolean, date, time, money, uuid, enum, ref.',
+      'year is not a kind of field: use text, email, url, integer, boolean, date, time, money, uuid, enum, ref.',
     ],
     ['stays', 'order:text', '"order" cannot name a field: it is a word of SQL, JavaScript or the platform.'],
-    ['stays', 'a:text,a:date', 'The field a is there twice.'],
+    ['stays', 'a:text,a:date', 'The field a is given twice.'],
     ['stays', ',', 'A feature has at least one field.'],
     ['stays', 'a:text(0)', '(0) must be an integer from 1 to 10000.'],
     [
@@ -101,11 +101,7 @@ if (!isFree)
       'a:integer(5,4)',
       '(5,4) must be a least and a greatest integer from -2147483648 to 2147483647.',
     ],
-    [
-      'stays',
-      'a:enum(b_c,b-c)',
-      'enum(b_c,b-c) needs two words or more, each another: enum(planned,checked_in).',
-    ],
+    ['stays', 'a:enum(b_c,b-c)', 'enum(b_c,b-c) needs two or more distinct words: enum(planned,checked_in).'],
     ['stays', 'a:ref(nothing)', 'ref(nothing): there is no table nothing.'],
     [
       'stays',
@@ -128,7 +124,10 @@ if (!isFree)
     'ends with 2, and one line, for the arguments %j',
     async (args) => {
       const { code, output } = await checkout.node('schematics/main.ts', ...args);
-      expect([code, output.trim().split('\n')]).toEqual([2, [expect.stringMatching(/^Usage: |is there\.$/)]]);
+      expect([code, output.trim().split('\n')]).toEqual([
+        2,
+        [expect.stringMatching(/^Usage: |already exists\.$/)],
+      ]);
     },
   );
 });

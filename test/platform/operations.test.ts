@@ -39,7 +39,7 @@ import { createAccount, createKey } from '../../src/testing/client.js';
 import {
   checkerOf,
   document as committed,
-  holdAgainstDocument,
+  checkAgainstDocument,
   operations,
   type Placed,
 } from '../../src/testing/document.js';
@@ -380,7 +380,7 @@ describe('An answer', () => {
     const operation = { operationId: 'getChecked', security: [], responses } as never;
     const hold = (status: number, type: string, text = 'x') => {
       const headers = new Headers({ 'Content-Type': type });
-      holdAgainstDocument({ method: 'GET', path: '/v1/answers/checked', status, headers, text });
+      checkAgainstDocument({ method: 'GET', path: '/v1/answers/checked', status, headers, text });
     };
     operations.push({ method: 'GET', path: '/answers/checked', operation });
     try {

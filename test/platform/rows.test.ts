@@ -527,7 +527,7 @@ describe('Filters', () => {
     'are refused of %p, which no `id` puts in order',
     async (entity) => {
       const rows = fast<ObjectLiteral>(entity) as FastRepository<{ id: string }>;
-      await expect(rows.page({}, { limit: 1 })).rejects.toThrow('its key is not one column `id`');
+      await expect(rows.page({}, { limit: 1 })).rejects.toThrow('its key is not a single column `id`');
     },
   );
 });

@@ -20,7 +20,7 @@ import {
   type Placed,
   successOf,
 } from '../../src/testing/document.js';
-import { anew } from '../../src/testing/examples.js';
+import { withNewValues } from '../../src/testing/examples.js';
 import type { Facts } from '../../src/testing/facts.js';
 import { bodySchema, resolve, type Schema, word } from '../../src/testing/schema.js';
 import { query, type TestedService } from '../../src/testing/service.js';
@@ -149,7 +149,7 @@ export class Belongings {
     const example = exampleOf(one) as Record<string, unknown> | undefined;
     if (!example) return undefined;
     const table = this.tables.of(one);
-    const body = anew(one, example, new Set(this.distinctIn(one, table)));
+    const body = withNewValues(one, example, new Set(this.distinctIn(one, table)));
     const mark = `${word()}-${opensWithKey(one) && !this.isOwned(one) ? '' : this.mark}`;
     for (const [name, schema] of Object.entries(bodySchema(one)?.properties ?? {})) {
       if (!(name in example)) continue;

@@ -18,16 +18,13 @@ import { requireConstraints } from './violations.js';
 const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 const IS_INJECTED = Symbol('has a FastRepository');
 
-/**
- * Gives a service the `FastRepository` of an entity that its feature has. Its entity is the columns of one table: any other
- * ends the start with the reason.
- */
+/** Injects the `FastRepository` of an entity of the feature, which must be the columns of one table. */
 export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
   Reflect.defineMetadata(IS_INJECTED, true, entity);
   return Inject(tokenOf(entity));
 }
 
-/** @throws OperatorError for an entity that cannot have one, if a service asks for it */
+/** @throws OperatorError if a service injects the `FastRepository` of an entity that cannot have one */
 function repositoryOf(
   entity: Type<ObjectLiteral>,
   database: DataSource,
@@ -35,12 +32,12 @@ function repositoryOf(
   const isPlain = whyNoShape(database.getMetadata(entity)) === undefined;
   if (!isPlain && !Reflect.hasMetadata(IS_INJECTED, entity)) return null;
   const rows = new FastRepository(entity, database.manager);
-  // Not with its first request.
+  // Reads the shape at the start, so that a problem ends the start and not the first request.
   void rows.shape;
   return rows;
 }
 
-/** Gives every module the transactions, sweeps and events, and features the repositories of their entities. */
+/** Provides transactions, sweeps and events to every module, and repositories to features. */
 @Global()
 @Module({
   providers: [
@@ -57,7 +54,7 @@ function repositoryOf(
 export class DataModule implements OnApplicationBootstrap {
   constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}
 
-  /** What TypeORM's own module gives, and a `FastRepository` of each entity. */
+  /** The repositories of TypeORM's own module, and a `FastRepository` of each entity. */
   static forFeature(entities: readonly Type<ObjectLiteral>[]): DynamicModule {
     const own = TypeOrmModule.forFeature([...entities]);
     const providers = entities.map((entity) => ({
@@ -69,24 +66,23 @@ export class DataModule implements OnApplicationBootstrap {
       module: DataFeatureModule,
       imports: [own],
       providers,
-      exports: [own, ...providers.map((one) => one.provide)],
+      exports: [own, ...providers.map(({ provide }) => provide)],
     };
   }
 
-  /** @throws OperatorError for a `violation` of a constraint that there is not */
+  /** @throws OperatorError for a `violation` of a constraint that does not exist */
   async onApplicationBootstrap(): Promise<void> {
-    // A command says itself that the schema is not up to date.
-    const { statement_timeout: asked } =
+    // Commands set no `statement_timeout`, and report an outdated schema themselves.
+    const { statement_timeout: timeout } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};
-    if (asked !== undefined) await requireConstraints(this.database);
+    if (timeout !== undefined) await requireConstraints(this.database);
   }
 }
 
-/** What a feature imports for its entities. */
 @Module({})
 class DataFeatureModule {}
 
-/** The id of a table, assigned by PostgreSQL: an int64, held as a decimal string, so that no digit is lost. */
+/** The id column of a table: an int64 that PostgreSQL assigns, kept as a decimal string, which loses no digit. */
 export function IdColumn(constraint: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'bigint',

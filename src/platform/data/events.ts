@@ -8,37 +8,35 @@ import { Transactions } from './transactions.js';
 
 const CHANNEL = 'petstore_events';
 
-/** Bytes of an event with its topic as JSON: what PostgreSQL takes in a notification, which has less than 8,000. */
-const LARGEST = 7_999;
+/** The most bytes of an event with its topic, as JSON: a notification of PostgreSQL has less than 8,000. */
+const MAX_BYTES = 7_999;
 
-/** How often the connection is tried, in milliseconds; a server that has gone without a word is noticed soon after. */
-const LOOK_MS = 5_000;
+/** Milliseconds between two probes of the connection, which find a server that is gone without closing it. */
+const PROBE_MS = 5_000;
 
-/** What is told to all instances. */
-interface Told {
+interface Notification {
   topic: string;
   data: unknown;
 }
 
 /**
- * So many listeners are told of an event before whatever else waits in the event loop: each costs some 50 µs, in its stream. With
- * 2,000 streams and four events a second, on a busy machine, another client waited 16 ms in one of 100 requests; where all were
- * told at once, 128.
+ * Listeners that get an event in one turn of the event loop: each costs some 50 µs in its stream. With 2,000 streams and
+ * four events a second on a busy machine, another client waited 16 ms in one of 100 requests; with all listeners in one
+ * turn, 128 ms.
  */
-const AT_A_TIME = 50;
+const BATCH = 50;
 
-/** Who is told what a connection hears. */
 interface Listener {
   next(data: unknown): void;
   complete(): void;
 }
 
-/** Tells all who listen to a topic, some at a time, and all that was heard in its order. */
-class Telling {
+/** The listeners of each topic. Events reach them in order, a batch of listeners at a time. */
+class Listeners {
   private readonly byTopic = new Map<string, Set<Listener>>();
-  private told: Promise<void> = Promise.resolve();
+  private delivered: Promise<void> = Promise.resolve();
 
-  /** @returns what ends it */
+  /** @returns a function that removes the listener */
   add(topic: string, listener: Listener): () => void {
     const listeners = this.byTopic.get(topic) ?? new Set();
     this.byTopic.set(topic, listeners.add(listener));
@@ -47,43 +45,42 @@ class Telling {
     };
   }
 
-  hear({ topic, data }: Told): void {
+  publish({ topic, data }: Notification): void {
     const listeners = [...(this.byTopic.get(topic) ?? [])];
     if (listeners.length === 0) return;
-    this.told = this.tell(listeners, data, this.told);
+    this.delivered = this.deliver(listeners, data, this.delivered);
   }
 
-  private async tell(listeners: Listener[], data: unknown, before: Promise<void>): Promise<void> {
+  private async deliver(listeners: Listener[], data: unknown, before: Promise<void>): Promise<void> {
     await before;
     for (const [i, listener] of listeners.entries()) {
-      if (i > 0 && i % AT_A_TIME === 0) await nextTurn();
+      if (i > 0 && i % BATCH === 0) await nextTurn();
       listener.next(data);
     }
   }
 
-  /** Nothing more is heard: all are told the rest, and that there is no more. */
+  /** Delivers what is queued, then completes all listeners. */
   async complete(): Promise<void> {
-    await this.told;
+    await this.delivered;
     for (const listeners of this.byTopic.values()) for (const listener of [...listeners]) listener.complete();
   }
 }
 
-/** A connection that listens, and who is told what it hears. */
-interface Listening {
+interface Subscription {
   client: Client;
-  heard: Telling;
+  listeners: Listeners;
 }
 
 /**
- * Tells every instance of the service what has happened in one of them, within a second: PostgreSQL's LISTEN and NOTIFY, on one
- * connection of each process that has subscribers, past a pooler. An event tells that something has changed; what it is stays
- * in a table, and is read from there by whoever was away.
+ * Publishes events to all instances of the service within a second, by LISTEN and NOTIFY of PostgreSQL: one connection,
+ * past any pooler, in each process that has subscribers. An event says that something has changed; the change itself is in
+ * a table, where a subscriber that was away reads it.
  */
 @Injectable()
 export class Events implements BeforeApplicationShutdown {
   private readonly logger = new Logger(Events.name);
   private readonly stopping = new AbortController();
-  private listening?: Promise<Listening>;
+  private subscription?: Promise<Subscription>;
 
   constructor(
     private readonly transactions: Transactions,
@@ -91,34 +88,38 @@ export class Events implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Tells all who are subscribed to the topic: when the transaction that is open around the call commits, and never if it is
-   * undone; at once where none is open.
+   * Publishes an event to all subscribers of the topic: when the open transaction commits, and never if it is undone; at
+   * once where no transaction is open.
    * @param data JSON
-   * @throws Error for more than 7,999 bytes with the topic: tell an id, and let subscribers read the row
+   * @throws Error for more than 7,999 bytes with the topic: publish an id, and let subscribers read the row
    */
   async publish(topic: string, data: unknown): Promise<void> {
-    const text = JSON.stringify({ topic, data } satisfies Told);
-    if (Buffer.byteLength(text) > LARGEST)
-      throw new Error(`An event of ${topic} has more than ${LARGEST} bytes as JSON: publish an id instead`);
+    const text = JSON.stringify({ topic, data } satisfies Notification);
+    if (Buffer.byteLength(text) > MAX_BYTES)
+      throw new Error(`An event of ${topic} has more than ${MAX_BYTES} bytes as JSON: publish an id instead`);
     await this.transactions.manager.query('SELECT pg_notify($1, $2)', [CHANNEL, text]);
   }
 
   /**
-   * The events of a topic from now on. It completes when the connection to the database is lost, and with it maybe an event:
-   * an event stream then ends, its client connects again with `Last-Event-ID`, and `missed` reads what came after that.
-   * @param missed what came before, read once nothing new is lost any more: what is there and is told of too comes twice
+   * The events of a topic from now on. The observable completes when the connection to the database is lost, and an event
+   * may be lost with it: an event stream then ends, its client reconnects with `Last-Event-ID`, and `missed` reads the
+   * events after that.
+   * @param missed reads earlier events, once the subscription has started: an event may be both read and published
    * @throws Error where the database is away, answered 503
    */
   of<T>(topic: string, missed: () => Promise<readonly T[]> = async () => []): Observable<T> {
     return new Observable((subscriber) => {
-      // What is heard before all that was missed is there waits behind it.
+      // Events that arrive before `missed` has been read wait here.
       let waiting: T[] | undefined = [];
-      const tell = (data: T) => (waiting ? waiting.push(data) : subscriber.next(data));
+      const deliver = (data: T) => (waiting ? waiting.push(data) : subscriber.next(data));
       const start = async () => {
-        const { heard } = await this.listen();
+        const { listeners } = await this.listen();
         if (subscriber.closed) return;
-        const listener = { next: (data: unknown) => tell(data as T), complete: () => subscriber.complete() };
-        subscriber.add(heard.add(topic, listener));
+        const listener = {
+          next: (data: unknown) => deliver(data as T),
+          complete: () => subscriber.complete(),
+        };
+        subscriber.add(listeners.add(topic, listener));
         for (const data of await missed()) subscriber.next(data);
         const late = waiting ?? [];
         waiting = undefined;
@@ -128,25 +129,24 @@ export class Events implements BeforeApplicationShutdown {
     });
   }
 
-  /** Before the connections are closed. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
-    const { client, heard } = (await this.listening?.catch(() => undefined)) ?? {};
-    await heard?.complete();
+    const { client, listeners } = (await this.subscription?.catch(() => undefined)) ?? {};
+    await listeners?.complete();
     await client?.end().catch(() => {});
   }
 
-  /** The connection that listens, which is there once anybody has subscribed. */
-  private listen(): Promise<Listening> {
+  /** The listening connection, opened by the first subscriber. */
+  private listen(): Promise<Subscription> {
     this.stopping.signal.throwIfAborted();
-    if (!this.listening) {
-      this.listening = this.connect();
-      this.listening.catch(() => (this.listening = undefined));
+    if (!this.subscription) {
+      this.subscription = this.connect();
+      this.subscription.catch(() => (this.subscription = undefined));
     }
-    return this.listening;
+    return this.subscription;
   }
 
-  private async connect(): Promise<Listening> {
+  private async connect(): Promise<Subscription> {
     const { DATABASE_DIRECT_URL, DATABASE_URL } = this.config;
     const client = new Client({
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
@@ -155,48 +155,48 @@ export class Events implements BeforeApplicationShutdown {
       query_timeout: TIMEOUTS.silence,
       keepAlive: true,
     });
-    const heard = new Telling();
-    let isOver = false;
-    const lose = (error?: Error) => {
-      if (isOver) return;
-      isOver = true;
-      this.listening = undefined;
+    const listeners = new Listeners();
+    let hasEnded = false;
+    const end = (error?: Error) => {
+      if (hasEnded) return;
+      hasEnded = true;
+      this.subscription = undefined;
       if (!this.stopping.signal.aborted)
         this.logger.warn(
-          `Events are lost until subscribers are back: ${error?.message ?? 'the connection has ended'}`,
+          `Events are lost until subscribers reconnect: ${error?.message ?? 'the connection has ended'}`,
         );
-      void heard.complete();
+      void listeners.complete();
       client.end(() => {});
     };
-    client.on('error', lose);
-    client.on('end', () => lose());
+    client.on('error', end);
+    client.on('end', () => end());
     client.on('notification', ({ payload = '' }) => {
-      // Whoever may use the database may send on the channel too.
-      const told = read(payload);
-      if (told) heard.hear(told);
+      // Any user of the database can send on the channel.
+      const notification = parse(payload);
+      if (notification) listeners.publish(notification);
     });
     await client.connect();
     await client.query(`LISTEN ${CHANNEL}`).catch((error: Error) => {
-      lose(error);
+      end(error);
       throw error;
     });
-    void this.watch(client, () => isOver, lose);
-    return { client, heard };
+    void this.probe(client, () => hasEnded, end);
+    return { client, listeners };
   }
 
-  /** Asks now and then, so that a connection which is broken without a word is noticed. */
-  private async watch(client: Client, isOver: () => boolean, lose: (error: Error) => void): Promise<void> {
+  /** Probes the connection, to notice one that broke without being closed. */
+  private async probe(client: Client, hasEnded: () => boolean, end: (error: Error) => void): Promise<void> {
     const { signal } = this.stopping;
-    while (!isOver() && !signal.aborted) {
-      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => {});
-      if (!isOver() && !signal.aborted) await client.query('SELECT 1').catch(lose);
+    while (!hasEnded() && !signal.aborted) {
+      await sleep(PROBE_MS, undefined, { signal, ref: false }).catch(() => {});
+      if (!hasEnded() && !signal.aborted) await client.query('SELECT 1').catch(end);
     }
   }
 }
 
-function read(payload: string): Told | undefined {
+function parse(payload: string): Notification | undefined {
   try {
-    return JSON.parse(payload) as Told;
+    return JSON.parse(payload) as Notification;
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/i
 import { SharedLookUps, type Sql } from '../database/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
-import { type Ordered, Search } from './searches.js';
+import { Search, type SearchOrder } from './searches.js';
 import {
   convert,
   namesOf,
@@ -23,27 +23,27 @@ import {
 } from './shape.js';
 import { insertRows, selectAmong, selectOne, updateRows, upsertOne } from './sql.js';
 import { Transactions } from './transactions.js';
-import type { Asked, Filter, Values, Where, Which } from './values.js';
+import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
-/** What is known of an entity's table, the same for all who have a repository of it. */
+/** What all repositories of an entity share. */
 interface Table {
   readonly shape: Shape;
   readonly statements: Statements;
   readonly pages: Pages;
-  /** Rows looked up by their id; undefined where another text could be of the same row. */
+  /** Look-ups by id; undefined where a row can have its id in another spelling. */
   readonly lookUps?: SharedLookUps<Row>;
 }
 
 const tables = new WeakMap<EntityMetadata, Table>();
 
 /**
- * TypeORM's repository, and beside it methods for what requests do all the time, for an entity that is the columns of one
- * table; the start refuses any other. TypeORM's own methods do what TypeORM documents. Those here are prepared statements, in
- * the open transaction (`Transactions`) or alone; reads of the same moment share them outside of transactions, and every
- * caller gets entities of its own.
+ * TypeORM's repository with fast methods for the everyday work of requests, for an entity that is the columns of one table;
+ * the start refuses any other entity. TypeORM's own methods do what TypeORM documents. The methods here are prepared
+ * statements, in the open transaction (`Transactions`) or alone. Outside of transactions, reads of the same moment share a
+ * statement, and every caller gets entities of its own.
  */
 export class FastRepository<Entity extends ObjectLiteral> extends Repository<Entity> {
-  /** The row with these values, or null. Of several, any one. */
+  /** The row with these values, or null; any of several. */
   async findRow(where: Where<Entity>): Promise<Entity | null> {
     requireValues(where);
     const { current } = this;
@@ -62,12 +62,12 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * Inserts a row; returns it as it is stored.
-   * @param also adds what belongs to it in the same transaction, such as its audit record
+   * @param also adds related rows in the same transaction, such as an audit record
    * @throws QueryFailedError that `violation` can turn into an ApiError
    */
   async addRow(values: Values<Entity>, also?: (row: Entity) => unknown): Promise<Entity> {
     if (!also) return (await this.addRows([values]))[0]!;
-    return this.whole(async () => {
+    return this.inTransaction(async () => {
       const row = await this.addRow(values);
       await also(row);
       return row;
@@ -77,25 +77,24 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement. */
   async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
     const { shape } = this;
-    const all = values.map((one) => shape.withInitial(one));
-    const [first] = all;
-    if (!first) return [];
-    const given = shape.given(all.reduce((both, one) => ({ ...both, ...one }), {}));
-    const alike = all.every((one) => given.every(({ property }) => one[property] !== undefined));
+    const all = values.map((row) => shape.withInitial(row));
+    if (all.length === 0) return [];
+    const given = shape.given(Object.assign({}, ...all) as ObjectLiteral);
+    const alike = all.every((row) => given.every(({ property }) => row[property] !== undefined));
     if (!alike && all.length > 1)
-      return this.whole(async () => {
+      return this.inTransaction(async () => {
         const added: Entity[] = [];
-        for (const one of values) added.push(await this.addRow(one));
+        for (const row of values) added.push(await this.addRow(row));
         return added;
       });
-    const sent = all.flatMap((one) => written(given, one));
+    const sent = all.flatMap((row) => written(given, row));
     const stored = await this.send(
       `insert ${all.length} ${namesOf(given)}`,
       () => insertRows(shape, given, all.length),
       sent,
     );
     if (stored.length < all.length)
-      throw new Error(`A trigger or a rule of ${shape.table} has left out a row`);
+      throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
     return stored.map((row) => shape.hydrate(row) as Entity);
   }
 
@@ -105,43 +104,44 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape } = this;
     const set = shape.given(values);
     if (set.length === 0) throw new TypeError(`No value to set in ${shape.table}`);
-    const by = shape.sought(which);
-    const asked: ObjectLiteral = which;
-    const among = new Set(by.filter((column) => !column.isArray && Array.isArray(asked[column.property])));
-    const sought = by.map((column) => {
-      const value: unknown = asked[column.property];
+    const by = shape.columnsIn(which);
+    const filter: ObjectLiteral = which;
+    const among = new Set(by.filter((column) => !column.isArray && Array.isArray(filter[column.property])));
+    const conditions = by.map((column) => {
+      const value: unknown = filter[column.property];
       return among.has(column)
-        ? (value as unknown[]).map((one) => convert(column, one))
+        ? (value as unknown[]).map((item) => convert(column, item))
         : convert(column, value);
     });
     const rows = await this.send(
       `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`,
       () => updateRows(shape, set, by, among),
-      [...written(set, values), ...sought],
+      [...written(set, values), ...conditions],
     );
     return rows.map((row) => shape.hydrate(row) as Entity);
   }
 
-  /** Sets properties of the row with these values, the key among them; false if there is none. */
+  /** Sets properties of the row with these values, its key among them; false if there is none. */
   async setRow(where: Where<Entity>, values: Values<Entity>): Promise<boolean> {
-    this.shape.soughtByKey(where);
+    this.shape.columnsWithKey(where);
     return (await this.updateRows(where, values)).length > 0;
   }
 
   /**
-   * Adds a row under a key that the caller gives, or sets the values of the one that is there, by one statement, and tells
-   * which: of several at once, one adds it.
-   * @param where the key, and what a row that is there must have too, such as its account: any other is left as it is
-   * @throws ApiError with the code `missing` where the row that is there is another one
+   * Adds a row under a key that the caller gives, or sets the values of the existing row, by one statement. Of several at
+   * once, one adds the row.
+   * @param where the key, and values that an existing row must have too, such as its account; any other row is left
+   * unchanged
+   * @throws ApiError with the code `missing` where the existing row has other values
    */
   async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
     const { shape } = this;
-    const held = shape.soughtByKey(where).filter((column) => !shape.keys.includes(column));
+    const fixed = shape.columnsWithKey(where).filter((column) => !shape.keys.includes(column));
     const all = shape.withInitial({ ...values, ...where });
     const given = shape.given(all);
     const [row] = await this.send(
-      `put ${namesOf(given)} held by ${namesOf(held)}`,
-      () => upsertOne(shape, given, held),
+      `put ${namesOf(given)} fixed by ${namesOf(fixed)}`,
+      () => upsertOne(shape, given, fixed),
       written(given, all),
     );
     if (!row) throw new ApiError(missing);
@@ -149,13 +149,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * Changes one row, in a transaction: finds it, keeps it from any other change while `work` looks at it and sets its
-   * properties, and saves those that differ. Of several changes at once, each sees what the one before has left.
-   * @throws ApiError with the code `missing` where no row has these values, and whatever `work` throws
+   * Changes one row in a transaction: finds and locks it, has `work` set its properties, and saves those that differ. Of
+   * several changes at once, each sees the result of the one before.
+   * @throws ApiError with the code `missing` where no row has these values, and any error of `work`
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
     requireValues(where);
-    return this.whole(async () => {
+    return this.inTransaction(async () => {
       const found = await this.select(where, true);
       if (!found) throw new ApiError(missing);
       const { row, changes, key } = await edit<Entity>(this.shape, found, work);
@@ -166,38 +166,38 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * One page of the rows that match a filter, in the order of their ids or of another property, whose values are not null
-   * and do not change. A page starts after a row, not at an offset: each costs the same at any depth, and rows that are
-   * added or change meanwhile neither repeat an item nor hide one. That takes an index on the properties of the filter
-   * that have one value or several, in their order, then what the list is in the order of, and the id: a number or a UUID.
-   * @throws ApiError `invalid_cursor`; TypeError for a list whose pages cannot be served in this way
+   * and do not change. A page starts after a row, not at an offset, so each costs the same at any depth, and rows that are
+   * added or change meanwhile neither repeat an item nor hide one. The list needs an index on the properties of the filter
+   * that have one value or several, in their order, then on its sort property, then on the id: a number or a UUID.
+   * @throws ApiError `invalid_cursor`; TypeError for a list that cannot have such pages
    */
   async page<Item extends Entity & { id: string }>(
     this: FastRepository<Item>,
     filter: Filter<Item>,
-    { limit, cursor, ...asked }: Asked<Item>,
+    { limit, cursor, ...order }: PageOptions<Item>,
   ): Promise<Page<Item>> {
     const { shape } = this;
-    const list = new Listing(this.metadata, filter, asked as Order);
+    const list = new Listing(this.metadata, filter, order as Order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
     const slice = await this.table.pages.read(this.current, list, { limit, after });
     return new Page(slice, list, (row) => shape.hydrate(row as unknown[]) as Item);
   }
 
   /**
-   * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of other
-   * columns that it selects (`sort`) and of the id: a search by words, by likeness, or by what other tables have. A page
-   * starts after the values of a row, not at an offset. So what does not change meanwhile is there once; a row whose values
-   * change between two pages moves, and may be there twice or not at all. No value is NULL. How dear a page is, the
-   * query says: it sorts what it finds, so an index should find little.
-   * @throws ApiError `invalid_cursor`, for one of other words, another query or another order too
+   * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of
+   * other columns that it selects (`sort`) and of the id: a search by words, by likeness, or by values of other tables. No
+   * value of these may be NULL. A page starts after the values of a row, not at an offset. A row whose values change
+   * between two pages moves, and may come twice or not at all. The query decides the cost of a page: it sorts every row
+   * that it finds, so let an index find few.
+   * @throws ApiError `invalid_cursor`, also for a cursor of other words, another query or another order
    */
   async pageOf<Item extends Entity & { id: string }>(
     this: FastRepository<Item>,
     query: SelectQueryBuilder<ObjectLiteral> | Sql,
-    { limit, cursor, ...ordered }: Pick<Asked<Item>, 'limit' | 'cursor'> & Ordered,
+    { limit, cursor, ...order }: Pick<PageOptions<Item>, 'limit' | 'cursor'> & SearchOrder,
   ): Promise<Page<Item>> {
     const { shape, current } = this;
-    const search = new Search(this.metadata, query, ordered);
+    const search = new Search(this.metadata, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
     const found = await search.find(current, { limit, after });
     const shown = found.slice(0, limit);
@@ -207,7 +207,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       ids.length > 0 ? await this.table.pages.read(current, byIds, { limit: ids.length }) : { rows: [] };
     const key = shape.selected.indexOf(shape.keys[0]!);
     const byId = new Map(read.rows.map((row) => [String((row as unknown[])[key]), row]));
-    // One that was removed meanwhile is gone.
+    // A row that was deleted meanwhile is missing.
     const slice = {
       rows: ids.map((id) => byId.get(id)).filter((row) => row !== undefined),
       last: found.length > limit ? shown.at(-1)!.position : undefined,
@@ -215,7 +215,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return new Page(slice, search, (row) => shape.hydrate(row as unknown[]) as Item);
   }
 
-  /** The columns of its table. @throws OperatorError for an entity that is more than these */
+  /** The columns of the table. @throws OperatorError for an entity that is more than these */
   get shape(): Shape {
     return this.table.shape;
   }
@@ -228,13 +228,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   private async select(where: ObjectLiteral, lock: boolean): Promise<Row | undefined> {
     const { shape } = this;
-    const by = shape.sought(where);
+    const by = shape.columnsIn(where);
     const name = `${lock ? 'lock' : 'find'} by ${namesOf(by)}`;
     return (await this.send(name, () => selectOne(shape, by, lock), written(by, where)))[0];
   }
 
-  /** Runs work in a transaction: the repository's, the open one, or a new one. */
-  private whole<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs `work` in the transaction of the repository, in the open one, or in a new one. */
+  private inTransaction<T>(work: () => Promise<T>): Promise<T> {
     const { transactions, manager } = this;
     return manager.queryRunner ? transactions.within(manager, work) : transactions.run(work);
   }
@@ -265,24 +265,24 @@ function lookUpsOf(shape: Shape, statements: Statements): SharedLookUps<Row> | u
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
-  const one = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
-  const many = statements.once('find among', () => selectAmong(shape, key!));
+  const findOne = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
+  const findMany = statements.once('find among', () => selectAmong(shape, key!));
   return new SharedLookUps(async (ids) => {
-    // Of a lone id, PostgreSQL finds the row in a third of the time.
+    // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1
-      ? statements.run(manager, one, ids)
-      : statements.run(manager, many, [ids]));
+      ? statements.run(manager, findOne, ids)
+      : statements.run(manager, findMany, [ids]));
     return new Map(rows.map((row) => [String(row[place]), row]));
   });
 }
 
-/** The id that a row is looked up by, and by nothing else; undefined if it is another text than PostgreSQL's own. */
+/** The id of a look-up by id alone; undefined if PostgreSQL spells the id in another way. */
 function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined {
   const value: unknown = where[key!.property];
   return Object.keys(where).length === 1 && isExactKey(key!.type, value) ? value : undefined;
 }
 
-/** Has `work` set properties of a row that was read; returns the entity, the values that differ then, and the key that it had. */
+/** Has `work` set properties of a row; returns the entity, the changed values, and the key that the row had. */
 async function edit<Entity extends ObjectLiteral>(
   shape: Shape,
   found: Row,
@@ -290,13 +290,13 @@ async function edit<Entity extends ObjectLiteral>(
 ): Promise<{ row: Entity; changes: Values<Entity>; key: Which<Entity> }> {
   const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
   const { columns } = shape;
-  // Before `work`: an instance may be the same for both.
+  // Before `work`, which may change an instance in place.
   const writtenBefore = columns.map((column) => convert(column, before[column.property]));
   await work(row as Entity);
   const changes: ObjectLiteral = {};
   for (const [i, column] of columns.entries()) {
     const { property } = column;
-    // Undefined is no value to set: the row has what is stored.
+    // Undefined leaves the stored value.
     if (row[property] === undefined) {
       if (before[property] !== undefined) row[property] = before[property];
     } else if (isChanged(column, row[property], before[property], writtenBefore[i]))
@@ -306,7 +306,7 @@ async function edit<Entity extends ObjectLiteral>(
   return { row: row as Entity, changes: changes as Values<Entity>, key: key as Which<Entity> };
 }
 
-/** Two objects are compared as they are written: an instance may hide what it holds, or be changed in its place. */
+/** Compares objects as they are written: an instance may hide its state, or be changed in place. */
 function isChanged(column: ShapeColumn, now: unknown, before: unknown, writtenBefore: unknown): boolean {
   if (typeof now !== 'object' || now === null) return !Object.is(now, before);
   return !isDeepStrictEqual(convert(column, now), writtenBefore);

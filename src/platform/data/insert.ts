@@ -4,28 +4,27 @@ import { namesOf, type Row, type Shape, written } from './shape.js';
 import { insertFrom, insertRows, namesIn, type Parameter, updateOne } from './sql.js';
 import type { Values, Where } from './values.js';
 
-/** A command of a statement, with the values of its parameters. */
 export interface Part {
-  /** Parts of the same name have the same SQL. */
+  /** Parts with the same name have the same SQL. */
   readonly name: string;
   readonly values: readonly unknown[];
-  /** SQL that has exactly one row as its result. */
+  /** SQL that returns exactly one row. */
   readonly text: (parameter: Parameter) => string;
 }
 
-/** A row that has to be set before another one is made. */
+/** An update of one row that an `insert` requires. */
 export interface Setting extends Part {
-  /** Throws what the client is told where no row was as required. */
+  /** Throws the error for a row that is missing, or has other values. */
   readonly otherwise: () => Promise<never>;
 }
 
-/** What is done for a new row, which its SQL calls `made`. */
+/** A command for a new row, which its SQL calls `made`. */
 export interface Belonging {
   readonly of: (made: Shape) => Part;
 }
 
 /**
- * Sets columns of one row, as a requirement of an `insert`.
+ * An update of one row, which an `insert` requires.
  * @param where the key of the row, and the values that it must still have
  * @param otherwise throws the error for a row that is missing, or has other values
  */
@@ -36,7 +35,7 @@ export function setting<Entity extends ObjectLiteral>(
   otherwise: () => Promise<never>,
 ): Setting {
   const { shape } = rows;
-  const [set, by] = [shape.given(values), shape.soughtByKey(where)];
+  const [set, by] = [shape.given(values), shape.columnsWithKey(where)];
   return {
     name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
     values: [...written(set, values), ...written(by, where)],
@@ -45,10 +44,7 @@ export function setting<Entity extends ObjectLiteral>(
   };
 }
 
-/**
- * A row that belongs to a new one, such as its audit record.
- * @param fromRow properties, each with the property of the new row that it has the value of, such as the id
- */
+/** A row that belongs to a new one. @param fromRow properties, each with the property of the new row that it copies */
 export function belonging<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,
@@ -57,16 +53,16 @@ export function belonging<Entity extends ObjectLiteral>(
   const { shape } = rows;
   const all = shape.withInitial(values);
   const own = shape.given(all);
-  const taken = Object.entries(fromRow) as [string, string][];
-  const columns = [...own, ...taken.map(([property]) => shape.column(property))];
+  const copied = Object.entries(fromRow) as [string, string][];
+  const columns = [...own, ...copied.map(([property]) => shape.column(property))];
   return {
     of: (made) => ({
-      name: `add ${shape.table} ${namesOf(own)} ${JSON.stringify(taken)}`,
+      name: `add ${shape.table} ${namesOf(own)} ${JSON.stringify(copied)}`,
       values: written(own, all),
       text: (parameter) => {
         const sql = [
           ...own.map((_column, i) => parameter(i)),
-          ...taken.map(([, property]) => namesIn('made', [made.column(property)])),
+          ...copied.map(([, property]) => namesIn('made', [made.column(property)])),
         ];
         return `${insertFrom(shape, columns, sql, ' FROM made')} RETURNING 1`;
       },
@@ -75,8 +71,9 @@ export function belonging<Entity extends ObjectLiteral>(
 }
 
 /**
- * A new row, and what is written with it, by one statement: PostgreSQL does all of it or nothing. It is a value: nothing is
- * sent before `run`, and an operation with an `Idempotency-Key` adds the key and the answer to it (`Idempotent`).
+ * A new row and the rows that belong to it, as one statement: PostgreSQL does all of it or nothing. An `Insert` is a value:
+ * nothing is sent before `run`, and an operation with an `Idempotency-Key` adds the key and the answer to it
+ * (`Idempotent`).
  */
 export class Insert<Entity extends ObjectLiteral> {
   private requirement?: Setting;
@@ -88,33 +85,30 @@ export class Insert<Entity extends ObjectLiteral> {
     private readonly values: Values<Entity>,
   ) {}
 
-  /**
-   * A row that is set first, by the same statement.
-   * @throws Error for a second one: a statement would set one of them where the other is not as required
-   */
+  /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
   requiring(required: Setting): this {
     if (this.requirement) throw new Error('An insert has one requirement: use a transaction');
     this.requirement = required;
     return this;
   }
 
-  /** What is written with the row. */
+  /** Adds rows that belong to the new one. */
   with(...belongings: readonly Belonging[]): this {
     this.belongings.push(...belongings);
     return this;
   }
 
-  /** What turns a violation into an API error (`violation`). */
+  /** Turns violations into API errors (`violation`). */
   refusing(...violations: readonly ((error: unknown) => never)[]): this {
     this.refusals.push(...violations);
     return this;
   }
 
   /**
-   * Makes the row: in the open transaction, else by a statement of its own.
-   * @param more what else belongs to it
+   * Makes the row, in the open transaction or by a statement of its own.
+   * @param more further rows that belong to it
    * @returns the row as it is stored
-   * @throws ApiError of the requirement or of a violation; QueryFailedError for any other refusal, after which nothing is done
+   * @throws ApiError of the requirement or of a violation; QueryFailedError for any other refusal. Nothing is done then.
    */
   async run(...more: readonly Belonging[]): Promise<Entity> {
     const { rows, requirement } = this;
@@ -124,7 +118,7 @@ export class Insert<Entity extends ObjectLiteral> {
     );
     if (row) return rows.shape.hydrate(row) as Entity;
     if (requirement) return requirement.otherwise();
-    throw new Error(`A trigger or a rule of ${rows.shape.table} has left out the row`);
+    throw new Error(`A trigger or a rule of ${rows.shape.table} has skipped the row`);
   }
 
   private send(belongings: readonly Belonging[]): Promise<Row[]> {
@@ -144,7 +138,7 @@ export class Insert<Entity extends ObjectLiteral> {
         return `${insertFrom(shape, given, values, from)} RETURNING ${namesIn(shape.table, shape.selected)}`;
       },
     };
-    const parts = [...(requirement ? [requirement] : []), made, ...belongings.map((one) => one.of(shape))];
+    const parts = [...(requirement ? [requirement] : []), made, ...belongings.map((part) => part.of(shape))];
     const names = [
       ...(requirement ? ['required'] : []),
       'made',
@@ -158,7 +152,7 @@ export class Insert<Entity extends ObjectLiteral> {
   }
 }
 
-/** A new row as a value, to which is added what is written with it. */
+/** A new row as a value. */
 export function insert<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,
@@ -167,8 +161,8 @@ export function insert<Entity extends ObjectLiteral>(
 }
 
 /**
- * One statement of several commands, with the new row as its result; no row where the required one was not there. A command
- * whose row was left out by a trigger ends in a division by zero, at which PostgreSQL undoes all of them.
+ * One statement of several commands; its result is the new row, or no row where the requirement failed. A command whose row
+ * a trigger skips ends in a division by zero, at which PostgreSQL undoes all of them.
  */
 function textOf(shape: Shape, names: readonly string[], parts: readonly Part[]): string {
   let first = 1;

@@ -4,22 +4,22 @@ import type { Position, Slice } from '../api/index.js';
 import { SharedRead } from '../database/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { namesOf, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
-import { select, unseenList } from './sql.js';
-import type { Place } from './values.js';
+import { hiddenList, select } from './sql.js';
+import type { PageStart } from './values.js';
 
-/** Pages that were asked for lately, of each table: those that are not remembered are read, and not shared. */
-const REMEMBERED = 1_000;
+/** Recent pages of each table whose reads are shared. */
+const MAX_SHARED = 1_000;
 
-/** Pages of a table's rows, each by one keyset statement. Those who ask for the same page at the same moment share it. */
+/** Pages of a table's rows, each by one keyset statement. Reads of the same page at the same moment share it. */
 export class Pages {
-  private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: REMEMBERED });
+  private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
 
   constructor(
     private readonly shape: Shape,
     private readonly statements: Statements,
   ) {}
 
-  async read(manager: EntityManager, list: Listing, place: Place): Promise<Slice> {
+  async read(manager: EntityManager, list: Listing, place: PageStart): Promise<Slice> {
     const { shape, statements } = this;
     const { page, values } = describePage(shape, list, place);
     const { limit } = place;
@@ -35,7 +35,7 @@ export class Pages {
     return shared.ask();
   }
 
-  /** The first rows, of which one more was read than wanted. */
+  /** A page of the rows read, which are one more than the page. */
   private cut(page: PageShape, all: readonly Row[], limit: number): Slice {
     const rows = all.slice(0, limit);
     return { rows, last: all.length > limit ? this.positionOf(page, rows.at(-1)!) : undefined };
@@ -50,32 +50,28 @@ export class Pages {
   }
 }
 
-/** What the pages read by one prepared statement have in common. */
 interface PageShape {
   readonly key: ShapeColumn;
-  /** What comes before the key in the order of the rows. */
   readonly sort?: ShapeColumn;
   readonly isDescending: boolean;
-  /** Columns that have one value in all rows, which is not null. */
+  /** Columns with one value in all rows, which is not null. */
   readonly equal: readonly ShapeColumn[];
-  /** Columns that are null in all rows. */
   readonly nulls: readonly ShapeColumn[];
-  /** A column, or the key, that has one of a list of values. */
+  /** A column, or the key, with one of a list of values. */
   readonly among?: ShapeColumn;
-  /** Whether what the rows are in the order of has a least value, and one that it stays below. */
+  /** Whether the sort column, or the key, has a lower bound, inclusive. */
   readonly hasFrom: boolean;
+  /** Whether it has an upper bound, exclusive. */
   readonly hasTo: boolean;
-  /** Whether it starts with the first row, not after one. */
   readonly isFirst: boolean;
-  /** The most rows. */
+  /** The LIMIT: more rows than the page by at least one. */
   readonly size: number;
 }
 
-/** The number of rows is fixed in a statement's SQL, so sizes are rounded up: ten statements, not a hundred. */
+/** LIMIT is a literal, so sizes are rounded up: ten statements instead of a hundred. */
 const STEP = 10;
 
-/** What is asked for of a list: the shape of the statement, and its values. */
-function describePage(shape: Shape, list: Listing, place: Place): { page: PageShape; values: unknown[] } {
+function describePage(shape: Shape, list: Listing, place: PageStart): { page: PageShape; values: unknown[] } {
   const { after } = place;
   const [from, to] = endsOf(list, place);
   const page = shapeOf(shape, list, place, [from, to]);
@@ -89,24 +85,24 @@ function describePage(shape: Shape, list: Listing, place: Place): { page: PageSh
   return { page, values: values.map((value, i) => written(columns[i]!, value, columns[i] === page.among)) };
 }
 
-/** The ends of the range that the rows of a page are in. One that starts after a row is in it from there on. */
-function endsOf({ range, isDescending }: Listing, { after }: Place): [from: unknown, to: unknown] {
+/** The range of a page. A page that starts after a row needs no other bound on that side. */
+function endsOf({ range, isDescending }: Listing, { after }: PageStart): [from: unknown, to: unknown] {
   return [after && !isDescending ? undefined : range?.from, after && isDescending ? undefined : range?.to];
 }
 
 function shapeOf(
   shape: Shape,
   { equal, among, sort, isDescending }: Listing,
-  { limit, after }: Place,
+  { limit, after }: PageStart,
   [from, to]: [from: unknown, to: unknown],
 ): PageShape {
-  const [given, nulls]: [ShapeColumn[], ShapeColumn[]] = [[], []];
-  for (const [name, value] of equal) (value === null ? nulls : given).push(shape.column(name));
+  const [valued, nulls]: [ShapeColumn[], ShapeColumn[]] = [[], []];
+  for (const [name, value] of equal) (value === null ? nulls : valued).push(shape.column(name));
   return {
     key: shape.keys[0]!,
     sort: sort === undefined ? undefined : shape.column(sort),
     isDescending,
-    equal: given,
+    equal: valued,
     nulls,
     among: among && shape.column(among[0]),
     hasFrom: from !== undefined,
@@ -116,7 +112,7 @@ function shapeOf(
   };
 }
 
-/** The columns of the values of a page, in their order. A list of values is the last. */
+/** The columns of the values of a page, in their order; a list of values is the last. */
 function columnsOf(page: PageShape): ShapeColumn[] {
   const { equal, among, hasFrom, hasTo, isFirst } = page;
   const columns = [...equal];
@@ -128,12 +124,11 @@ function columnsOf(page: PageShape): ShapeColumn[] {
   return columns;
 }
 
-/** What the rows are in the order of, where the columns that are the same in all of them are left out. */
+/** The columns of the order, without those that are the same in all rows. */
 function orderOf({ sort, key }: PageShape): ShapeColumn[] {
   return sort ? [sort, key] : [key];
 }
 
-/** The name that tells the statement of a shape from others. */
 function nameOf(page: PageShape): string {
   const { equal, nulls, among, hasFrom, hasTo, isFirst, isDescending, sort, size } = page;
   const order = `${sort ? sort.property : 'key'}${isDescending ? ' down' : ''}${isFirst ? '' : ' after a row'}`;
@@ -146,65 +141,64 @@ function written({ write }: ShapeColumn, value: unknown, isList: boolean): unkno
   return isList ? (value as unknown[]).map(write) : write(value);
 }
 
-/** The name of a joined list of values, which no table has. */
+/** The alias of a joined list of values; no table has this name. */
 const ONE_OF = '"one of"';
 
-/** How a value is written, by its place and column: as one that the planner sees, or that it does not. */
+/** Writes a parameter, by its number and column: visible to the planner, or hidden from it. */
 interface Values {
-  seen: (place: number, column: ShapeColumn) => string;
-  unseen: (place: number, column: ShapeColumn) => string;
+  visible: (place: number, column: ShapeColumn) => string;
+  hidden: (place: number, column: ShapeColumn) => string;
 }
 
-/** One page in its order. A list of values is the last of its values. */
+/** The SQL of a page; a list of values is the last parameter. */
 function selectPage(shape: Shape, page: PageShape): string {
   const values: Values = {
-    seen: (place) => `$${place}`,
-    unseen: (place, { type }) => `(SELECT CAST($${place} AS ${type}))`,
+    visible: (place) => `$${place}`,
+    hidden: (place, { type }) => `(SELECT CAST($${place} AS ${type}))`,
   };
   const { among, key, size } = page;
   if (!among || among === key) return pageSql(shape, page, values);
-  // The first rows of each value, of which those of all are the first.
+  // The first rows of each value; the page is the first of all these.
   const place = columnsOf(page).length;
-  const unseen = (at: number, column: ShapeColumn) =>
-    at === place ? `${ONE_OF}.v` : values.unseen(at, column);
-  const one = pageSql(shape, page, { ...values, unseen });
+  const hidden = (at: number, column: ShapeColumn) =>
+    at === place ? `${ONE_OF}.v` : values.hidden(at, column);
+  const perValue = pageSql(shape, page, { ...values, hidden });
   const sorted = inOrder(orderOf(page), page, 'found.');
-  return `SELECT found.* FROM unnest(${unseenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${one}) AS found ORDER BY ${sorted} LIMIT ${size}`;
+  return `SELECT found.* FROM unnest(${hiddenList(place, among)}) AS ${ONE_OF}(v) CROSS JOIN LATERAL (${perValue}) AS found ORDER BY ${sorted} LIMIT ${size}`;
 }
 
 function pageSql(shape: Shape, page: PageShape, values: Values): string {
   const { equal, nulls, among, key, size } = page;
-  // Rows with certain keys are few, whatever index finds them.
+  // Rows with given keys are few, whatever index finds them.
   const isOfKeys = among === key;
   const last = isOfKeys ? undefined : (among ?? equal.at(-1));
-  const others = last && !among ? equal.slice(0, -1) : equal;
-  const write = isOfKeys ? values.seen : values.unseen;
-  const conditions = others.map((column, i) => `${column.sql} = ${write(i + 1, column)}`);
+  const rest = last && !among ? equal.slice(0, -1) : equal;
+  const write = isOfKeys ? values.visible : values.hidden;
+  const conditions = rest.map((column, i) => `${column.sql} = ${write(i + 1, column)}`);
   conditions.push(...nulls.map((column) => `${column.sql} IS NULL`));
-  if (isOfKeys) conditions.push(`${key.sql} = ANY(${unseenList(columnsOf(page).length, key)})`);
+  if (isOfKeys) conditions.push(`${key.sql} = ANY(${hiddenList(columnsOf(page).length, key)})`);
   conditions.push(...bounds(page, last, values));
-  // With the columns that are null in front, the order is that of the index on them and what follows alone.
+  // With the null columns in front, only the index on them and the rest has this order.
   const order = [...(isOfKeys ? [] : nulls), ...(last ? [last] : []), ...orderOf(page)];
   const sorted = inOrder(order, page);
   return `${select(shape, conditions)} ORDER BY ${sorted} LIMIT ${size}`;
 }
 
 /**
- * Between what the rows are. The last column that has a value, what they are in the order of and the key are bounded
- * together, and the rows ordered by all of them, so that only the index on these answers without a sort. With
- * `column = value` the planner may scan the whole primary key in search of a rare value. For a comparison of several
- * columns with values that it cannot see, it assumes that a third of the rows remain, too many to sort for one page,
- * whatever its statistics say.
+ * The bounds of the rows. The last column with a value, the sort column and the key are bounded together, and the rows
+ * ordered by all of them, so that only the index on these answers without a sort. With `column = value` the planner may
+ * scan the whole primary key in search of a rare value. For a comparison of several columns with hidden values, the planner
+ * assumes that a third of the rows remain, too many to sort for one page, whatever its statistics say.
  */
-function bounds(page: PageShape, last: ShapeColumn | undefined, { seen, unseen }: Values): string[] {
+function bounds(page: PageShape, last: ShapeColumn | undefined, { visible, hidden }: Values): string[] {
   const { equal, among, hasFrom, hasTo, isFirst, isDescending } = page;
   const order = orderOf(page);
   const columns = [...(last ? [last] : []), ...order];
-  const write = columns.length > 1 ? unseen : seen;
+  const write = columns.length > 1 ? hidden : visible;
   const head = last ? [write(last === among ? columnsOf(page).length : equal.length, last)] : [];
   const compare = (operator: string, values: string[]) =>
     `${rowOf(columns.slice(0, values.length).map(({ sql }) => sql))} ${operator} ${rowOf(values)}`;
-  const least = order.map(leastOf);
+  const least = order.map(({ type }) => `CAST('${LEAST[type]}' AS ${type})`);
   let place = equal.length;
   const end = () => [...head, write(++place, order[0]!), ...least.slice(1)];
   const [from, to] = [hasFrom && end(), hasTo && end()];
@@ -219,10 +213,6 @@ function bounds(page: PageShape, last: ShapeColumn | undefined, { seen, unseen }
 
 function inOrder(columns: readonly ShapeColumn[], { isDescending }: PageShape, prefix = ''): string {
   return columns.map(({ sql }) => `${prefix}${sql}${isDescending ? ' DESC' : ''}`).join(', ');
-}
-
-function leastOf({ type }: ShapeColumn): string {
-  return `CAST('${LEAST[type]}' AS ${type})`;
 }
 
 function rowOf(values: readonly string[]): string {

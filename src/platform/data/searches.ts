@@ -10,26 +10,25 @@ import {
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
 import { Connections, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
-import type { Place } from './values.js';
+import type { PageStart } from './values.js';
 
-/** In what order the rows of a query are: of the columns that it gives these names, then of its `id`. */
-export interface Ordered {
+export interface SearchOrder {
+  /** Names of columns that the query selects; the `id` follows. */
   readonly sort: readonly string[];
-  /** Of all of them, and of the id: a number is negated to go the other way. Ascending when left out. */
+  /** Of all these columns; to reverse a single one, select its negated number. Ascending when left out. */
   readonly order?: Direction;
 }
 
-/** A row that a query has found. */
 interface Found {
   readonly id: string;
   readonly position: Position;
 }
 
-/** SQLSTATEs of a value that is not of the type of a column: "data exception". */
+/** SQLSTATE class "data exception": a value that is none of the type of its column. */
 const NO_VALUE = /^22/;
 const MARK_LENGTH = 12;
 
-/** What a query of a feature finds, in the order of columns that it computes. A page starts after the values of a row. */
+/** The rows that a query of a feature finds, in the order of columns that it computes. */
 export class Search implements Cursors {
   readonly mark: string;
   private readonly sql: string;
@@ -40,7 +39,7 @@ export class Search implements Cursors {
   constructor(
     private readonly entity: EntityMetadata,
     query: SelectQueryBuilder<ObjectLiteral> | Sql,
-    { sort, order }: Ordered,
+    { sort, order }: SearchOrder,
   ) {
     if ('sql' in query) [this.sql, this.parameters] = [query.sql, query.parameters ?? []];
     else [this.sql, this.parameters] = query.getQueryAndParameters();
@@ -56,7 +55,7 @@ export class Search implements Cursors {
   }
 
   /** Finds the rows of a page and one more. @throws ApiError `invalid_cursor`, QueryFailedError */
-  async find(manager: EntityManager, { limit, after }: Place): Promise<Found[]> {
+  async find(manager: EntityManager, { limit, after }: PageStart): Promise<Found[]> {
     const { sql, parameters, columns, isDescending } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
     const places = values.map((_value, i) => `$${parameters.length + i + 1}`);
@@ -68,7 +67,7 @@ export class Search implements Cursors {
     const text = `SELECT ${texts} FROM (${sql}) AS "search"${beyond} ORDER BY ${order} LIMIT ${limit + 1}`;
     const all = [...parameters, ...values];
     const rows = await run(manager, text, all).catch((error: Error & { code?: string }) => {
-      // Its first page was read with the same values but these.
+      // The first page was read with all values but these.
       if (after && NO_VALUE.test(error.code ?? ''))
         throw new ApiError('invalid_cursor', undefined, { cause: error });
       throw new QueryFailedError(text, all, error);
@@ -94,11 +93,11 @@ export class Search implements Cursors {
   }
 }
 
-/** Runs a statement: in the transaction of a manager if it has one, else wherever lists are read from. */
+/** Runs a statement in the transaction of a manager if it has one, else wherever lists are read from. */
 async function run(manager: EntityManager, text: string, values: readonly unknown[]): Promise<unknown[][]> {
   const connections = Connections.of(manager.dataSource);
   const { queryRunner } = manager;
-  // It has no name: a feature may put together any number of texts, and a plan for its words is better than one for any.
+  // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
   return queryRunner
     ? connections.run((await queryRunner.connect()) as PoolClient, { text }, values)
     : connections.readList((connection) => connections.run(connection, { text }, values));

@@ -12,12 +12,11 @@ import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { Connections, type Statement } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
-/** A name as SQL writes it. */
 export function quoted(name: string, { dataSource }: EntityMetadata): string {
   return dataSource.driver.escape(name);
 }
 
-/** The table of an entity, with its schema, as SQL writes it. */
+/** The quoted table of an entity, with its schema. */
 export function tableOf(entity: EntityMetadata): string {
   return entity.tablePath
     .split('.')
@@ -25,52 +24,47 @@ export function tableOf(entity: EntityMetadata): string {
     .join('.');
 }
 
-/** The values of a row, in the order of some columns. */
 export type Row = unknown[];
 
 type Convert = (value: unknown) => unknown;
 
-/** A column of a table, as prepared statements use it. */
+/** A column in prepared statements. */
 export interface ShapeColumn {
-  /** The entity's property. */
   readonly property: string;
-  /** Its name in SQL, quoted. */
   readonly sql: string;
-  /** PostgreSQL's name of its type, without length or precision. */
+  /** PostgreSQL's name of the type, without length or precision. */
   readonly type: string;
   readonly isArray: boolean;
-  /** What TypeORM does with a value before it is sent and after it was received; undefined if that is nothing. */
+  /** Conversions of TypeORM before a value is sent and after it is received; undefined if there are none. */
   readonly write?: Convert;
   readonly read?: Convert;
 }
 
-/** Types whose values TypeORM hands on unchanged. */
+/** Types whose values TypeORM does not convert. */
 const UNCHANGED = new Set([
   ...['bigint', 'integer', 'smallint', 'numeric', 'real', 'double precision'],
   ...['text', 'character varying', 'character', 'uuid', 'bytea', 'boolean', 'inet', 'cidr'],
   ...['timestamptz', 'timestamp with time zone'],
 ]);
-/** Types whose values TypeORM converts, without any SQL of its own around the column. */
+/** Types whose values TypeORM converts, without SQL around the column. */
 const CONVERTED = new Set([
   ...['date', 'time', 'time without time zone', 'timestamp', 'timestamp without time zone'],
   ...['json', 'jsonb'],
 ]);
-/** In a cast, `character` would be a single one. */
+/** `CAST(… AS character)` would cut a text to one character. */
 const CAST: Record<string, string> = { character: 'bpchar' };
 
 /** The columns of an entity's table. */
 export class Shape {
-  /** The table with its schema, quoted. */
   readonly table: string;
   readonly columns: readonly ShapeColumn[];
-  /** The columns of a row that is read, in the order of its values: not those with `select: false`. */
+  /** The columns that a read returns, in this order: not those with `select: false`. */
   readonly selected: readonly ShapeColumn[];
-  /** The primary key. */
   readonly keys: readonly ShapeColumn[];
-  /** A condition that every row which is read meets: it has not been soft-deleted. */
-  readonly living?: string;
-  /** The column that holds when a row was changed, if TypeORM sets it. */
-  readonly updated?: ShapeColumn;
+  /** The condition of a row that is not soft-deleted. */
+  readonly notDeleted?: string;
+  /** The column with the time of the last change, if TypeORM sets it. */
+  readonly updateColumn?: ShapeColumn;
   private readonly byProperty: ReadonlyMap<string, ShapeColumn>;
   private readonly create: new () => ObjectLiteral;
   private readonly hasInitial: boolean;
@@ -80,7 +74,7 @@ export class Shape {
     const reason = whyNoShape(entity);
     if (reason)
       throw new OperatorError(
-        `${entity.name} cannot have a FastRepository: ${reason}. Take TypeORM's Repository, by @InjectRepository(${entity.name}).`,
+        `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
       );
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
     this.table = tableOf(entity);
@@ -88,8 +82,8 @@ export class Shape {
     this.selected = entity.columns.filter(({ isSelect }) => isSelect).map((column) => all.get(column)!);
     this.keys = entity.primaryColumns.map((column) => all.get(column)!);
     this.byProperty = new Map(this.columns.map((column) => [column.property, column]));
-    if (entity.deleteDateColumn) this.living = `${all.get(entity.deleteDateColumn)!.sql} IS NULL`;
-    if (entity.updateDateColumn) this.updated = all.get(entity.updateDateColumn);
+    if (entity.deleteDateColumn) this.notDeleted = `${all.get(entity.deleteDateColumn)!.sql} IS NULL`;
+    if (entity.updateDateColumn) this.updateColumn = all.get(entity.updateDateColumn);
     this.create = entity.target as new () => ObjectLiteral;
     this.hasInitial = Object.values(new this.create()).some((value) => value !== undefined);
   }
@@ -101,10 +95,7 @@ export class Shape {
     return column;
   }
 
-  /**
-   * The columns that have values.
-   * @throws TypeError for a value of a relation: its column can have one
-   */
+  /** The columns that have values. @throws TypeError for a value of a relation: its column can have one */
   given(values: ObjectLiteral): ShapeColumn[] {
     const relation = this.entity.relations.find(({ propertyPath }) => values[propertyPath] !== undefined);
     if (relation)
@@ -114,25 +105,25 @@ export class Shape {
     return this.columns.filter(({ property }) => values[property] !== undefined);
   }
 
-  /** Values of a new row with those that the class gives its properties, as TypeORM's `create` has them. */
+  /** Values of a new row, with the initial values of its class, as `create` of TypeORM has them. */
   withInitial(values: ObjectLiteral): ObjectLiteral {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
   }
 
-  /** The columns that rows are looked for by. @throws TypeError for a property that is no column */
-  sought(where: ObjectLiteral): ShapeColumn[] {
+  /** The columns of a condition. @throws TypeError for a property that is no column */
+  columnsIn(where: ObjectLiteral): ShapeColumn[] {
     return Object.keys(where).map((name) => this.column(name));
   }
 
-  /** The same for one row. @throws TypeError where a value is missing, or one of the primary key is not given */
-  soughtByKey(where: ObjectLiteral): ShapeColumn[] {
+  /** The same for one row. @throws TypeError where a value is missing, or one of the primary key */
+  columnsWithKey(where: ObjectLiteral): ShapeColumn[] {
     requireValues(where);
     const absent = this.keys.find(({ property }) => !(property in where));
     if (absent) throw new TypeError(`No key of the row: ${absent.property}`);
-    return this.sought(where);
+    return this.columnsIn(where);
   }
 
-  /** A row that was read as an instance of its entity. */
+  /** An entity with the values of a row. */
   hydrate(row: readonly unknown[]): ObjectLiteral {
     const item = new this.create();
     const { selected } = this;
@@ -145,7 +136,7 @@ export class Shape {
   }
 }
 
-/** A time as PostgreSQL reads it everywhere. `pg` writes local times, and cuts the offsets of old ones to minutes. */
+/** A time in UTC: `pg` writes local times, and cuts the offsets of old ones to minutes. */
 function inUtc(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inUtc);
   if (!isDate(value)) return value;
@@ -171,25 +162,22 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
   };
 }
 
-/** The properties of columns, by which their statements are told apart. */
+/** The properties of columns, as part of the name of a statement. */
 export function namesOf(columns: readonly ShapeColumn[]): string {
   return columns.map(({ property }) => property).join();
 }
 
-/** A value as it is sent. */
+/** A value as `pg` sends it. */
 export function convert({ write }: ShapeColumn, value: unknown): unknown {
   return write ? write(value) : value;
 }
 
-/** The values of some columns as they are sent. */
+/** The values of columns as `pg` sends them. */
 export function written(columns: readonly ShapeColumn[], values: ObjectLiteral): Row {
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/**
- * The prepared statements of one table, each written once: building the text on every call, as TypeORM does, costs this
- * process CPU time, and a text without a name costs PostgreSQL the parsing.
- */
+/** The prepared statements of one table, each built and parsed once, unlike those of TypeORM. */
 export class Statements {
   private readonly connections: Connections;
   private readonly all = new Map<string, Statement>();
@@ -198,23 +186,19 @@ export class Statements {
     this.connections = Connections.of(shape.entity.dataSource);
   }
 
-  /** The statement under a key that tells it from the table's others, written on first use. */
+  /** The statement with a key, which is its own among those of the table; written on first use. */
   once(key: string, write: () => string): Statement {
     let statement = this.all.get(key);
     if (!statement) {
       const text = write();
-      // PostgreSQL cuts names after 63 bytes. Behind a pooler, two processes can share a session: what has the same name
-      // must be the same statement.
+      // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
       const name = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
       this.all.set(key, (statement = { name, text }));
     }
     return statement;
   }
 
-  /**
-   * Runs a statement: in the transaction of a manager if it has one, else on any connection of the pool.
-   * @throws QueryFailedError, as TypeORM does
-   */
+  /** Runs in the transaction of a manager if it has one, else on any connection of the pool. @throws QueryFailedError */
   async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
     if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
     if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
@@ -233,10 +217,7 @@ export class Statements {
   }
 }
 
-/**
- * A value as `pg` has read it, for one entity alone: a row may be shared by several, and whoever has an entity may change
- * it. An instance of a class that only its parser knows is nobody's to copy, and is the same for all.
- */
+/** A copy of a value that several entities may share, unless only its parser knows its class. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);
@@ -246,18 +227,17 @@ function copyOf(value: unknown): unknown {
     case Buffer.prototype:
       return Buffer.from(value as Buffer);
     case Object.prototype:
-      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copyOf(one)]));
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, copyOf(item)]));
     default:
       return value;
   }
 }
 
-/** The properties that have values. */
 function withoutUndefined(values: ObjectLiteral): ObjectLiteral {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** @throws TypeError where a value to look for is missing, or all are: that would find any row */
+/** @throws TypeError where a value is missing, or all are: such a condition would find any row */
 export function requireValues(where: ObjectLiteral): void {
   const names = Object.keys(where);
   const missing = names.find((name) => where[name] === undefined || where[name] === null);
@@ -265,10 +245,7 @@ export function requireValues(where: ObjectLiteral): void {
     throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }
 
-/**
- * Why an entity is more than the columns of one table, whose values `shapeOf` converts as TypeORM does; undefined if it is no
- * more.
- */
+/** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
 export function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
   if (typeof entity.target !== 'function') return 'it is not a class';
@@ -277,13 +254,13 @@ export function whyNoShape(entity: EntityMetadata): string | undefined {
   if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
   if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
   if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
-  const subscriber = entity.dataSource.subscribers.find((one) => isTold(one.listenTo?.(), entity));
+  const subscriber = entity.dataSource.subscribers.find((each) => listensTo(each.listenTo?.(), entity));
   if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
   const wrong = entity.columns.map(whyNoColumn).find((reason) => reason !== undefined);
   return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
 }
 
-function isTold(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
+function listensTo(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
   if (listened === undefined || listened === target) return true;
   return (
     typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
@@ -296,7 +273,7 @@ function whyNoColumn(column: ColumnMetadata): string | undefined {
   if (column.isVirtual) return `the relation ${name} has no column of its own`;
   if (column.isVirtualProperty || column.generatedType) return `the column ${name} is computed`;
   if (column.isVersion) return `the column ${name} is a version`;
-  if (column.isPrimary && !column.isSelect) return `the key ${name} is kept from answers`;
+  if (column.isPrimary && !column.isSelect) return `the key ${name} is not selected`;
   if (!column.isInsert || !column.isUpdate) return `the column ${name} is not always written`;
   return UNCHANGED.has(type) || CONVERTED.has(type) ? undefined : `the column ${name} is of type ${type}`;
 }

@@ -1,18 +1,18 @@
 import type { Shape, ShapeColumn } from './shape.js';
 
-/** The SQL of prepared statements. Values stand in it in the order in which a function names them. */
+// The SQL of prepared statements. Parameters are numbered in the order of the columns that a function is given.
 
-/** One row with the values of some columns; `lock` keeps others from changing it until the transaction ends. */
+/** One row with the values of some columns; `lock` locks the row until the transaction ends. */
 export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolean): string {
   return `${select(shape, by.map(equals))} LIMIT 1${lock ? ' FOR UPDATE' : ''}`;
 }
 
-/** The rows whose `key` is in a list. */
+/** The rows with keys of a list. */
 export function selectAmong(shape: Shape, key: ShapeColumn): string {
-  return select(shape, [`${key.sql} = ANY(${unseenList(1, key)})`]);
+  return select(shape, [`${key.sql} = ANY(${hiddenList(1, key)})`]);
 }
 
-/** Inserts a number of rows with values for the same columns; the table sets the others. */
+/** Inserts `count` rows with values for the same columns; the table sets the others. */
 export function insertRows(shape: Shape, given: readonly ShapeColumn[], count: number): string {
   const row = (n: number) => `(${given.map((_column, i) => `$${n * given.length + i + 1}`).join(', ')})`;
   const rows = Array.from({ length: count }, (_one, n) => row(n)).join(', ');
@@ -20,10 +20,10 @@ export function insertRows(shape: Shape, given: readonly ShapeColumn[], count: n
   return `INSERT INTO ${shape.table} ${values} RETURNING ${names(shape.selected)}`;
 }
 
-/** SQL of the parameter that has a value of a column, by its place among the values of a part. */
+/** SQL of a parameter, by its index among the values of a part. */
 export type Parameter = (place: number) => string;
 
-/** Inserts a row for each row of what it selects from; the types of the values are those of the columns. */
+/** Inserts a row for each row of `from`, with values cast to the types of the columns. */
 export function insertFrom(
   shape: Shape,
   given: readonly ShapeColumn[],
@@ -34,7 +34,7 @@ export function insertFrom(
   return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${typed.join(', ')}${from}`;
 }
 
-/** Sets columns of the one row with the values of others. */
+/** Sets columns of the row with the values `by`. */
 export function updateOne(
   shape: Shape,
   set: readonly ShapeColumn[],
@@ -42,11 +42,11 @@ export function updateOne(
   parameter: Parameter,
 ): string {
   const conditions = by.map(({ sql }, i) => `${sql} = ${parameter(set.length + i)}`);
-  if (shape.living) conditions.push(shape.living);
+  if (shape.notDeleted) conditions.push(shape.notDeleted);
   return `UPDATE ${shape.table} SET ${changesOf(shape, set, parameter)} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** Sets columns of the rows with the values of others, each a single one or, if it is in `among`, one of a list. */
+/** Sets columns of the rows with the values `by`, each a single value or, for a column in `among`, a list. */
 export function updateRows(
   shape: Shape,
   set: readonly ShapeColumn[],
@@ -55,28 +55,33 @@ export function updateRows(
 ): string {
   const conditions = by.map((column, i) => {
     const place = set.length + i + 1;
-    return `${column.sql} = ${among.has(column) ? `ANY(${unseenList(place, column)})` : `$${place}`}`;
+    return `${column.sql} = ${among.has(column) ? `ANY(${hiddenList(place, column)})` : `$${place}`}`;
   });
-  if (shape.living) conditions.push(shape.living);
+  if (shape.notDeleted) conditions.push(shape.notDeleted);
   return `UPDATE ${shape.table} SET ${changesOf(shape, set, (i) => `$${i + 1}`)} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
 }
 
 /**
- * Inserts a row, or sets the columns of the one that has its key, if that has the same in the columns `held`; last, whether
- * it was inserted: a row that was there is locked before it is set, which its `xmax` shows.
+ * Inserts a row, or sets the columns of the row with its key if that has the same values in the columns `fixed`. The last
+ * value returned is whether the row was inserted: an existing row is locked before the update, which sets its `xmax`.
  */
-export function upsertOne(shape: Shape, given: readonly ShapeColumn[], held: readonly ShapeColumn[]): string {
-  const set = given.filter((column) => !shape.keys.includes(column) && !held.includes(column));
+export function upsertOne(
+  shape: Shape,
+  given: readonly ShapeColumn[],
+  fixed: readonly ShapeColumn[],
+): string {
+  const set = given.filter((column) => !shape.keys.includes(column) && !fixed.includes(column));
   const changes = (set.length > 0 ? set : shape.keys).map(({ sql }) => `${sql} = EXCLUDED.${sql}`);
-  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
-  const conditions = held.map(({ sql }) => `one.${sql} = EXCLUDED.${sql}`);
-  if (shape.living) conditions.push(`one.${shape.living}`);
+  if (shape.updateColumn && !set.includes(shape.updateColumn))
+    changes.push(`${shape.updateColumn.sql} = CURRENT_TIMESTAMP`);
+  const conditions = fixed.map(({ sql }) => `one.${sql} = EXCLUDED.${sql}`);
+  if (shape.notDeleted) conditions.push(`one.${shape.notDeleted}`);
   const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
   const values = given.map((_column, i) => `$${i + 1}`).join(', ');
   return `INSERT INTO ${shape.table} AS one (${names(given)}) VALUES (${values}) ON CONFLICT (${names(shape.keys)}) DO UPDATE SET ${changes.join(', ')}${where} RETURNING ${namesIn('one', shape.selected)}, one.xmax = 0`;
 }
 
-/** Deletes some of the rows below a bound in some columns, and with one of a list of values in others. */
+/** Deletes a batch of rows with values below the bounds, and values of the lists. */
 export function deleteSome(
   shape: Shape,
   below: readonly ShapeColumn[],
@@ -89,20 +94,20 @@ export function deleteSome(
 }
 
 export function select(shape: Shape, conditions: readonly string[]): string {
-  const all = shape.living ? [...conditions, shape.living] : conditions;
+  const all = shape.notDeleted ? [...conditions, shape.notDeleted] : conditions;
   const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
   return `SELECT ${names(shape.selected)} FROM ${shape.table}${where}`;
 }
 
 /**
- * A parameter with a list of values for a column, whose length the planner cannot see: where it does, a plan for a short list
- * looks better than one for any list, and PostgreSQL plans the statement anew at every run, which takes 20 to 100 us.
+ * A parameter with a list of values, whose length is hidden from the planner: a plan for a visible short list looks better
+ * than one for any list, so PostgreSQL would plan the statement at every run, which takes 20 to 100 µs.
  */
-export function unseenList(place: number, { type }: Pick<ShapeColumn, 'type'>): string {
+export function hiddenList(place: number, { type }: Pick<ShapeColumn, 'type'>): string {
   return `(SELECT $${place}::${type}[])::${type}[]`;
 }
 
-/** The names of columns, of what a statement calls `table`. */
+/** The columns of a table with this alias. */
 export function namesIn(table: string, columns: readonly ShapeColumn[]): string {
   return columns.map(({ sql }) => `${table}.${sql}`).join(', ');
 }
@@ -111,10 +116,10 @@ function names(columns: readonly ShapeColumn[]): string {
   return columns.map(({ sql }) => sql).join(', ');
 }
 
-/** What an UPDATE sets: columns to values, and when the row was changed. */
 function changesOf(shape: Shape, set: readonly ShapeColumn[], parameter: Parameter): string {
   const changes = set.map(({ sql }, i) => `${sql} = ${parameter(i)}`);
-  if (shape.updated && !set.includes(shape.updated)) changes.push(`${shape.updated.sql} = CURRENT_TIMESTAMP`);
+  if (shape.updateColumn && !set.includes(shape.updateColumn))
+    changes.push(`${shape.updateColumn.sql} = CURRENT_TIMESTAMP`);
   return changes.join(', ');
 }
 

@@ -8,7 +8,7 @@ import { deleteSome } from './sql.js';
 
 const INTERVAL_MS = 10 * 60 * 1000;
 
-/** Sweeps tables at the start of the service, and then every ten minutes. Every instance may do so at any time. */
+/** Sweeps tables at the start of the service and every ten minutes; instances need not coordinate. */
 @Injectable()
 export class Sweeps implements BeforeApplicationShutdown {
   private readonly logger = new Logger(Sweeps.name);
@@ -17,12 +17,12 @@ export class Sweeps implements BeforeApplicationShutdown {
 
   constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}
 
-  /** Deletes, until the service stops, the rows of a table that are old at the time, as `sweep` does. */
-  start<Entity extends ObjectLiteral>(target: EntityTarget<Entity>, old: () => Old<Entity>): void {
-    this.running.push(this.run(target, old));
+  /** Deletes expired rows of a table until the service stops. */
+  start<Entity extends ObjectLiteral>(target: EntityTarget<Entity>, expired: () => Expired<Entity>): void {
+    this.running.push(this.run(target, expired));
   }
 
-  /** Before the connections are closed, which a sweep that is under way still needs. */
+  /** Before the connections are closed: a running sweep still needs one. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.running);
@@ -30,43 +30,40 @@ export class Sweeps implements BeforeApplicationShutdown {
 
   private async run<Entity extends ObjectLiteral>(
     target: EntityTarget<Entity>,
-    old: () => Old<Entity>,
+    expired: () => Expired<Entity>,
   ): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      await sweep(this.database, target, old(), signal).catch((error: Error) => {
+      await sweep(this.database, target, expired(), signal).catch((error: Error) => {
         const { tableName } = this.database.getMetadata(target);
-        this.logger.warn(`Old rows of ${tableName} were not swept: ${error.message}`);
+        this.logger.warn(`Expired rows of ${tableName} were not swept: ${error.message}`);
       });
       await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }
 
-/** Rows of one statement: more where they go quickly, fewer where the statement ran out of time. */
+/** Rows per statement: more after a quick one, fewer after a time-out. */
 const BATCH = { first: 1_000, least: 100, most: 10_000 };
-/** Milliseconds in which a statement should be done: others wait for the same disk. */
+/** Milliseconds that a statement should take at most, as others wait for the same disk. */
 const QUICK_MS = 100;
 
-/** Rows that are no longer needed. */
-interface Old<Entity> {
-  /** The column that they are told by: of a list of properties, all values below these. */
+interface Expired<Entity> {
+  /** Upper bounds, exclusive, of the values of these properties. */
   before: { readonly [Key in keyof Entity]?: string | Date };
-  /** Values that they have besides; one of a list. */
+  /** Further values of the rows: one of each list. */
   where?: { readonly [Key in keyof Entity]?: readonly string[] };
 }
 
 /**
- * Deletes rows in batches, however many there are, each followed by a pause as long as it took: the sweep never takes more
- * than half of one connection. Rows that others hold are left to the next sweep, so several instances may sweep at once.
- * The column that the rows are told by needs an index.
- * @returns how many were deleted
- * @throws what the database throws; the batches before stay deleted
+ * Deletes rows in batches, with pauses as long as the batches, so a sweep takes at most half of a connection. It leaves
+ * locked rows to the next sweep, so several instances may sweep. The columns of `before` need an index.
+ * @throws errors of the database; earlier batches stay deleted
  */
 async function sweep<Entity extends ObjectLiteral>(
   database: DataSource,
   target: EntityTarget<Entity>,
-  { before, where = {} }: Old<Entity>,
+  { before, where = {} }: Expired<Entity>,
   signal: AbortSignal,
 ): Promise<number> {
   const shape = new Shape(database.getMetadata(target));
@@ -76,9 +73,9 @@ async function sweep<Entity extends ObjectLiteral>(
   const parameters = [...bounds, ...values].map(([, value]) => value as unknown);
   let total = 0;
   for (let size = BATCH.first; ;) {
-    const begun = performance.now();
-    const count = await deleted(database, text, [...parameters, size]);
-    const tookMs = performance.now() - begun;
+    const startedAt = performance.now();
+    const count = await deleteBatch(database, text, [...parameters, size]);
+    const tookMs = performance.now() - startedAt;
     if (count === undefined && size === BATCH.least) throw new Error('the database is too busy');
     total += count ?? 0;
     if (signal.aborted || (count !== undefined && count < size)) return total;
@@ -88,8 +85,12 @@ async function sweep<Entity extends ObjectLiteral>(
   }
 }
 
-/** How many rows a statement has deleted; undefined if it ran out of time. */
-async function deleted(database: DataSource, text: string, values: unknown[]): Promise<number | undefined> {
+/** The number of rows that a statement has deleted; undefined if it ran out of time. */
+async function deleteBatch(
+  database: DataSource,
+  text: string,
+  values: unknown[],
+): Promise<number | undefined> {
   try {
     const [, count] = await database.query<[unknown, number]>(text, values);
     return count;

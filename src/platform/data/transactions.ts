@@ -4,39 +4,32 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { codeOf } from '../database/index.js';
 
 /** SQLSTATE `in_failed_sql_transaction`. */
-const UNDONE = '25P02';
+const IN_FAILED_TRANSACTION = '25P02';
 
-/** A transaction that is open. */
 interface Session {
   readonly manager: EntityManager;
-  /** Whether it has ended: what is still asked of it would be done outside of it, or never. */
-  isOver: boolean;
-  /** The failure of a part, for which all of it is undone. */
+  /** Whether it has ended: a later statement would run outside of it, or never. */
+  hasEnded: boolean;
+  /** The failure of a nested `run`, which undoes the whole transaction. */
   failure?: { readonly error: unknown };
-  /** Its last statement, which is sent together with COMMIT. */
+  /** Its last statement, sent together with COMMIT. */
   last?: () => Promise<unknown>;
 }
 
-const known = new WeakMap<DataSource, Transactions>();
+const instances = new WeakMap<DataSource, Transactions>();
 
-/**
- * The transaction that is open around the current call. A `FastRepository` works in it, and so does `manager`; whatever
- * else is called works on a connection of its own, as TypeORM documents.
- */
+/** The open transaction of the current call. Only `FastRepository` and `manager` work in it. */
 export class Transactions {
-  private readonly open = new AsyncLocalStorage<Session>();
+  private readonly sessions = new AsyncLocalStorage<Session>();
 
   private constructor(private readonly database: DataSource) {}
 
-  /** Those of a data source, which are the same for all who ask. */
+  /** The only instance for a data source. */
   static of(database: DataSource): Transactions {
-    return known.getOrInsertComputed(database, (one) => new Transactions(one));
+    return instances.getOrInsertComputed(database, (source) => new Transactions(source));
   }
 
-  /**
-   * TypeORM's manager of the open transaction, else that of no transaction.
-   * @throws Error where that transaction has ended: somebody has not waited for all of its work
-   */
+  /** The manager of the open transaction, else of the data source. @throws Error if that transaction has ended */
   get manager(): EntityManager {
     return this.current?.manager ?? this.database.manager;
   }
@@ -47,14 +40,14 @@ export class Transactions {
   }
 
   /**
-   * Runs `work` in the open transaction, or else in a new one of TypeORM's. An error undoes all of it, and all of the
-   * transaction that it was part of, even if that goes on after the error. A request's transaction has until its answer is
-   * due: waiting for a connection, and for rows that others hold, is part of that time.
-   * @throws Error as `manager` does; whatever `work` throws
+   * Runs `work` in the open transaction, or else in a new one of TypeORM. An error undoes all of the transaction, also of
+   * an outer one that catches the error. A transaction of a request ends when the answer is due; the time includes waiting
+   * for a connection and for locks.
+   * @throws Error as `manager` does; any error of `work`
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     const { current } = this;
-    if (!current) return this.begin(this.database.manager, work);
+    if (!current) return this.open(this.database.manager, work);
     try {
       return await work(current.manager);
     } catch (error) {
@@ -63,19 +56,16 @@ export class Transactions {
     }
   }
 
-  /** Runs `work` in the transaction of a manager, or in a new one on its connection; it is then the open one. */
+  /** Runs `work` in the transaction of a manager, or in a new one on its connection, as the open transaction. */
   async within<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
-    if (this.open.getStore()?.manager === manager) return this.run(work);
-    if (!manager.queryRunner?.isTransactionActive) return this.begin(manager, work);
+    if (this.sessions.getStore()?.manager === manager) return this.run(work);
+    if (!manager.queryRunner?.isTransactionActive) return this.open(manager, work);
     const { result, isWhole } = await this.work(manager, work);
     await isWhole;
     return result;
   }
 
-  /**
-   * Has the open transaction send a statement last, together with COMMIT. Its failure is that of the transaction.
-   * @throws Error where no transaction is open, or one has a last statement already
-   */
+  /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */
   last(statement: () => Promise<unknown>): void {
     const { current } = this;
     if (!current || current.last) throw new Error('A transaction has one last statement');
@@ -83,12 +73,12 @@ export class Transactions {
   }
 
   private get current(): Session | undefined {
-    const session = this.open.getStore();
-    if (session?.isOver) throw new Error('The transaction has ended before all of its work was done');
+    const session = this.sessions.getStore();
+    if (session?.hasEnded) throw new Error('The transaction has ended before all of its work was done');
     return session;
   }
 
-  private async begin<T>(
+  private async open<T>(
     manager: EntityManager,
     work: (transaction: EntityManager) => Promise<T>,
   ): Promise<T> {
@@ -98,21 +88,21 @@ export class Transactions {
   }
 
   /**
-   * Does the work of a transaction up to its COMMIT. A failure that was ignored has PostgreSQL answer that by a ROLLBACK, which
-   * neither `pg` nor TypeORM takes for a failure: the last statement in front of it fails, and is sent together with it.
+   * Does the work of a transaction up to its COMMIT. After an ignored failure, PostgreSQL answers COMMIT with a ROLLBACK,
+   * which neither `pg` nor TypeORM treats as a failure. So a last statement, sent together with COMMIT, fails first.
    */
   private async work<T>(
     manager: EntityManager,
     work: (transaction: EntityManager) => Promise<T>,
   ): Promise<{ result: T; isWhole: Promise<unknown> }> {
-    const session: Session = { manager, isOver: false };
+    const session: Session = { manager, hasEnded: false };
     try {
-      const result = await this.open.run(session, () => work(manager));
+      const result = await this.sessions.run(session, () => work(manager));
       if (session.failure) throw session.failure.error;
       const client = (await manager.queryRunner!.connect()) as Client;
       const last = session.last ?? (() => client.query('SELECT'));
-      const isWhole = this.open.run(session, last).catch((cause: unknown) => {
-        if (codeOf(cause) !== UNDONE) throw cause;
+      const isWhole = this.sessions.run(session, last).catch((cause: unknown) => {
+        if (codeOf(cause) !== IN_FAILED_TRANSACTION) throw cause;
         throw new Error('The transaction was undone: a failure of one of its statements was ignored', {
           cause,
         });
@@ -121,7 +111,7 @@ export class Transactions {
       if (!client.pipeline) await isWhole;
       return { result, isWhole };
     } finally {
-      session.isOver = true;
+      session.hasEnded = true;
     }
   }
 }

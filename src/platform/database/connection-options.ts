@@ -5,16 +5,16 @@ import type { ConnectionOptions } from './connections.js';
 import { lendingPg, OWN_TIME_CONNECTIONS, type OwnTime } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 
-/** What all connections of the pools have. With `pipeline`, statements of one transaction need not wait for each other. */
+/** Options of all pools. With `pipeline`, the statements of a transaction need not wait for each other. */
 const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
 
-/** The options of the connections that requests use: TypeORM's own to the primary, and those to replicas. */
+/** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
   const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     ...COMMON,
     max: config.DATABASE_POOL_SIZE,
-    // As statements are pipelined, it closes the connection.
+    // With `pipeline`, this time-out closes the connection.
     query_timeout: TIMEOUTS.silence,
     statement_timeout: TIMEOUTS.statement,
     lock_timeout: TIMEOUTS.lock,
@@ -44,7 +44,7 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
   return { ...pool, ...patience, connectionString, application_name: 'petstore-lists' };
 }
 
-/** The options of a command, which nobody waits for as for a request: it is patient with a server that is busy. */
+/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
 export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
   return {
     type: 'postgres',
@@ -57,15 +57,15 @@ export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: C
   };
 }
 
-/** TypeORM's options for work that needs its own session, past a pooler, and may take long: migrations. */
+/** The options for migrations, which need a session of their own, past any pooler, and may take long. */
 export function sessionOptions(config: Config): PostgresDataSourceOptions {
   return {
     type: 'postgres',
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
-    // The role may have the time-outs of requests, for connections through a pooler. The server finds out within two
-    // minutes that the machine at the other end is gone, and releases what its session holds.
+    // The role may have the time-outs of requests, for connections through a pooler. With these keep-alive probes, the
+    // server notices within two minutes that the client machine is gone, and releases its locks.
     extra: {
       onConnect: prepareSession,
       options:
@@ -78,7 +78,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 /** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
-/** Connections of a process beside its pool: for its jobs, to hear of events, for slow operations, and for streams of rows. */
+/** Connections of a process outside its pool: for jobs, events, slow operations and streams of rows. */
 export function besidePool({ DATABASE_STREAMS }: Config): number {
   return JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS + DATABASE_STREAMS;
 }
@@ -86,7 +86,7 @@ export function besidePool({ DATABASE_STREAMS }: Config): number {
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
-/** How many connections the database of a service must allow. */
+/** The connections that the database of a service must allow. */
 export function connectionsOf(config: Config): number {
   return config.WORKERS * (config.DATABASE_POOL_SIZE + besidePool(config)) + RESERVE;
 }

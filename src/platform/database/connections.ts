@@ -6,56 +6,52 @@ import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
 import { isLostStatement } from './unavailable.js';
 
-/** A statement. With a name, its SQL is fixed: a connection parses it once, and from then on only runs it. */
+/** A statement. The SQL of a named statement is fixed: a connection parses it once. */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
 }
 
-/** The values of a row, in the order of the columns. */
 type Row = unknown[];
 
-/** TypeORM's options, and those that it does not have. */
+/** The options of TypeORM, and those of this service. */
 export type ConnectionOptions = PostgresDataSourceOptions & {
   readonly driver: LendingPg;
-  /** The pools of the replicas that lists are read from; none when left out. */
+  /** The pools of replicas that lists are read from; none when left out. */
   readonly replicaPools?: readonly PoolConfig[];
-  /** Whether a connection keeps its prepared statements; it does when left out. */
+  /** Whether a connection keeps its prepared statements; true when left out. */
   readonly preparesStatements?: boolean;
 };
 
-/** SQLSTATEs after which a connection is of no more use: the server stops, has waited too long for a transaction, or is read only. */
-const ENDED = /^(?:08|57P|25P03|25006)/;
+/** SQLSTATEs after which a connection is useless: the server stops, has waited too long for a transaction, or is read-only. */
+const USELESS = /^(?:08|57P|25P03|25006)/;
 
-const known = new WeakMap<DataSource, Connections>();
+const instances = new WeakMap<DataSource, Connections>();
 
-/** The connections of a data source: TypeORM's own pool to the primary, and those to replicas. */
+/** The connections of a data source: the pool of TypeORM to the primary, and pools to replicas. */
 export class Connections {
   readonly primary: LentPool;
-  private readonly prepares: boolean;
+  private readonly preparesStatements: boolean;
   private readonly replicas?: Replicas;
 
   private constructor({ options }: DataSource) {
-    const { driver, replicaPools: pools = [], preparesStatements = true } = options as ConnectionOptions;
+    const { driver, replicaPools = [], preparesStatements = true } = options as ConnectionOptions;
     this.primary = driver.pool!;
-    this.prepares = preparesStatements;
-    if (pools.length > 0) this.replicas = new Replicas(this.primary, pools, preparesStatements);
+    this.preparesStatements = preparesStatements;
+    if (replicaPools.length > 0) this.replicas = new Replicas(this.primary, replicaPools, preparesStatements);
   }
 
-  /** Those of an initialized data source, which are the same for all who ask. */
+  /** The only instance for an initialized data source. */
   static of(database: DataSource): Connections {
-    return known.getOrInsertComputed(database, (one) => new Connections(one));
+    return instances.getOrInsertComputed(database, (source) => new Connections(source));
   }
 
-  /** Reads lists, outside of transactions: from a replica, if one is as current as the primary. */
+  /** Reads lists, outside of transactions: from a replica if one is as current as the primary. */
   readList<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
     return this.replicas ? this.replicas.read(work) : work(this.primary);
   }
 
-  /**
-   * The rows of a statement, each an array of column values.
-   * @throws what PostgreSQL refuses it for. A connection that is of no more use is closed, and a transaction on it undone
-   */
+  /** Rows as arrays of column values. @throws the error of PostgreSQL; a useless connection is closed, its work undone */
   async run(connection: Pool | PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     if (connection instanceof Pool) return this.runOn(await connection.connect(), statement, values);
     try {
@@ -66,19 +62,19 @@ export class Connections {
     }
   }
 
-  /** Closes those to replicas; TypeORM closes its own. */
+  /** Closes the pools to replicas; TypeORM closes its own. */
   async close(): Promise<void> {
     await this.replicas?.close();
   }
 
-  /** The pool's own `query` would close the connection at any error, also one that is an answer. */
+  /** Unlike `query` of the pool, keeps the connection after an error that the server answered. */
   private async runOn(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
       const rows = await this.send(client, statement, values);
       client.release();
       return rows;
     } catch (error) {
-      // It was not begun, and no transaction is undone by that: it is sent again without a name, and the connection then closed.
+      // The server has run nothing: sends the statement again without a name, then closes the connection.
       if (isLostStatement(error))
         return this.send(client, { text: statement.text }, values).finally(() => client.release(true));
       client.release(isAnswer(error) ? undefined : (error as Error));
@@ -91,15 +87,17 @@ export class Connections {
     { name, text }: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> {
-    const sent = { name: this.prepares ? name : undefined, text, values: [...values], types: EXACT };
+    const sent = {
+      name: this.preparesStatements ? name : undefined,
+      text,
+      values: [...values],
+      types: EXACT,
+    };
     return (await client.query<Row>({ ...sent, rowMode: 'array' })).rows;
   }
 }
 
-/**
- * Whether the server has refused a statement, and the connection is good for the next one. A prepared statement that it has lost,
- * or whose table was changed, would fail again.
- */
+/** Whether the server has refused a statement, and the connection is good for the next one. */
 function isAnswer(error: unknown): boolean {
-  return error instanceof DatabaseError && !ENDED.test(error.code ?? '') && !isLostStatement(error);
+  return error instanceof DatabaseError && !USELESS.test(error.code ?? '') && !isLostStatement(error);
 }

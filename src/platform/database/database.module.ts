@@ -10,42 +10,38 @@ import { loadMigrations } from './migrate.js';
 import { RowStreams } from './row-streams.js';
 import { requireSettings, warnOfMissingTimeouts } from './session-settings.js';
 
-/** Milliseconds for which an answer is good for all who ask. Probes are a second or more apart. */
-const KEPT_MS = 1_000;
+/** Milliseconds for which a result is reused. Probes are a second or more apart. */
+const REUSE_MS = 1_000;
 
-/** Milliseconds after which the database counts as away, whatever it is that waits. */
+/** Milliseconds after which the database counts as away. */
 const PATIENCE_MS = 2_000;
 
-/** A standby is in recovery; a server with a full disk, or one being replaced, may be set to read only. */
+/** A standby is in recovery; a server with a full disk, or one being replaced, may be read-only. */
 const STATE = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS "isReadOnly",
     array(SELECT name FROM migrations) AS applied`;
 
-/** Whether the database can serve this build: it answers, can be written, and has every migration. */
+/** Checks that the database can serve this build: it responds, is writable, and has every migration. */
 @Injectable()
 export class SchemaCheck {
   private names?: Promise<string[]>;
   private problem?: Promise<string | undefined>;
-  private keptUntil = -Infinity;
+  private validUntil = -Infinity;
 
   constructor(private readonly database: DataSource) {}
 
-  /**
-   * Queries the database at most once a second, for all who ask meanwhile.
-   * @returns what is wrong with the database; more migrations are not: a newer release has prepared it
-   * @throws what the database throws
-   */
+  /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
   findProblem(): Promise<string | undefined> {
-    if (this.problem && performance.now() < this.keptUntil) return this.problem;
-    // Until it has an answer, the present question is that of all.
-    this.keptUntil = Infinity;
-    this.problem = Promise.race([asker.run(undefined, () => this.ask()), giveUp()]);
-    const keep = () => void (this.keptUntil = performance.now() + KEPT_MS);
-    this.problem.then(keep, keep);
+    if (this.problem && performance.now() < this.validUntil) return this.problem;
+    // Until the query is answered, all calls share it.
+    this.validUntil = Infinity;
+    this.problem = Promise.race([asker.run(undefined, () => this.query()), timeOut()]);
+    const startReuse = () => void (this.validUntil = performance.now() + REUSE_MS);
+    this.problem.then(startReuse, startReuse);
     return this.problem;
   }
 
-  private async ask(): Promise<string | undefined> {
+  private async query(): Promise<string | undefined> {
     this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));
     const [state] = await this.database.query<[{ isReadOnly: boolean; applied: string[] }]>(STATE);
     if (state.isReadOnly) return 'the database cannot be written';
@@ -54,12 +50,11 @@ export class SchemaCheck {
   }
 }
 
-async function giveUp(): Promise<string> {
+async function timeOut(): Promise<string> {
   await sleep(PATIENCE_MS, undefined, { ref: false });
   return `the database has not answered within ${PATIENCE_MS} ms`;
 }
 
-/** The connections that requests use. */
 @Injectable()
 class DatabaseMetrics {
   constructor(metrics: Metrics, { primary: pool }: Connections) {
@@ -75,7 +70,7 @@ class DatabaseMetrics {
     metrics.gauge(
       'petstore_database_waiting',
       'Statements and transactions that wait for a connection.',
-      () => pool.inLine,
+      () => pool.queued,
     );
   }
 }
@@ -95,11 +90,11 @@ class DatabaseMetrics {
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}
 
-  /** @param optionsOf those of requests, or of a command */
+  /** @param optionsOf the options for requests, or for a command */
   static with(optionsOf: (config: Config) => ConnectionOptions): DynamicModule {
     const typeOrm = TypeOrmModule.forRootAsync({
       inject: [Config],
-      // The first failure ends the start, which says why; Nest would log another reason, after what has closed the database.
+      // The first failure ends the start, with its reason. A retry of Nest would log another reason, of a closed database.
       useFactory: (config: Config) => ({
         ...optionsOf(config),
         autoLoadEntities: true,
@@ -116,11 +111,11 @@ export class DatabaseModule implements OnApplicationShutdown {
 
 async function connect(database: DataSource): Promise<Connections> {
   const connections = Connections.of(database);
-  // A command asks for none.
-  const { statement_timeout: asked } = (database.options as ConnectionOptions).extra as {
+  // Commands set no time-outs.
+  const { statement_timeout: timeout } = (database.options as ConnectionOptions).extra as {
     statement_timeout?: number;
   };
-  if (asked !== undefined) await warnOfMissingTimeouts(connections.primary);
+  if (timeout !== undefined) await warnOfMissingTimeouts(connections.primary);
   await requireSettings(connections.primary);
   return connections;
 }

@@ -11,23 +11,22 @@ declare global {
   }
 }
 
-type Read = (text: string) => unknown;
+type Parse = (text: string) => unknown;
 
-/** The types `json` and `jsonb`. */
-const OF_JSON = new Set<number>([types.builtins.JSON, types.builtins.JSONB]);
-/** Of fewer digits, every integer is exact in a number. */
+const JSON_TYPES = new Set<number>([types.builtins.JSON, types.builtins.JSONB]);
+/** A number holds every integer of fewer digits exactly. */
 const MAY_LOSE_DIGITS = /\d{16}/;
 const INTEGER = /^-?\d{16,19}$/;
 
-/** How the values of a type are read from PostgreSQL's text: as `pg` does, but no integer of 64 bits in JSON is rounded. */
-function readerOf(type: number): Read {
-  return OF_JSON.has(type) ? parseExactly : (types.getTypeParser(type) as Read);
+/** The parser for a type of PostgreSQL: that of `pg`, except that 64-bit integers in JSON are not rounded. */
+function parserOf(type: number): Parse {
+  return JSON_TYPES.has(type) ? parseExactly : (types.getTypeParser(type) as Parse);
 }
 
-/** The same as `pg` takes it with a query. */
-export const EXACT = { getTypeParser: readerOf as typeof types.getTypeParser };
+/** The parsers as an option of a query of `pg`. */
+export const EXACT = { getTypeParser: parserOf as typeof types.getTypeParser };
 
-/** JSON whose integers of 64 bits are exact: those beyond 2^53 − 1 are what `JSON.rawJSON` makes. */
+/** Parses JSON with exact 64-bit integers: those beyond 2^53 − 1 become values of `JSON.rawJSON`. */
 function parseExactly(text: string): unknown {
   return MAY_LOSE_DIGITS.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
 }

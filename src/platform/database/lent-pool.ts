@@ -7,22 +7,20 @@ import { isUnavailable, NoConnection } from './unavailable.js';
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
-/** Connections of a process for what has a time of its own: reports. */
+/** Connections of a process for operations with a time limit of their own: reports. */
 export const OWN_TIME_CONNECTIONS = 2;
 
-/** What is different about those. A pooler would not hand the time on: where there is one, they lead past it. */
+/** The options that differ for these. A pooler would not pass the time-outs on, so these connections lead past it. */
 export type OwnTime = Pick<PoolConfig, 'statement_timeout' | 'query_timeout' | 'connectionString'>;
 
-/** A connection that is lent. */
 interface Loan {
   readonly caller: string | undefined;
-  /** Closes it shortly before the answer of its request is due. */
   readonly deadline?: NodeJS.Timeout;
 }
 
 /**
- * The pool of `pg`, with a quota and a deadline: one caller has at most half of the connections, and waits for more in a line of
- * its own; what a request has not committed when its answer is due is undone, as its connections are closed.
+ * The pool of `pg` with a quota and a deadline: one caller gets at most half of the connections, and waits for more in a
+ * queue of its own; a request that is still uncommitted when its answer is due is undone, as its connections are closed.
  */
 export class LentPool extends Pool {
   private readonly quota: Quota;
@@ -37,12 +35,12 @@ export class LentPool extends Pool {
       this.ownTime.on('error', (error, client) => this.emit('error', error, client));
     }
     const { connectionTimeoutMillis } = this.options;
-    // At the start, nobody waits for an answer, and loading the service on a busy machine blocks it for longer.
+    // At the start, no client waits for an answer, and loading the service on a busy machine takes longer.
     this.options.connectionTimeoutMillis = TIMEOUTS.start;
     this.once('connect', () => (this.options.connectionTimeoutMillis = connectionTimeoutMillis));
-    // What fails while a connection is lent fails the statement too; without a listener, it would end the process.
+    // An error of a lent connection fails its statement too; without a listener, the error would end the process.
     this.on('connect', (client) => client.on('error', () => {}));
-    // The pool tells of a release before it has the connection back; until then, nobody else may take it.
+    // The pool emits `release` before it has the connection back, so the quota is released a tick later.
     this.on('release', (_error, client) => {
       const loan = this.loans.get(client);
       if (!loan) return;
@@ -52,16 +50,16 @@ export class LentPool extends Pool {
     });
   }
 
-  /** How many wait for a connection. */
-  get inLine(): number {
+  /** The number of callers that wait for a connection. */
+  get queued(): number {
     return this.quota.waiting + this.waitingCount;
   }
 
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
-    const whose = asker.getStore();
-    const lent = whose?.hasOwnTime && this.ownTime ? this.ownTime.connect() : this.lend(whose);
+    const work = asker.getStore();
+    const lent = work?.hasOwnTime && this.ownTime ? this.ownTime.connect() : this.lend(work);
     if (!callback) return lent;
     const call = AsyncLocalStorage.bind(callback);
     lent.then(
@@ -77,57 +75,57 @@ export class LentPool extends Pool {
     return callback ? super.end(callback) : super.end();
   }
 
-  private async lend(whose: Asker | undefined): Promise<PoolClient> {
-    const caller = whose?.client;
+  private async lend(work: Asker | undefined): Promise<PoolClient> {
+    const caller = work?.client;
     if (!this.quota.tryAcquire(caller))
       await this.quota.acquire(
         caller,
-        this.patienceOf(whose),
+        this.patienceOf(work),
         () => new NoConnection('No connection was free in time'),
       );
     try {
       const client = await super.connect();
-      this.loans.set(client, { caller, deadline: deadlineOf(client, whose) });
+      this.loans.set(client, { caller, deadline: deadlineOf(client, work) });
       return client;
     } catch (error) {
       this.quota.release(caller);
-      // Whatever it is, such as a certificate that cannot be read.
+      // Any other failure too, such as a certificate that cannot be read.
       throw isUnavailable(error) ? error : new NoConnection((error as Error).message, { cause: error });
     }
   }
 
-  /** How long one waits for its turn, in milliseconds: a request as long as there is time for what the connection is for. */
-  private patienceOf(whose: Asker | undefined): number {
+  /** Milliseconds to wait for a connection: for a request, while enough time is left to use it. */
+  private patienceOf(work: Asker | undefined): number {
     const { connectionTimeoutMillis = TIMEOUTS.connect } = this.options;
-    if (!whose || whose.left === Infinity) return connectionTimeoutMillis;
-    return Math.max(0, Math.floor(whose.left - TIMEOUTS.transaction - TIMEOUTS.taken));
+    if (!work || work.left === Infinity) return connectionTimeoutMillis;
+    return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
   }
 }
 
-/** Closes a connection that a request still has shortly before its answer is due. */
-function deadlineOf(client: PoolClient, whose: Asker | undefined): NodeJS.Timeout | undefined {
-  if (!whose || whose.left === Infinity) return undefined;
+/** Closes the connection of a request shortly before the answer is due. */
+function deadlineOf(client: PoolClient, work: Asker | undefined): NodeJS.Timeout | undefined {
+  if (!work || work.left === Infinity) return undefined;
   const close = () => {
-    // An answer has begun that is sent as it is made.
-    if (whose.left === Infinity) return;
-    whose.ranOut();
+    // The answer is a stream that has started.
+    if (work.left === Infinity) return;
+    work.ranOut();
     void client.end();
   };
-  return setTimeout(close, Math.max(0, Math.floor(whose.left - TIMEOUTS.taken)));
+  return setTimeout(close, Math.max(0, Math.floor(work.left - TIMEOUTS.abortMargin)));
 }
 
-/** `pg` as the `driver` of a data source, with such a pool, which is the one pool of a process: TypeORM makes it as it connects. */
+/** `pg` as the `driver` of a data source, with a `LentPool`: TypeORM creates the one pool of the process as it connects. */
 export interface LendingPg {
   pool?: LentPool;
 }
 
 export function lendingPg(): LendingPg {
   const driver: LendingPg = {};
-  class OwnPool extends LentPool {
+  class DriverPool extends LentPool {
     constructor(config?: PoolConfig) {
       super(config);
       driver.pool = this;
     }
   }
-  return Object.assign(driver, pg, { Pool: OwnPool });
+  return Object.assign(driver, pg, { Pool: DriverPool });
 }

@@ -21,11 +21,11 @@ import { explain } from './unavailable.js';
 const LOCK = 7_387_001;
 
 /** SQLSTATE `lock_not_available`. */
-const LOCK_TIMEOUT = '55P03';
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Lets a migration wait only so long for a lock: behind one that waits for a table, all requests for that table wait.
- * One with `transaction = false`, such as for `CREATE INDEX CONCURRENTLY`, holds up nothing and waits.
+ * Limits how long a migration waits for a lock: all requests for a table queue up behind a migration that waits for it. A
+ * migration with `transaction = false`, such as `CREATE INDEX CONCURRENTLY`, blocks nothing, and has no limit.
  */
 @EventSubscriber()
 class MigrationLockTimeout implements EntitySubscriberInterface {
@@ -34,15 +34,15 @@ class MigrationLockTimeout implements EntitySubscriberInterface {
   }
 }
 
-/** Something else that keeps its tables in the database and migrates them itself. */
+/** Installs, or migrates, tables that a library manages itself. */
 export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
 
 /**
- * Brings the schema up to date. TypeORM takes no lock of its own, so instances that start together would run the same
- * migration twice: an advisory lock lets one do it while the others wait.
+ * Brings the schema up to date. TypeORM takes no lock, so instances that start together would run a migration twice: an
+ * advisory lock lets one migrate while the others wait.
  * @returns the names of the migrations that were run
- * @throws OperatorError if the database cannot be reached, its turn does not come, or a migration does not get a lock in
- * time
+ * @throws OperatorError if the database cannot be reached, the advisory lock does not become free, or a migration gets no
+ * lock in time
  */
 export async function migrate(config: Config, install: Install): Promise<string[]> {
   const database = await connect(config);
@@ -72,10 +72,7 @@ async function connect(config: Config): Promise<DataSource> {
   });
 }
 
-/**
- * A schema that somebody has put in front of that of the tables would get all of them anew, and the service would have no data.
- * @throws OperatorError if the tables are found, but others would be made elsewhere
- */
+/** Another schema first in the `search_path` would get new, empty tables. @throws OperatorError */
 async function refuseOtherSchema(session: QueryRunner): Promise<void> {
   const [found] = await session.manager.query<{ schema: string; first: string }[]>(`
     SELECT nspname AS schema, current_schema() AS first FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -89,14 +86,14 @@ async function refuseOtherSchema(session: QueryRunner): Promise<void> {
 /** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */
 function explainFailure(error: unknown): never {
   if (!(error instanceof QueryFailedError)) throw error;
-  if (error.driverError.code !== LOCK_TIMEOUT)
+  if (error.driverError.code !== LOCK_NOT_AVAILABLE)
     throw new OperatorError(`A migration failed: ${error.message}.`);
   throw new OperatorError(
     `A migration waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone. Start again.`,
   );
 }
 
-/** While one of these is off, a crash of the server or its machine can undo writes that were acknowledged. */
+/** With one of these off, a crash of the server or its machine can undo acknowledged writes. */
 async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   const off = await session.manager.query<{ name: string }[]>(`
     SELECT name FROM pg_settings
@@ -108,10 +105,10 @@ async function warnOfDataLoss(session: QueryRunner): Promise<void> {
   );
 }
 
-/** How often a process that waits for its turn asks again, in milliseconds. */
-const INTERVAL_MS = 100;
+/** Milliseconds between two attempts to get the advisory lock. */
+const RETRY_MS = 100;
 
-/** Who has an advisory lock with a key of one number, which fits into 32 bits. */
+/** The session that holds an advisory lock with a single key of 32 bits. */
 const HOLDER = `
   SELECT pid, coalesce(host(client_addr), 'a local socket') AS address
   FROM pg_locks JOIN pg_stat_activity USING (pid)
@@ -119,18 +116,18 @@ const HOLDER = `
     AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * Takes the lock under which one process migrates while others wait, and tells the log what it waits for.
- * @param limits after how many milliseconds it says so for the first time, how often again, and when it gives up
- * @throws OperatorError if it has waited in vain
+ * Acquires the lock for migrations, and logs which session it waits for.
+ * @param limits milliseconds until the first log line, between log lines, and until it gives up
+ * @throws OperatorError if the lock does not become free
  */
 export async function awaitTurn(
   session: QueryRunner,
   lock: number,
   limits = TIMEOUTS.migrationTurn,
 ): Promise<void> {
-  const begun = performance.now();
-  for (let patience = limits.first; !(await isTaken(session, lock, patience)); patience = limits.next) {
-    const waited = performance.now() - begun;
+  const startedAt = performance.now();
+  for (let patience = limits.first; !(await tryAcquire(session, lock, patience)); patience = limits.next) {
+    const waited = performance.now() - startedAt;
     const holder = await findHolder(session, lock);
     if (waited >= limits.total)
       throw new OperatorError(
@@ -143,18 +140,18 @@ export async function awaitTurn(
 }
 
 /**
- * Takes a lock within so many milliseconds. It asks again and again: a statement that waited would hold a snapshot, for
- * whose end `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
+ * Acquires a lock within `withinMs`, by repeated attempts: a statement that waited would hold a snapshot, for whose end
+ * `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
  */
-async function isTaken(session: QueryRunner, lock: number, withinMs: number): Promise<boolean> {
+async function tryAcquire(session: QueryRunner, lock: number, withinMs: number): Promise<boolean> {
   const end = performance.now() + withinMs;
   for (;;) {
-    const rows = (await session.query('SELECT pg_try_advisory_lock($1) AS taken', [lock])) as {
-      taken: boolean;
+    const rows = (await session.query('SELECT pg_try_advisory_lock($1) AS acquired', [lock])) as {
+      acquired: boolean;
     }[];
-    if (rows[0]!.taken) return true;
+    if (rows[0]!.acquired) return true;
     if (performance.now() >= end) return false;
-    await sleep(INTERVAL_MS);
+    await sleep(RETRY_MS);
   }
 }
 
@@ -174,23 +171,25 @@ const FOLDER = new URL('../../migrations/', import.meta.url);
 
 type Migration = new () => MigrationInterface;
 
-let ofFeatures: readonly Migration[] = [];
+let featureMigrations: readonly Migration[] = [];
 
-/** Adds the migrations that features bring to those of `src/migrations`. */
+/** Sets the migrations of features, which run beside those of `src/migrations`. */
 export function bringMigrations(migrations: readonly Migration[]): void {
-  ofFeatures = migrations;
+  featureMigrations = migrations;
 }
 
 /**
- * The classes of `src/migrations`, where a new file needs no registration, and those of the features. TypeORM runs those
- * that a database lacks in the order of the times that their names end with, also where later ones have been run.
+ * The classes of `src/migrations`, where a new file needs no registration, and those of features. TypeORM runs those that a
+ * database lacks in the order of the timestamps that end their names, even if later ones have run.
  */
 export async function loadMigrations(): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
   const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
   const own = modules.flatMap((module) => Object.values(module as Record<string, Migration>));
-  const taken = ofFeatures.find(({ name }) => own.some((one) => one.name === name));
-  if (taken)
-    throw new OperatorError(`A feature brings the migration ${taken.name}, which the service has itself.`);
-  return [...own, ...ofFeatures];
+  const duplicate = featureMigrations.find(({ name }) => own.some((migration) => migration.name === name));
+  if (duplicate)
+    throw new OperatorError(
+      `A feature brings the migration ${duplicate.name}, which the service has itself.`,
+    );
+  return [...own, ...featureMigrations];
 }

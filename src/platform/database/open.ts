@@ -8,15 +8,14 @@ import { FolderInUse } from './embedded/explain-start.js';
 import { type Install, migrate } from './migrate.js';
 import { explain } from './unavailable.js';
 
-/** The database of a configuration, ready to connect to. */
+/** A database that is ready for connections. */
 export interface OpenDatabase {
-  /** The configuration, with the URL of the embedded PostgreSQL if there is one. */
   config: Config;
-  /** Folder of the embedded PostgreSQL, if this process has started one. */
+  /** The folder of the embedded PostgreSQL, if this process started one. */
   path?: string;
-  /** Resolves to the reason if that has ended and cannot be started again. */
+  /** Resolves to the reason if the embedded PostgreSQL has ended for good. */
   failure?: Promise<Error>;
-  /** Stops what was started for it. */
+  /** Stops the embedded PostgreSQL, if this process started one. */
   close(): Promise<void>;
 }
 
@@ -33,10 +32,7 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
   return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
 }
 
-/**
- * The database that a service has used, for another program; that includes the embedded one of a running service.
- * @throws OperatorError if there is none
- */
+/** The database of a service, which may be running, for another program. @throws OperatorError if there is none */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   const { DATABASE_URL, DATA_DIR } = config;
   if (!DATABASE_URL && !existsSync(join(DATA_DIR, 'postgres')))
@@ -54,11 +50,10 @@ function withDatabase(config: Config, url: string): Config {
 }
 
 /**
- * Opens and migrates the database, then starts what runs on it. The database is closed after that has stopped, or if it
- * does not start.
- * @param install what else the database holds, as `migrate` takes it
- * @param stopping aborts the start; `start` has to give up by itself
- * @throws OperatorError whose message says in one line what is wrong
+ * Opens and migrates the database, then runs `start`. Closes the database after the stop, or if the start fails.
+ * @param install installs further tables, as for `migrate`
+ * @param stopping aborts the start; `start` has to watch it itself
+ * @throws OperatorError with a message of one line
  */
 export async function startOnDatabase<Started extends Stoppable>(
   config: Config,

@@ -4,50 +4,44 @@ import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
 
-/** How far the write-ahead log (WAL) has come, in bytes since it began, and on which of its timelines. */
+/** A position in the write-ahead log (WAL): its timeline, and bytes since its beginning. */
 type WalPosition = readonly [timeline: number, bytes: bigint];
 
-/**
- * The end of the log up to which commits may have been acknowledged: that of the flushed log, or of the inserted one if
- * commits do not wait for the disk.
- */
+/** The end of the acknowledged log: flushed, or only inserted if commits do not wait for the disk. */
 const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
   WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
 
 const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 
-/**
- * What is the same for a primary and its replicas, and no others, and the timeline that a replica follows. That is in the
- * server's control file: reading it costs as much as a page of rows.
- */
+/** An identity that a primary shares with its replicas alone, and the timeline of a replica, read from its control file. */
 const IDENTITY = `SELECT system_identifier || ' ' || current_database(),
   (SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()) FROM pg_control_system()`;
 
 /**
- * Reads from replicas what the primary would answer. Every read first asks the primary how far its log has come, by one
- * statement for all that ask at that moment, and uses no replica that has not replayed it that far. So no read is ever
- * stale, whichever instance a write went through. It costs a round trip, and the primary a statement that touches no
- * table.
+ * Reads from replicas what the primary would answer. Every read first asks the primary for the end of its log, by one
+ * statement for all reads of that moment, and uses only a replica that has replayed the log that far. So no read is ever
+ * stale, whichever instance a write went through. A read costs one more round trip, and the primary a statement that
+ * touches no table.
  */
 export class Replicas {
   private readonly replicas: Replica[];
   private turn = 0;
 
-  /** @param prepares whether connections keep the statements that they have parsed */
+  /** @param preparesStatements whether connections keep their prepared statements */
   constructor(
     private readonly primary: Pool,
     pools: readonly PoolConfig[],
-    prepares: boolean,
+    preparesStatements: boolean,
   ) {
     const position = new SharedRead(async (): Promise<WalPosition> => {
-      const name = prepares ? 'wal_position' : undefined;
-      const [file, bytes] = (await first(primary, PRIMARY, name)) as [string, string];
+      const name = preparesStatements ? 'wal_position' : undefined;
+      const [file, bytes] = (await firstRow(primary, PRIMARY, name)) as [string, string];
       return [parseInt(file.slice(0, 8), 16), BigInt(bytes)];
     });
-    this.replicas = pools.map((options) => new Replica(options, primary, position, prepares));
+    this.replicas = pools.map((options) => new Replica(options, primary, position, preparesStatements));
   }
 
-  /** Reads from one of the usable replicas, in turn; from the primary if none is usable or the replica fails. */
+  /** Reads from the usable replicas in turn; from the primary if none is usable or the replica fails. */
   async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
     const usable = this.replicas.filter(({ isUsable }) => isUsable);
     const replica = usable[this.turn++ % usable.length];
@@ -60,19 +54,18 @@ export class Replicas {
   }
 }
 
-/** Milliseconds between two looks at a replica that is catching up. */
-const LOOK_MS = 1;
-/** Milliseconds from the first probe that fails to the next; doubled after each, up to the longest. */
+/** Milliseconds between two checks of a replica that is catching up. */
+const CHECK_MS = 1;
+/** Milliseconds from the first failed probe to the next, doubled after each; and their maximum. */
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 
-/** A replica of the primary. After a failure, or if it lags, it is not used until it passes a probe. */
+/** A replica of the primary. After a failure or a lag, it is not used until it passes a probe. */
 class Replica {
-  /** Whether it is worth asking. */
   isUsable = false;
   private readonly logger = new Logger('Replica');
   private readonly pool: Pool;
-  /** The timeline that it follows, as its latest connection has found; 0 for a server that is no replica. */
+  /** The timeline that the replica follows, as of its latest connection; 0 for a server that is no replica. */
   private timeline = 0;
   private readonly host: string;
   private isClosed = false;
@@ -81,11 +74,11 @@ class Replica {
     options: PoolConfig,
     private readonly primary: Pool,
     private readonly position: SharedRead<WalPosition>,
-    private readonly prepares: boolean,
+    private readonly preparesStatements: boolean,
   ) {
     this.host = new URL(options.connectionString!).host;
     const onConnect = async (client: ClientBase) => {
-      // What fails while a connection is lent fails the statement too; without a listener, it would end the process.
+      // An error of a lent connection fails its statement too; without a listener, the error would end the process.
       client.on('error', this.suspend);
       await prepareSession(client);
       await this.identify(client);
@@ -95,10 +88,7 @@ class Replica {
     void this.probe();
   }
 
-  /**
-   * Reads what the primary would have answered at this moment, or later.
-   * @throws if the replica is away or behind, within TIMEOUTS.replica for each statement; else what `work` throws
-   */
+  /** What the primary would answer now or later. @throws if the replica fails or lags, within TIMEOUTS.replica; as `work` */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient | undefined;
     try {
@@ -119,30 +109,30 @@ class Replica {
     await this.pool.end();
   }
 
-  /** Waits a few milliseconds at most until the next statement of the connection sees all that the primary has now. */
+  /** Waits a few milliseconds at most until the replica has replayed all that the primary has now. */
   private async catchUp(client: PoolClient): Promise<void> {
-    const [[timeline, wanted], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
-    // After a failover a position says nothing of a replica that went on with the old primary.
+    const [[timeline, target], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
+    // After a failover, a position says nothing about a replica of the old primary.
     if (this.timeline !== timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
-    for (let reached = replayed; reached < wanted; reached = await this.replayedBy(client)) {
+    for (let reached = replayed; reached < target; reached = await this.replayedBy(client)) {
       if (performance.now() > deadline) throw new Error('it lags');
-      await sleep(LOOK_MS);
+      await sleep(CHECK_MS);
     }
   }
 
   private async replayedBy(client: PoolClient): Promise<bigint> {
-    const [bytes] = await first(client, REPLICA, this.prepares ? 'wal_replayed' : undefined);
+    const [bytes] = await firstRow(client, REPLICA, this.preparesStatements ? 'wal_replayed' : undefined);
     return BigInt((bytes as string | null) ?? -1);
   }
 
-  /** Makes sure that a new connection leads to a replica of the primary, and keeps the timeline that this follows. */
+  /** Checks that a new connection leads to a replica of the primary, and notes its timeline. */
   private async identify(client: ClientBase): Promise<void> {
-    const [[own, timeline], [primary]] = await Promise.all([
-      first(client, IDENTITY),
-      first(this.primary, IDENTITY),
+    const [[identity, timeline], [primary]] = await Promise.all([
+      firstRow(client, IDENTITY),
+      firstRow(this.primary, IDENTITY),
     ]);
-    if (own !== primary) throw new Error('it holds another database');
+    if (identity !== primary) throw new Error('it holds another database');
     this.timeline = Number(timeline ?? 0);
   }
 
@@ -152,25 +142,25 @@ class Replica {
     void this.probe();
   };
 
-  /** Makes empty reads, with growing pauses, until one works. */
-  private async probe(pauseMs = FIRST_PAUSE_MS, isTold = false): Promise<void> {
+  /** Repeats an empty read, with growing pauses, until one succeeds. */
+  private async probe(pauseMs = FIRST_PAUSE_MS, isLogged = false): Promise<void> {
     try {
       await this.read(async () => {});
       this.isUsable = true;
-      if (isTold) this.logger.warn(`${this.host} is used again`);
+      if (isLogged) this.logger.warn(`${this.host} is used again`);
     } catch (error) {
       if (this.isClosed) return;
-      const isLong = pauseMs >= LONGEST_PAUSE_MS;
-      if (isLong && !isTold)
+      const isLong = pauseMs >= MAX_PAUSE_MS;
+      if (isLong && !isLogged)
         this.logger.warn(`${this.host} is not used for now: ${(error as Error).message}`);
-      const next = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      const next = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       setTimeout(() => void this.probe(next, isLong), pauseMs).unref();
     }
   }
 }
 
-/** @param name under which the connection is to keep the statement; it keeps none without */
-async function first(connection: Pool | ClientBase, text: string, name?: string): Promise<unknown[]> {
+/** @param name of the prepared statement; without one, the statement is not prepared */
+async function firstRow(connection: Pool | ClientBase, text: string, name?: string): Promise<unknown[]> {
   const { rows } = await connection.query<unknown[]>({ name, text, rowMode: 'array' });
   return rows[0] ?? [];
 }

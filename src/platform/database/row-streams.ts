@@ -10,7 +10,7 @@ import { LentPool } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';
 
-/** A query in SQL, with its parameters `$1` and so on. */
+/** A query in SQL, with parameters `$1` and so on. */
 export interface Sql {
   readonly sql: string;
   readonly parameters?: readonly unknown[];
@@ -19,23 +19,26 @@ export interface Sql {
 /** The rows of a query, one by one, each with its columns by name. */
 export type Rows<Row> = Readable & AsyncIterable<Row>;
 
-/** Rows that are fetched at a time. */
+/** Rows per fetch. */
 const BATCH = 100;
 
 /**
- * A transaction, which a pooler leaves on one connection. However long the reader takes, it ends with its connection, at which
- * the server looks every second while it works (not on Windows, where it cannot).
+ * A transaction, which a pooler keeps on one connection. It has no time limit; while the server works, it checks every
+ * second whether the client is still connected (not on Windows, which has no such check).
  */
 const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0;
   SELECT set_config('client_connection_check_interval', '1000', true) FROM pg_settings
     WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
 
-/** A stream that ends where its server has sent nothing for too long. */
+/** A stream that fails when its server has sent nothing for too long. */
 class RowStream extends QueryStream {
   private silence?: NodeJS.Timeout;
 
   override _read(size: number): void {
-    this.silence ??= setTimeout(() => this.destroy(new NoConnection(SILENT)), TIMEOUTS.silentStream);
+    this.silence ??= setTimeout(
+      () => this.destroy(new NoConnection('The database has sent no row for too long')),
+      TIMEOUTS.silentStream,
+    );
     super._read(size);
   }
 
@@ -45,17 +48,14 @@ class RowStream extends QueryStream {
     return super.push(row);
   }
 
-  /** Its cursor is closed with the transaction, or the connection: to wait for the server would be to wait for ever if that is gone. */
+  /** Without waiting for the server to close the cursor, which ends with the transaction or the connection. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.silence);
     done(error);
   }
 }
 
-/**
- * Reads any number of rows with little memory, by a cursor on a connection which is that of no request: `DATABASE_STREAMS` of
- * them at a time in a process, of which one client has at most half.
- */
+/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` at a time in a process, at most half for one client. */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();
@@ -64,31 +64,32 @@ export class RowStreams implements OnApplicationShutdown {
   constructor(private readonly config: Config) {}
 
   /**
-   * Runs a query as TypeORM's `stream()` does: in one snapshot, and outside of a transaction that is open. It has begun when
-   * the first rows are there, so that what fails before is answered as an Error. It ends, and gives its connection back, with
-   * its last row, when the request ends that it is for, or when its reader destroys it (leaving a `for await` does). So it
-   * does after 30 seconds in which the database has sent nothing.
+   * Runs a query as `stream()` of TypeORM does: in one snapshot, outside of any open transaction. Resolves when the first
+   * rows have arrived, so that earlier failures are answered as an Error. The stream ends, and releases its connection,
+   * with the last row, when its request ends, when its reader destroys it (leaving a `for await` does), or after 30 seconds
+   * in which the database has sent nothing.
    * @throws Error where no connection is free or the database is away, answered 503; an error of `pg` for a wrong query
    */
   async stream<Row extends object>(query: Sql | SelectQueryBuilder<ObjectLiteral>): Promise<Rows<Row>> {
-    const { sql, parameters = [] } = 'sql' in query ? query : sqlOf(query);
+    const [sql, parameters = []] =
+      'sql' in query ? [query.sql, query.parameters] : query.getQueryAndParameters();
     const client = await this.connect();
     const rows = new RowStream(sql, [...parameters], { types: EXACT, batchSize: BATCH });
     this.open.add(rows);
-    // A reader is told of an error too; one that has none yet is no reason to end the process.
+    // The reader gets the error too; without a reader, the error must not end the process.
     rows
       .on('error', () => {})
       .once('close', () => {
         this.open.delete(rows);
-        void giveBack(client, rows.readableEnded);
+        void release(client, rows.readableEnded);
       });
     asker.getStore()?.whenOver(() => rows.destroy());
     client.query(rows);
-    await begun(rows);
+    await firstRows(rows);
     return rows as Readable;
   }
 
-  /** What is still read then is no answer any more. */
+  /** A stream that is still open then can no longer be answered. */
   async onApplicationShutdown(): Promise<void> {
     for (const rows of this.open) rows.destroy();
     await this.pool?.end();
@@ -96,10 +97,10 @@ export class RowStreams implements OnApplicationShutdown {
 
   private async connect(): Promise<PoolClient> {
     this.pool ??= this.newPool();
-    // It is given back when it ends, and not when the request is answered.
+    // The stream releases the connection at its end, and has no deadline of a request.
     const { client: caller = '' } = asker.getStore() ?? {};
-    const asked = { client: caller, left: Infinity, whenOver: () => {}, ranOut: () => {} };
-    const client = await asker.run(asked, () => this.pool!.connect());
+    const work = { client: caller, left: Infinity, whenOver: () => {}, ranOut: () => {} };
+    const client = await asker.run(work, () => this.pool!.connect());
     try {
       await client.query(BEGIN);
       return client;
@@ -124,23 +125,16 @@ export class RowStreams implements OnApplicationShutdown {
   }
 }
 
-const SILENT = 'The database has sent no row for too long';
-
-function sqlOf(query: SelectQueryBuilder<ObjectLiteral>): Sql {
-  const [sql, parameters] = query.getQueryAndParameters();
-  return { sql, parameters };
-}
-
-/** Resolves when the first rows are there, or there are none. @throws what the query has failed for */
-async function begun(rows: Readable): Promise<void> {
+/** Resolves when the first rows have arrived, or there are none. @throws the error of the query */
+async function firstRows(rows: Readable): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     rows.once('readable', resolve).once('error', reject).once('close', resolve);
     rows.read(0);
   });
 }
 
-/** A stream that has not come to its end leaves the server at work: its connection is closed. */
-async function giveBack(client: PoolClient, hasEnded: boolean): Promise<void> {
+/** Closes the connection of an unfinished stream, whose statement still runs. */
+async function release(client: PoolClient, hasEnded: boolean): Promise<void> {
   try {
     if (hasEnded) await client.query('COMMIT');
     client.release(!hasEnded);

@@ -3,55 +3,52 @@ import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../process/index.js';
 
 /**
- * Every time-out on the way to the database, in milliseconds. A complete request is answered within 3 seconds
- * (`request`); the others end its work, each for a reason of its own, so that nothing is waited for without end. They
- * are for a database that is away or stuck: one that is busy, or whose disk takes its time to write, still answers in time.
+ * All time-outs of the database, in milliseconds. A complete request is answered within 3 seconds (`request`); the other
+ * time-outs end its work earlier, so that nothing waits without end. They are for a database that is away or stuck: one
+ * that is busy, or has a slow disk, still answers in time.
  */
 export const TIMEOUTS = {
-  /** Connecting, or waiting for a free connection of the pool. `pg` would wait for ever. */
+  /** Connecting, or waiting for a free connection of the pool. `pg` has no limit of its own. */
   connect: 1_000,
-  /** The server ends a statement that runs longer. The statements here take a few ms. */
+  /** The server cancels a statement that runs longer. The statements of the service take a few ms. */
   statement: 1_200,
   /**
-   * The server ends a statement that waits longer for a lock. For a row it can wait twice, for its turn among those that
-   * wait and then for the row itself: both together end before the statement time-out, which would hide the reason.
+   * The server cancels a statement that waits longer for a lock. A statement can wait twice for a row, in the queue and
+   * then for the row lock: both together end before the statement time-out, which would hide the reason.
    */
   lock: 590,
-  /** A server that has sent nothing for this long is frozen or cut off: the connection is given up. */
+  /** A connection whose server has sent nothing for this long is closed: the server is frozen or cut off. */
   silence: 1_300,
-  /** A stream of rows whose server has sent nothing for this long is given up. */
+  /** A stream of rows whose server has sent nothing for this long fails. */
   silentStream: 30_000,
-  /** A transaction is not begun for a request that has less time left: it would hardly end. */
+  /** A request with less time left gets no transaction: it would hardly finish. */
   transaction: 300,
-  /** A complete request is answered after this, if need be by a 503. */
+  /** A complete request is answered after this, by a 503 if need be. */
   request: 2_900,
-  /**
-   * So long before an answer is due, the connections that a request still has are closed: what it has not committed is undone
-   * before its client is told to try again.
-   */
-  taken: 100,
-  /** After this, a read that a replica has not answered goes to the primary. */
+  /** The connections of a request are closed this long before its answer is due, which undoes its transaction. */
+  abortMargin: 100,
+  /** A read that a replica has not answered by then goes to the primary. */
   replica: 120,
-  /** A replica that needs longer to catch up is lagging; a healthy one needs about 1 ms. */
+  /** A replica that takes longer to catch up is lagging; a healthy one takes about 1 ms. */
   replay: 10,
-  /** The server ends a transaction whose process has stopped in the middle of it, which releases its locks. */
+  /** The server ends a transaction that is idle for this long, such as that of a frozen process, and releases its locks. */
   idleInTransaction: 5_000,
-  /** A migration gives up waiting for a lock after this, so that requests do not wait behind it for longer. */
+  /** A migration stops waiting for a lock after this, as requests queue up behind it. */
   migrationLock: 2_000,
-  /** A process waits this long for its turn to migrate; it says so after the first, and then every so often. */
+  /** A process waits `total` for the lock for migrations; it logs that after `first`, then every `next`. */
   migrationTurn: { first: 1_000, next: 10_000, total: 600_000 },
-  /** Connecting at the start, when nobody waits for an answer. */
+  /** Connecting at the start, when no client waits for an answer. */
   start: 5_000,
 };
 
-/** Those that PgBouncer knows: it gives each client its own. */
-const KNOWN_TO_POOLERS = {
+/** Settings that PgBouncer keeps for each client. */
+const KEPT_BY_POOLERS = {
   datestyle: 'ISO, MDY',
   intervalstyle: 'postgres',
   standard_conforming_strings: 'on',
 };
 
-const UNKNOWN_TO_POOLERS = {
+const DROPPED_BY_POOLERS = {
   default_transaction_isolation: 'read committed',
   array_nulls: 'on',
   bytea_output: 'hex',
@@ -60,15 +57,12 @@ const UNKNOWN_TO_POOLERS = {
   transform_null_equals: 'off',
 };
 
-/** What statements here, and those of TypeORM, count on, whatever the server, the database or the role has. */
-const SET_SESSION = Object.entries({ ...KNOWN_TO_POOLERS, ...UNKNOWN_TO_POOLERS })
+/** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
+const SET_SESSION = Object.entries({ ...KEPT_BY_POOLERS, ...DROPPED_BY_POOLERS })
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
 
-/**
- * Readies a new connection.
- * @throws OperatorError unless its database holds every character, and counts characters instead of bytes
- */
+/** Prepares a new connection. @throws OperatorError unless its database is encoded in UTF-8 */
 export async function prepareSession(client: ClientBase): Promise<void> {
   await client.query(SET_SESSION);
   const { rows } = await client.query<{ name: string; encoding: string }>(
@@ -78,26 +72,23 @@ export async function prepareSession(client: ClientBase): Promise<void> {
   if (encoding === 'UTF8') return;
   throw new OperatorError(
     `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
-      `ENCODING 'UTF8' TEMPLATE template0, and move what this one holds by pg_dump.`,
+      `ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.`,
   );
 }
 
-/**
- * Behind a pooler, a statement runs on a connection that may never have been told the settings.
- * @throws OperatorError that names those that the role must have itself
- */
+/** A pooler may drop these settings. @throws OperatorError that names the settings which the role must have */
 export async function requireSettings(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {
     const { rows } = await client.query<{ name: string; value: string; pid: number }>(
       'SELECT name, reset_val AS value, pg_backend_pid() AS pid FROM pg_settings WHERE name = ANY($1)',
-      [Object.keys(UNKNOWN_TO_POOLERS)],
+      [Object.keys(DROPPED_BY_POOLERS)],
     );
-    const wanted = new Map(Object.entries(UNKNOWN_TO_POOLERS));
-    const others = rows.filter(({ name, value }) => value !== wanted.get(name));
+    const required = new Map(Object.entries(DROPPED_BY_POOLERS));
+    const wrong = rows.filter(({ name, value }) => value !== required.get(name));
     const isDirect = rows.every(({ pid }) => pid === (client as { processID?: number | null }).processID);
-    if (isDirect || others.length === 0) return;
-    const sets = others.map(({ name }) => `SET ${name} = '${wanted.get(name)}'`);
+    if (isDirect || wrong.length === 0) return;
+    const sets = wrong.map(({ name }) => `SET ${name} = '${required.get(name)}'`);
     throw new OperatorError(
       `Behind a pooler, the role needs its own settings: ALTER ROLE … ${sets.join(', and ALTER ROLE … ')} (docs/scaling.md).`,
     );
@@ -110,12 +101,12 @@ const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
   AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')
   ORDER BY name`;
 
-/** Warns of time-outs that a connection has asked for and does not have: a pooler such as PgBouncer drops them. */
+/** Warns of time-outs that are not in force: a pooler such as PgBouncer drops them. */
 export async function warnOfMissingTimeouts(connections: Pool): Promise<void> {
   const { rows } = await connections.query<{ name: string }>(MISSING);
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => name).join(', ');
   new Logger('Database').warn(
-    `Not in force: ${names}. Behind a pooler, set them for the role (docs/scaling.md); until then, statements that the service has given up keep running`,
+    `Not in force: ${names}. Behind a pooler, set them for the role (docs/scaling.md); until then, statements that the service has given up on keep running`,
   );
 }

@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { asker } from './asker.js';
 
 /**
- * One question to the database that many ask. Those who ask before it is sent share its answer; those who ask while it is under
- * way share the next one, so no answer is older than its call. It is sent for nobody in particular: no caller's deadline ends
- * what others wait for.
+ * One read of the database that many callers share. Calls before the read is sent share its answer; calls while it is under
+ * way share the next read, so no answer is older than its call. The read runs outside of any request, so that no deadline
+ * of one caller ends what others wait for.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
@@ -17,7 +17,7 @@ export class SharedRead<Answer> {
   }
 
   private async send(): Promise<Answer> {
-    // Requests that arrive in one turn of the event loop share a statement, also where none is under way.
+    // Calls of one turn of the event loop share a read, even if none is under way.
     await (this.underWay ?? nextTurn());
     this.next = undefined;
     const answer = asker.run(undefined, this.read);
@@ -31,12 +31,12 @@ export class SharedRead<Answer> {
   }
 }
 
-/** Look-ups of rows by their id: those of one moment are one statement. */
+/** Look-ups of rows by id: those of one moment are one statement. */
 export class SharedLookUps<Row> {
   private ids = new Set<string>();
   private readonly shared: SharedRead<ReadonlyMap<string, Row>>;
 
-  /** @param find finds the rows with some ids */
+  /** @param find finds the rows with these ids */
   constructor(find: (ids: string[]) => Promise<ReadonlyMap<string, Row>>) {
     this.shared = new SharedRead(() => {
       const ids = [...this.ids];

@@ -1,7 +1,7 @@
 import { OperatorError } from '../process/index.js';
 
 /**
- * SQLSTATE classes and codes that mean "not now": the statement was fine, but the server could not serve it.
+ * SQLSTATE classes and codes that mean "not now": the statement is fine, but the server cannot run it.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const NOT_NOW = [
@@ -19,12 +19,12 @@ const NOT_NOW = [
   '2200H', // a sequence has reached its end
 ];
 
-/** Codes of Node for a way to the server that is cut off, or that TLS finds wrong. */
+/** Codes of Node for a broken network path to the server, or a failure of TLS. */
 const NETWORK =
   /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|NONET|AI_|PROTO|ADDRNOTAVAIL|SHUTDOWN)|ERR_(?:SSL|TLS|SOCKET|STREAM)_|(?:DEPTH_ZERO_)?SELF_SIGNED|CERT_|UNABLE_TO_)/;
 
-// Errors of `pg`, `pg-pool` and TypeORM that carry no code. A query runner is released early if its connection breaks
-// between two statements of a transaction.
+// Errors of `pg`, `pg-pool` and TypeORM without a code. A query runner is released early if its connection breaks between
+// two statements of a transaction.
 const BY_MESSAGE =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed and is not queryable|pool after calling end|timeout expired|[Qq]uery runner (?:was )?already released/;
 
@@ -40,7 +40,7 @@ export function isUnavailable(error: unknown): boolean {
     syscall?: unknown;
   };
   if (driverError instanceof Error && isUnavailable(driverError)) return true;
-  // Of a connection: the database is not one that the service can use.
+  // From `prepareSession`: the service cannot use the database.
   if (error instanceof OperatorError || error instanceof NoConnection) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
@@ -51,27 +51,27 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether PostgreSQL has refused to run a prepared statement that it no longer has as it was: its table was changed so that
- * the result has other types, or the session forgot it (`DISCARD ALL`, a pooler), or has one of that name already.
+ * Whether PostgreSQL has refused to run a prepared statement: its table was changed so that the result has other types, the
+ * session has forgotten the statement (`DISCARD ALL`, a pooler), or already has one of that name.
  */
 export function isLostStatement(error: unknown): boolean {
   const { code, routine } = error as { code?: unknown; routine?: unknown };
   return code === '26000' || code === '42P05' || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 
-/** The code of an error, or of the one that TypeORM's has inside: a SQLSTATE, or one of Node's such as ECONNREFUSED. */
+/** The code of an error, or of the driver error inside: a SQLSTATE, or a code of Node such as ECONNREFUSED. */
 export function codeOf(error: unknown): string | undefined {
   const { code } = ((error as { driverError?: object }).driverError ?? error) as { code?: unknown };
   return typeof code === 'string' ? code : undefined;
 }
 
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */
-const NO_SUCH_SCHEMA = new Set(['42P01', '42703', '3F000']);
+const SCHEMA_IS_OUTDATED = new Set(['42P01', '42703', '3F000']);
 
-/** What `pg` says of a server that asks for a password which nobody has given. */
+/** The message of `pg` for a missing password. */
 const NO_PASSWORD = /client password must be a/;
 
-/** A database error in the operator's terms; an unforeseen one is returned as it is, with its stack. */
+/** A database error in the operator's terms; an unforeseen error unchanged, with its stack. */
 export function explain(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof OperatorError) return error;
   const code = codeOf(error);
@@ -80,7 +80,7 @@ export function explain(error: unknown): unknown {
       'The database asks for a password, and its URL has none: postgresql://user:password@host/database.',
     );
   }
-  if (code && NO_SUCH_SCHEMA.has(code)) {
+  if (code && SCHEMA_IS_OUTDATED.has(code)) {
     return new OperatorError('The schema is not up to date. Run `npm run migration:run` first.');
   }
   return isUnavailable(error)

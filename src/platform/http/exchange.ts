@@ -101,7 +101,7 @@ export class Exchange implements Asker {
 
   /** Starts the work; false if the caller's quota is used up, or hardly any time is left after waiting. */
   admit(): boolean {
-    return this.left > TIMEOUTS.taken && this.startWork();
+    return this.left > TIMEOUTS.abortMargin && this.startWork();
   }
 
   /** Charges the account from now on. @throws ApiError `service_unavailable` if its quota is used up */

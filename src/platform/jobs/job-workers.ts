@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Global,
   Injectable,
@@ -23,6 +23,8 @@ const LOOK_MS = 200;
 const POLL_SECONDS = 10;
 /** Jobs that a worker takes together: it waits for the slowest of them. */
 const LARGEST_BATCH = 25;
+/** Jobs that are done within so many milliseconds end by one statement. */
+const GATHER_MS = 10;
 /** For how many milliseconds a stop waits for the database. */
 const STOP_MS = 3_000;
 /** Maximum length of a stored reason, in characters. */
@@ -118,6 +120,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private async work(boss: PgBoss, queue: JobQueue): Promise<void> {
     const size = Math.max(1, Math.min(LARGEST_BATCH, Math.floor(queue.concurrency / 4)));
     const ids: string[] = [];
+    const end = this.ender(boss, queue);
     let woken = 0;
     const wakeNext = () => boss.notifyWorker(ids[(woken = (woken + 1) % ids.length)]!);
     for (let left = queue.concurrency; left > 0; left -= size) {
@@ -126,7 +129,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         // Whoever has found some looks for more at once.
         boss.notifyWorker(ids[nth]!);
         wakeNext();
-        return this.handle(boss, queue, jobs);
+        return this.handle(boss, queue, jobs, end);
       };
       const options = {
         batchSize: Math.min(size, left),
@@ -139,43 +142,46 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.wakers.push(setInterval(wakeNext, LOOK_MS).unref());
   }
 
-  private handle(boss: PgBoss, queue: JobQueue, jobs: Fetched[]): Promise<JobResult[]> {
-    const done: Fetched[] = [];
-    let ending: Promise<void> | undefined;
-    // None waits for those that take longer; those that are done at the same time end together.
-    const end = async () => {
-      await nextTurn();
-      while (done.length > 0) {
-        const some = done.splice(0);
-        await this.untilDone(some[0]!.signal, async () => {
-          await queue.record?.(some.map(({ id }) => id));
-          await boss.deleteJob(queue.name, some);
-        });
-      }
-      ending = undefined;
-    };
+  private handle(
+    boss: PgBoss,
+    queue: JobQueue,
+    jobs: Fetched[],
+    end: (job: Fetched) => Promise<void>,
+  ): Promise<JobResult[]> {
     const handled = jobs.map(async (job) => {
       const result = await this.tryOne(boss, queue, job);
-      if (result.status === 'completed') {
-        done.push(job);
-        await (ending ??= end());
-      }
+      if (result.status === 'completed') await end(job);
       return result;
     });
     return Promise.all(handled);
   }
 
-  /** Repeats what ends jobs, so that a fault of the database does not have them done twice, while they are this worker's. */
-  private async untilDone(lost: AbortSignal, end: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await end();
-      } catch (error) {
-        if (lost.aborted || this.stopping.signal.aborted) throw error;
-        this.failures.add((error as Error).message);
-        await sleep(RETRY_MS);
+  /**
+   * Records that jobs are done and deletes them: jobs of the same moment by one statement, so that a slow job delays no other.
+   * A fault of the database must not have a job done twice: both are repeated while the job is this worker's.
+   */
+  private ender(boss: PgBoss, queue: JobQueue): (job: Fetched) => Promise<void> {
+    let done: Fetched[] = [];
+    let ending: Promise<void> | undefined;
+    const end = async () => {
+      await sleep(GATHER_MS);
+      const jobs = done;
+      [done, ending] = [[], undefined];
+      for (;;) {
+        try {
+          await queue.record?.(jobs.map(({ id }) => id));
+          return void (await boss.deleteJob(queue.name, jobs));
+        } catch (error) {
+          if (jobs.every(({ signal }) => signal.aborted) || this.stopping.signal.aborted) throw error;
+          this.failures.add((error as Error).message);
+          await sleep(RETRY_MS);
+        }
       }
-    }
+    };
+    return (job) => {
+      done.push(job);
+      return (ending ??= end());
+    };
   }
 
   private async tryOne(boss: PgBoss, queue: JobQueue, job: Fetched): Promise<JobResult> {

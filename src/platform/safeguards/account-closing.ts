@@ -2,16 +2,13 @@ import { Global, Injectable, Module, type Type } from '@nestjs/common';
 import type { Caller } from '../api/index.js';
 import { Transactions } from '../data/index.js';
 
-/** Rows that a step takes at a time, so that none of its transactions is long. */
+/** Rows per transaction of a step, which keeps its transactions short. */
 const BATCH = 500;
 
-/**
- * Ends, in the open transaction, what an account has begun, or erases what it has stored: at most `limit` rows of it.
- * @returns how many they were
- */
+/** Ends work or erases data of an account: at most `limit` rows, in the open transaction. @returns their number */
 type ClosingStep = (by: Caller, limit: number) => Promise<number>;
 
-/** What becomes of all that an account has when it is closed. A feature adds a step for its own rows. */
+/** Closes accounts: a feature adds a step for its own rows. */
 @Injectable()
 export class AccountClosing {
   private readonly steps: ClosingStep[] = [];
@@ -22,7 +19,7 @@ export class AccountClosing {
     this.steps.push(step);
   }
 
-  /** Has the rows that an account has of an entity erased. They are found by an index on `accountId`. */
+  /** Erases the rows of an account, found by an index on `accountId`. */
   erases(entity: Type<{ accountId: string }>): void {
     this.add(async ({ accountId }, limit) => {
       const { manager } = this.transactions;
@@ -34,7 +31,7 @@ export class AccountClosing {
     });
   }
 
-  /** Takes every step for an account until nothing is left; in the open transaction, or in many short ones. */
+  /** Runs every step for an account until nothing is left, in the open transaction or in many short ones. */
   async run(by: Caller): Promise<void> {
     for (const step of this.steps) {
       while ((await this.transactions.run(() => step(by, BATCH))) >= BATCH);
@@ -42,7 +39,6 @@ export class AccountClosing {
   }
 }
 
-/** Gives every module the closing of accounts. */
 @Global()
 @Module({ providers: [AccountClosing], exports: [AccountClosing] })
 export class ClosingModule {}

@@ -12,46 +12,41 @@ import {
 } from '../data/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
-/** Something that was changed. */
 export interface Change {
   by: Actor;
-  /** What was done, such as `order.approved`. */
+  /** The action, such as `order.approved`. */
   action: string;
-  /** The id of what it was done to, if that is not the account. */
+  /** The id of the changed resource, if that is not the account. */
   subjectId?: string;
-  /** Facts about it; no secret and no personal text. */
+  /** Facts about the change; no secret and no personal text. */
   details?: object;
 }
 
-/** Which records are read: those that all of it is true of. */
+/** Conditions of records, all of which must hold. */
 export interface AuditFilter {
   accountId?: string;
-  /** Of the API key that a change was made with. */
   key?: string;
   action?: string;
-  /** The name of a job or a schedule that made it. */
   job?: string;
-  /** The id of the request that made it. */
   request?: string;
   since?: Date;
   /** Exclusive. */
   until?: Date;
 }
 
-/** Records that are read by one statement. */
 const PAGE = 1_000;
 
-/** Who has changed what. */
+/** The record of who has changed what. */
 @Injectable()
 export class AuditLog {
   constructor(@InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>) {}
 
-  /** Records changes. Call it in their transaction: either both are there, or neither. */
+  /** Records changes. Call it in their transaction, so that both or neither are stored. */
   async add(...changes: Change[]): Promise<void> {
     await this.records.addRows(changes.map(recordOf));
   }
 
-  /** The record of a new row, whose id is the subject, as a part of its `insert`. */
+  /** The record of a new row, with its id as the subject: a part of its `insert`. */
   of(change: Omit<Change, 'subjectId'>): Belonging {
     const { subjectId: _id, ...record } = recordOf(change);
     return belonging(this.records, record, { subjectId: 'id' });
@@ -61,11 +56,11 @@ export class AuditLog {
   async *read({ accountId, key: keyId, action, job, request: requestId, since, until }: AuditFilter) {
     const created = [...(since ? [MoreThanOrEqual(since)] : []), ...(until ? [LessThan(until)] : [])];
     const createdAt = created.length > 0 ? And(...created) : undefined;
-    const given = Object.entries({ accountId, keyId, action, job, requestId, createdAt }).filter(
+    const conditions = Object.entries({ accountId, keyId, action, job, requestId, createdAt }).filter(
       ([, value]) => value,
     );
     for (let after = '0'; ;) {
-      const where = { ...Object.fromEntries(given), id: MoreThan(after) };
+      const where = { ...Object.fromEntries(conditions), id: MoreThan(after) };
       const page = await this.records.find({ where, order: { id: 'ASC' }, take: PAGE });
       yield* page;
       if (page.length < PAGE) return;
@@ -95,7 +90,7 @@ function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Removes records that are older than the operator keeps them. Commands do not. */
+/** Removes records after their retention. Commands do not import it. */
 @Injectable()
 export class AuditRetention implements OnApplicationBootstrap {
   constructor(
@@ -104,12 +99,11 @@ export class AuditRetention implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    const kept = this.config.AUDIT_RETENTION_DAYS * DAY_MS;
-    this.sweeps.start(AuditRecord, () => ({ before: { createdAt: new Date(Date.now() - kept) } }));
+    const retentionMs = this.config.AUDIT_RETENTION_DAYS * DAY_MS;
+    this.sweeps.start(AuditRecord, () => ({ before: { createdAt: new Date(Date.now() - retentionMs) } }));
   }
 }
 
-/** Gives every module the audit log. */
 @Global()
 @Module({
   imports: [DataModule.forFeature([AuditRecord])],

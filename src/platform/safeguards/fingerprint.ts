@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { RawBodyRequest } from '@nestjs/common';
 import { type AuthenticatedRequest, isLaterVersion, withoutVersion } from '../api/index.js';
 
-/** A JSON body of more bytes is compared byte for byte: putting its properties in order would hold up others. */
-const LARGE = 1_048_576;
+/** Larger JSON bodies, in bytes, are compared byte for byte: sorting their properties would block the event loop. */
+const MAX_SORTED_BYTES = 1_048_576;
 
 const JSON_TYPE = /^application\/json\b/i;
 /** RFC 2046, 5.1.1. */
@@ -12,20 +12,20 @@ const BOUNDARY = /^multipart\/[^;]+;.*?\bboundary="?([^";,\s]+)/i;
 type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * What makes two requests the same: method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared as a
- * value: properties in any order, other white space and other escapes are the same, and a number is its digits. Of a form, the
- * parts count and not the boundary between them. Any other body counts byte for byte.
+ * A hash that equal requests share: of method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared
+ * as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
+ * does not count, its parts do. Any other body counts byte for byte.
  */
 export function fingerprintOf(request: Sent): Buffer {
   const { rawBody, headers } = request;
   const type = headers['content-type'] ?? '';
   const boundary = BOUNDARY.exec(type)?.[1];
   if (rawBody && boundary !== undefined) return hashOf(request, partsOf(rawBody, boundary));
-  const isJson = rawBody && rawBody.length <= LARGE && JSON_TYPE.test(type);
+  const isJson = rawBody && rawBody.length <= MAX_SORTED_BYTES && JSON_TYPE.test(type);
   return hashOf(request, isJson ? [Buffer.from(canonical(rawBody))] : rawBody ? [rawBody] : []);
 }
 
-/** The same as 1.x stored it, of a body byte for byte. */
+/** The fingerprint that 1.x stored: of the body byte for byte. */
 export function bytesFingerprintOf(request: Sent): Buffer {
   return hashOf(request, request.rawBody ? [request.rawBody] : []);
 }
@@ -36,7 +36,7 @@ function hashOf({ method, path }: Sent, body: readonly Buffer[]): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${method} ${address}\n`), ...body]), 'buffer');
 }
 
-/** JSON with the properties of each object in one order, without white space, and with numbers as they were sent. */
+/** JSON with sorted properties, without white space, and with numbers as they were sent. */
 function canonical(json: Buffer): string {
   const text = new TextDecoder().decode(json);
   const ordered = (_name: string, value: unknown, { source }: { source?: string }): unknown => {
@@ -47,7 +47,7 @@ function canonical(json: Buffer): string {
   return JSON.stringify(JSON.parse(text, ordered));
 }
 
-/** What stands between the boundaries of a form, each part after its length. */
+/** The parts of a form, each after its length. */
 function partsOf(body: Buffer, boundary: string): Buffer[] {
   const delimiter = Buffer.from(`--${boundary}`);
   const parts: Buffer[] = [];

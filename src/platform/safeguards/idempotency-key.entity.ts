@@ -1,11 +1,11 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** What is stored of an answer beside its body. */
+/** A stored answer without its body. */
 export interface AnswerHead {
   status: number;
-  /** What the method has set. */
+  /** The headers that the method has set. */
   headers: Record<string, number | string | string[]>;
-  /** The table whose row the body is, as `to_jsonb` writes it; none where the body is the answer's own. */
+  /** The table of the row that the body holds, as `to_jsonb` writes it; undefined where the body is the answer itself. */
   row?: string;
 }
 
@@ -21,19 +21,19 @@ export class IdempotencyKey {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key!: string;
 
-  /** SHA-256 of method, path and body, as `fingerprintOf` has them; as bytes in rows of 1.x. */
+  /** SHA-256 of method, path and body, as `fingerprintOf` computes it; in rows of 1.x, of the bytes of the body. */
   @Column({ type: 'bytea', name: 'request_hash' })
   requestHash!: Buffer;
 
-  /** The `Location` of the answer, where its row is stored. */
+  /** The `Location` of an answer stored as a row. */
   @Column('text', { nullable: true })
   location!: string | null;
 
-  /** The body of the answer, byte for byte, or its row. */
+  /** The body of the answer byte for byte, or its row. */
   @Column('text')
   body!: string;
 
-  /** None in rows of release 1.0.0: the status was then that of the operation. */
+  /** Null in rows of release 1.0.0: the status was then that of the operation. */
   @Column('jsonb', { nullable: true })
   head!: AnswerHead | null;
 

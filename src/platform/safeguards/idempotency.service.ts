@@ -16,58 +16,56 @@ import { codeOf, isUnavailable, SharedRead, TIMEOUTS } from '../database/index.j
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
-/** For so many hours an answer is given again. */
+/** Hours for which an answer is repeated. */
 export const LIFETIME_HOURS = 24;
 
-/** So many keys that were answered last are looked up before anything else: a replay then costs what a read costs. */
-const REMEMBERED = 10_000;
-/** Look-ups that retries of the same moment may share. */
-const SHARED = 1_000;
+/** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
+const MAX_ANSWERED = 10_000;
+/** Look-ups that retries of the same moment can share. */
+const MAX_SHARED = 1_000;
 
 /** SQLSTATE `lock_not_available`. */
 const LOCKED = '55P03';
-/** SQLSTATE `query_canceled`, as at the time-out of a statement that has waited for more than one lock. */
+/** SQLSTATE `query_canceled`, such as the time-out of a statement that has waited for several locks. */
 const CANCELLED = '57014';
 const PRIMARY_KEY = 'idempotency_keys_pkey';
 
-/** A write that must happen once: whose it is, under which key, and what tells the request from others. */
+/** A write that must happen once: its account, its key, and the fingerprint of its request. */
 export interface KeyedRequest {
   readonly accountId: string;
   readonly key: string;
   readonly fingerprint: Buffer;
-  /** What 1.x stored of the same request. */
+  /** The fingerprint that 1.x stored. */
   readonly olderFingerprint: () => Buffer;
 }
 
-/** An answer that a method has given. */
 export interface Answer extends Omit<AnswerHead, 'row'> {
   readonly body: string;
 }
 
-/** An answer that is stored. */
 export interface StoredAnswer extends Partial<Answer> {
   readonly headers: AnswerHead['headers'];
-  /** The row that it is of, where that is stored instead of the body. */
+  /** The row of the answer, where the row is stored instead of the body. */
   readonly row?: ObjectLiteral;
 }
 
-/** What has become of a keyed write. */
+/** The result of a keyed write: a new value, or an earlier answer. */
 export type Outcome<T> = { readonly value: T } | { readonly stored: StoredAnswer };
 
 /**
- * Makes a retried write happen once: its first answer is stored with it, and given again for a while. A row of
- * `idempotency_keys` is written in the transaction of the write, and its primary key keeps out every other write with that key:
- * a second one waits for the first, at most as long as for any lock. Whoever does not know whether a write was done, because
- * its connection was lost behind the COMMIT, sends it again: what was committed violates the key, and is answered from there.
+ * Makes a retried write happen once: its first answer is stored with it, and repeated for a while. The transaction of the
+ * write inserts a row of `idempotency_keys`, whose primary key excludes every other write with that key: a second one waits
+ * for the first, at most for the lock time-out. A client that lost the connection during COMMIT sends the write again: if
+ * the first was committed, the second violates the key, and gets the stored answer.
  */
 @Injectable()
 export class IdempotencyService implements OnApplicationBootstrap {
-  /** The first request of each key that is under way in this process. */
+  /** The first running request of each key in this process. */
   private readonly running = new Map<string, Promise<unknown>>();
-  /** Keys under which an answer is probably stored. */
-  private readonly answered = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Keys that probably have a stored answer. */
+  private readonly answered = new LRUCache<string, true>({ max: MAX_ANSWERED });
 
-  private readonly finds = new LRUCache<string, SharedRead<unknown[] | undefined>>({ max: SHARED });
+  private readonly sharedReads = new LRUCache<string, SharedRead<unknown[] | undefined>>({ max: MAX_SHARED });
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -79,8 +77,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
   }
 
   /**
-   * Runs a write in a transaction that has claimed its key, and stores what `answerOf` makes of its value; or gives the answer
-   * that is stored. A write that fails stores nothing, so it can be tried again.
+   * Runs a write in a transaction that claims its key, and stores what `answerOf` makes of its value; or returns the stored
+   * answer. A write that fails stores nothing and can be tried again.
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async transaction<T>(
@@ -97,13 +95,13 @@ export class IdempotencyService implements OnApplicationBootstrap {
       this.transactions.last(() => this.keys.updateRows({ accountId, key }, answer));
       return { value };
     };
-    return this.first(request, () => this.transactions.run(work));
+    return this.runOnce(request, () => this.transactions.run(work));
   }
 
   /**
-   * Makes a row and stores its answer by one statement, or gives the answer that is stored. There is no look-up before: a key
-   * that is there already violates its primary key, at which PostgreSQL undoes all.
-   * @param base what the `Location` of the answer has before the id; null if it has none
+   * Makes a row and stores its answer by one statement, or returns the stored answer. No look-up comes first: a key in use
+   * violates the primary key, at which PostgreSQL undoes the statement.
+   * @param base the `Location` of the answer up to the id; null if it has none
    * @throws ApiError as `transaction` does, or what the insert throws
    */
   async insert<Entity extends ObjectLiteral>(
@@ -112,15 +110,17 @@ export class IdempotencyService implements OnApplicationBootstrap {
     head: Omit<AnswerHead, 'row'>,
     base: string | null,
   ): Promise<Outcome<Entity>> {
-    const once = async () => ({ value: await insert.run(this.kept(request, insert.rows, head, base)) });
+    const once = async () => ({
+      value: await insert.run(this.answerRecord(request, insert.rows, head, base)),
+    });
     const work = async (): Promise<Outcome<Entity>> => {
       try {
         return await once();
       } catch (error) {
         const hasWaited = [LOCKED, CANCELLED].includes(codeOf(error) ?? '');
         if (isUnavailable(error) && !hasWaited) throw error;
-        if (hasWaited) await this.requireFree(request);
-        // Whatever the insert was refused for: an answer that is stored comes first.
+        if (hasWaited) await this.requireUnlocked(request);
+        // A stored answer comes before any reason that the insert failed for.
         const stored = await this.find(request, insert.rows);
         if (stored) return { stored };
         if (constraintOf(error) !== PRIMARY_KEY) throw error;
@@ -128,38 +128,38 @@ export class IdempotencyService implements OnApplicationBootstrap {
         return once();
       }
     };
-    return this.first(request, work, insert.rows);
+    return this.runOnce(request, work, insert.rows);
   }
 
   /**
-   * Carries a request out unless an answer is stored, or another one with its key is under way in this process: that is waited
-   * for, as PostgreSQL has those of other processes wait.
-   * @throws ApiError `idempotency_key_in_use` where that has not been answered meanwhile
+   * Runs a request unless its answer is stored. Waits for an earlier request of the key in this process, as PostgreSQL
+   * makes requests of other processes wait.
+   * @throws ApiError `idempotency_key_in_use` where the earlier request has not finished in time
    */
-  private async first<T>(
+  private async runOnce<T>(
     request: KeyedRequest,
     work: () => Promise<Outcome<T>>,
     rows?: FastRepository<ObjectLiteral>,
   ): Promise<Outcome<T>> {
     const name = nameOf(request);
-    const before = this.running.get(name);
-    if (before) await Promise.race([before, sleep(TIMEOUTS.lock)]);
-    const stored = before || this.answered.has(name) ? await this.recall(request, rows) : undefined;
+    const earlier = this.running.get(name);
+    if (earlier) await Promise.race([earlier, sleep(TIMEOUTS.lock)]);
+    const stored = earlier || this.answered.has(name) ? await this.findShared(request, rows) : undefined;
     if (stored) return { stored };
-    if (before) throw new ApiError('idempotency_key_in_use');
+    if (earlier) throw new ApiError('idempotency_key_in_use');
     const outcome = work();
-    const settled = outcome.then(
+    const finished = outcome.then(
       () => void this.answered.set(name, true),
       () => {},
     );
     this.running.set(
       name,
-      settled.finally(() => this.running.delete(name)),
+      finished.finally(() => this.running.delete(name)),
     );
     return outcome;
   }
 
-  /** Claims a key for the open transaction; false if an answer is stored under it, which has not expired. */
+  /** Claims a key for the open transaction; false if an answer that has not expired is stored under it. */
   private async claim({ accountId, key, fingerprint }: KeyedRequest): Promise<boolean> {
     const claim = () => `INSERT INTO ${this.keys.shape.table} AS kept (account_id, key, request_hash, body)
       VALUES ($1, $2, $3, '') ON CONFLICT (account_id, key) DO UPDATE
@@ -172,11 +172,8 @@ export class IdempotencyService implements OnApplicationBootstrap {
     }
   }
 
-  /**
-   * Asks whose lock it was that an insert has waited for in vain: one of another row, or that of a request with the same key.
-   * @throws ApiError `idempotency_key_in_use`
-   */
-  private async requireFree(request: KeyedRequest): Promise<void> {
+  /** Tells an insert blocked by a request with the same key from others. @throws ApiError `idempotency_key_in_use` */
+  private async requireUnlocked(request: KeyedRequest): Promise<void> {
     const free = new Error();
     await this.transactions
       .run(async (transaction) => {
@@ -189,8 +186,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
       });
   }
 
-  /** The key and the answer of a new row. */
-  private kept(
+  private answerRecord(
     { accountId, key, fingerprint }: KeyedRequest,
     rows: FastRepository<ObjectLiteral>,
     head: Omit<AnswerHead, 'row'>,
@@ -210,22 +206,18 @@ export class IdempotencyService implements OnApplicationBootstrap {
     };
   }
 
-  /** The answer that is stored, which retries of the same moment share. @throws ApiError as `find` does */
-  private async recall(
+  /** The stored answer, by a look-up that retries of the same moment share. @throws ApiError as `find` does */
+  private async findShared(
     request: KeyedRequest,
     rows?: FastRepository<ObjectLiteral>,
   ): Promise<StoredAnswer | undefined> {
     const name = `${nameOf(request)} ${rows?.shape.table}`;
-    let shared = this.finds.get(name);
-    if (!shared) this.finds.set(name, (shared = new SharedRead(() => this.read(request, rows))));
+    let shared = this.sharedReads.get(name);
+    if (!shared) this.sharedReads.set(name, (shared = new SharedRead(() => this.read(request, rows))));
     return answerIn(request, await shared.ask(), rows);
   }
 
-  /**
-   * The answer that is stored, and has not expired.
-   * @param rows those of the answer's row, where it may be one
-   * @throws ApiError `idempotency_key_reused` where it is that of another request
-   */
+  /** The stored answer, unless it has expired. @throws ApiError `idempotency_key_reused` for another request */
   private async find(
     request: KeyedRequest,
     rows?: FastRepository<ObjectLiteral>,
@@ -248,7 +240,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     return found;
   }
 
-  /** Deletes an answer that has expired, and was not swept yet. */
+  /** Deletes an expired answer that no sweep has deleted yet. */
   private async forgetExpired({ accountId, key }: KeyedRequest): Promise<void> {
     const { table } = this.keys.shape;
     const forget = () => `DELETE FROM ${table} WHERE account_id = $1 AND key = $2 AND created_at <= $3`;
@@ -268,7 +260,7 @@ function expiry(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 
-/** The answer in a row that was found. @throws ApiError `idempotency_key_reused` where it is that of another request */
+/** The answer in a row. @throws ApiError `idempotency_key_reused` where it is that of another request */
 function answerIn(
   { fingerprint, olderFingerprint }: KeyedRequest,
   found: unknown[] | undefined,
@@ -283,14 +275,13 @@ function answerIn(
   return { status: head.status, headers, row: rows!.shape.hydrate(row) };
 }
 
-/** The constraint that a statement was refused for. */
 function constraintOf(error: unknown): string | undefined {
   return error instanceof QueryFailedError
     ? (error.driverError as { constraint?: string }).constraint
     : undefined;
 }
 
-/** Serves `@Idempotent()` wherever it stands. */
+/** Serves `@Idempotent()` in every module. */
 @Global()
 @Module({
   imports: [DataModule.forFeature([IdempotencyKey])],

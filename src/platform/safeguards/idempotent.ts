@@ -37,8 +37,8 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * Has a write with the header happen once. A method that returns an `Insert` has nothing sent before it has returned: its
- * statement gets the key and the answer too. Any other is called within a transaction, in which its key was claimed.
+ * Makes a write with the header happen once. A method that returns an `Insert` sends nothing itself, so its statement gets
+ * the key and the answer too. Any other method runs in a transaction that has claimed the key.
  */
 @Injectable()
 class IdempotencyInterceptor implements NestInterceptor {
@@ -85,26 +85,25 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-/** Whether a method says that it returns an `Insert`: TypeScript notes the class that it declares. */
+/** Whether a method declares that it returns an `Insert`, by the metadata of TypeScript. */
 function returnsInsert(context: ExecutionContext): boolean {
   const { prototype } = context.getClass() as { prototype: object };
   return Reflect.getMetadata('design:returntype', prototype, context.getHandler().name) === Insert;
 }
 
-/** The key of a request, and what it is of; undefined if it has none. @throws ApiError `validation_failed` */
+/** The key of a request, with the facts of the request; undefined if it has none. @throws ApiError `validation_failed` */
 function keyOf(request: Keyed): KeyedRequest | undefined {
   const { accountId, headersDistinct, operation } = request;
   const sent = headersDistinct[HEADER.toLowerCase()];
-  // Keys are an account's own, and an open operation has none.
+  // A key belongs to an account, and a public operation has none.
   if (sent === undefined || operation.access === 'public') return undefined;
-  const [key = '', ...others] = sent;
-  if (others.length > 0 || !VISIBLE.test(key))
+  const [key = '', ...more] = sent;
+  if (more.length > 0 || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
   const olderFingerprint = () => bytesFingerprintOf(request);
   return { accountId, key, fingerprint: fingerprintOf(request), olderFingerprint };
 }
 
-/** The headers of an answer that were set since then. */
 function headersSince(before: object, response: Response): AnswerHead['headers'] {
   const earlier = before as Record<string, unknown>;
   const set = Object.entries(response.getHeaders()).filter(
@@ -113,7 +112,7 @@ function headersSince(before: object, response: Response): AnswerHead['headers']
   return Object.fromEntries(set) as AnswerHead['headers'];
 }
 
-/** Gives an answer the status and the headers of a stored one; returns what it is of. */
+/** Sets the status and headers of a stored answer; returns its row or body. */
 function replay({ status, headers, body, row }: StoredAnswer, response: Response): unknown {
   if (status !== undefined) response.statusCode = status;
   for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
@@ -122,7 +121,7 @@ function replay({ status, headers, body, row }: StoredAnswer, response: Response
   return body === '' ? undefined : new JsonText(body!);
 }
 
-/** The body of an answer. @throws Error for what is not sent as JSON, and so could not be given again as it was */
+/** The body of an answer. @throws Error for an answer that is not JSON, and could not be repeated byte for byte */
 function textOf({ id, serialize }: OperationFacts, value: unknown): string {
   if (value === undefined || value === null) return '';
   if (value instanceof JsonText) return value.text;
@@ -135,11 +134,11 @@ function textOf({ id, serialize }: OperationFacts, value: unknown): string {
 }
 
 /**
- * Lets a client retry a write safely: with the header `Idempotency-Key` it happens once for each key and account
- * within `LIFETIME_HOURS`, and its first answer is given again byte for byte (draft-ietf-httpapi-idempotency-key-header),
- * whatever its method and its status. A method that returns an `Insert` is one statement; any other is done in a transaction,
- * which is the open one for all that it calls. What interceptors inside this one make of its answer is stored; they do not
- * run when an answer is given again. With or without the header, an `Insert` is run here, and its row is the answer.
+ * Lets a client retry a write safely: with the header `Idempotency-Key`, each key of an account is carried out once within
+ * `LIFETIME_HOURS`, and its first answer repeated byte for byte (draft-ietf-httpapi-idempotency-key-header), whatever its
+ * method and status. A method that returns an `Insert` is one statement; any other runs in a transaction, which is the open
+ * one for all calls inside. Interceptors inside this one shape the stored answer; they do not run for a repeated answer.
+ * With or without the header, this decorator runs an `Insert`, and the row is the answer.
  */
 export function Idempotent(): MethodDecorator {
   return applyDecorators(

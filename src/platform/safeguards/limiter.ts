@@ -14,17 +14,17 @@ import { Config } from '../../config.js';
 import { ApiError } from '../api/index.js';
 
 const WINDOW_SECONDS = 60;
-/** Milliseconds to wait for the primary, or for Redis, before counting locally: a limit must not cost more than what it protects. */
+/** Milliseconds to wait for the primary or for Redis before counting locally: a limit must not cost more than it protects. */
 const ANSWER_MS = 250;
 
 /**
- * Counts what a subject (an address, an account, a key) does within a minute. The counts are shared through Redis, or
- * else among the workers of one service; while they cannot be reached, each process counts by itself.
+ * Counts the requests of a subject (an address, an account, a key) per minute. The counts are shared through Redis, or else
+ * among the workers of one service; while they cannot be reached, each process counts locally.
  */
 class Limiter {
-  private readonly counts?: RateLimiterAbstract;
+  private readonly store?: RateLimiterAbstract;
   /** Counts while the shared counts cannot be reached. */
-  private readonly own?: RateLimiterMemory;
+  private readonly local?: RateLimiterMemory;
 
   /** @param perMinute 0 turns the limit off */
   constructor(
@@ -34,48 +34,50 @@ class Limiter {
   ) {
     if (perMinute === 0) return;
     const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
-    this.own = new RateLimiterMemory(options);
-    this.counts = this.own;
-    if (redis) this.counts = new RateLimiterRedis({ ...options, storeClient: redis });
-    else if (cluster.isWorker) this.counts = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
+    this.local = new RateLimiterMemory(options);
+    this.store = this.local;
+    if (redis) this.store = new RateLimiterRedis({ ...options, storeClient: redis });
+    else if (cluster.isWorker) this.store = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
   }
 
   get isOn(): boolean {
-    return this.counts !== undefined;
+    return this.store !== undefined;
   }
 
   /**
-   * Counts one more for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers).
-   * Whoever has none left adds nothing to the counts of the subjects behind it: an address that is refused can neither
-   * use up what an account may do, nor fill the memory with accounts.
-   * @throws ApiError `rate_limited` if a subject had none left
+   * Counts a request for each subject in turn, and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers). A
+   * refused subject stops the count: a refused address can neither use up the limit of an account nor fill the memory with
+   * accounts.
+   * @throws ApiError `rate_limited` if a subject is over its limit
    */
-  async take(subjects: string[], response: Response): Promise<void> {
+  async consume(subjects: string[], response: Response): Promise<void> {
     if (!this.isOn) return;
     let most = -1;
     for (const subject of subjects) {
-      const state = await this.ask((counts) => consume(counts, subject));
+      const state = await this.withStore((store) => tryConsume(store, subject));
       if (state.consumedPoints > this.perMinute) this.refuse(state, response);
-      if (state.consumedPoints > most) this.tell(state, response);
+      if (state.consumedPoints > most) this.setHeaders(state, response);
       most = Math.max(most, state.consumedPoints);
     }
   }
 
-  private async ask<Answer>(question: (counts: RateLimiterAbstract) => Promise<Answer>): Promise<Answer> {
+  private async withStore<Answer>(
+    question: (store: RateLimiterAbstract) => Promise<Answer>,
+  ): Promise<Answer> {
     try {
-      return await question(this.counts!);
+      return await question(this.store!);
     } catch {
-      return question(this.own!);
+      return question(this.local!);
     }
   }
 
   private refuse(state: RateLimiterRes, response: Response): never {
-    const seconds = this.tell(state, response);
+    const seconds = this.setHeaders(state, response);
     throw new ApiError('rate_limited', undefined, { headers: { 'Retry-After': String(seconds) } });
   }
 
   /** Sets the headers; returns the seconds until the count resets. */
-  private tell({ consumedPoints, msBeforeNext }: RateLimiterRes, response: Response): number {
+  private setHeaders({ consumedPoints, msBeforeNext }: RateLimiterRes, response: Response): number {
     const left = Math.max(0, this.perMinute - consumedPoints);
     const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
     response.setHeader('RateLimit-Policy', `"${this.name}";q=${this.perMinute};w=${WINDOW_SECONDS}`);
@@ -83,41 +85,38 @@ class Limiter {
     return seconds;
   }
 
-  /**
-   * Checks, without counting, that a subject has not used up its requests.
-   * @throws ApiError `rate_limited`
-   */
+  /** Checks, without counting, that a subject is below its limit. @throws ApiError `rate_limited` */
   async check(subject: string, response: Response): Promise<void> {
     if (!this.isOn) return;
-    const state = await this.ask((counts) => counts.get(hashed(subject)));
+    const state = await this.withStore((store) => store.get(hashed(subject)));
     if (state && state.consumedPoints >= this.perMinute) this.refuse(state, response);
   }
 }
 
-/** Counts; exceeding the limit is a state like any other here, not an error. */
-async function consume(counts: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
+/** Counts a request. Exceeding the limit is a state here, not an error. */
+async function tryConsume(store: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
   try {
-    return await counts.consume(hashed(subject));
+    return await store.consume(hashed(subject));
   } catch (error) {
     if (error instanceof RateLimiterRes) return error;
     throw error;
   }
 }
 
-/** Addresses and emails must not be readable in a store that others read. */
+/** Others may read the store, so it holds no addresses and emails in plain text. */
 function hashed(subject: string): string {
   return createHash('sha256').update(subject).digest('base64url');
 }
 
-/** Sign-ups, changes of the email and failed log-ins, per address and per account. */
+/** Limits sign-ups, changes of the email and failed log-ins, per address and per account. */
 export class AuthLimiter extends Limiter {}
 
-/** Requests per API key. */
+/** Limits requests per API key. */
 export class KeyLimiter extends Limiter {}
 
-/** Connects in the background, retrying for ever, and logs once when Redis goes away and once when it is back. */
+/** Connects in the background and retries for ever; logs once when Redis goes away, and once when it is back. */
 async function connect(url: string): Promise<Redis> {
-  // The client takes 24 MB, and most services have no Redis.
+  // The client takes 24 MB of memory, and most services have no Redis.
   const { Redis } = await import('ioredis');
   const logger = new Logger('Redis');
   const redis = new Redis(url, {
@@ -128,7 +127,7 @@ async function connect(url: string): Promise<Redis> {
   });
   let isAway = false;
   redis.on('error', (error: Error) => {
-    if (!isAway) logger.warn(`Redis is away; each process counts for itself: ${error.message}`);
+    if (!isAway) logger.warn(`Redis is away; each process counts locally: ${error.message}`);
     isAway = true;
   });
   redis.on('ready', () => {
@@ -140,7 +139,7 @@ async function connect(url: string): Promise<Redis> {
 
 const REDIS = Symbol('redis');
 
-/** The limits that the operator sets, counted in Redis if there is one. */
+/** The limits of the configuration, counted in Redis if there is one. */
 @Global()
 @Module({
   providers: [

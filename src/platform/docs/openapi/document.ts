@@ -24,25 +24,25 @@ import {
   nameValues,
   type Operation,
   operationsIn,
-  withoutPruned,
+  withPrunedInlined,
 } from './schemas.js';
 
-/** What the product says of itself in the document. The module of the application provides it. */
+/** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
   abstract readonly title: string;
-  /** Of the interface, not of the program. */
+  /** Version of the interface, not of the program. */
   abstract readonly version: string;
   /** Markdown. */
   abstract readonly description: string;
   abstract readonly team: string;
   abstract readonly license: { readonly name: string; readonly url: string };
-  /** Where an account's email and password, and where an API key come from, and what they are for. */
+  /** Descriptions of the security schemes: where the credentials come from, and what they are for. */
   abstract readonly credentials: {
     readonly basic: string;
     readonly bearer: string;
     readonly openIdConnect: string;
   };
-  /** What is served at addresses without a version too. */
+  /** Description of the server for addresses without a version. */
   abstract readonly unversioned: string;
   /** What the service does, in a sentence: the lead of the front door. */
   abstract readonly lead: string;
@@ -50,20 +50,17 @@ export abstract class ProductFacts {
   abstract readonly firstRequest: string;
 }
 
-/**
- * A text without what tells of operations that this service does not have, each part of which stands between
- * `<!-- with createPet -->` and `<!-- /with -->`.
- */
+/** Removes `<!-- with createPet -->…<!-- /with -->` for operations that this service lacks. */
 export function withPresent(text: string, { paths }: OpenAPIObject): string {
   const all = Object.values(paths).flatMap((item) => operationsIn(item));
   const ids = new Set(all.map(([, { operationId }]) => operationId));
   return text.replaceAll(PARTS, (_all, id: string, _line, part: string) => (ids.has(id) ? part : ''));
 }
 
-/** A comment on a line of its own goes with that line. */
+/** A comment on a line of its own is removed with the line. */
 const PARTS = /<!-- with (\w+) -->(\n\n)?(.*?)<!-- \/with -->\2/gs;
 
-/** Builds the OpenAPI document from the controllers and DTOs: each fact stands in only one of them. */
+/** Builds the OpenAPI document from the controllers and DTOs, each of whose facts has a single source. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const { title, version, description, team, license, credentials, unversioned } = app.get(ProductFacts);
   const base = new DocumentBuilder()
@@ -104,13 +101,12 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-/** Completes every operation, and returns their tags. */
 function finishOperations(
   declared: readonly DeclaredOperation[],
   document: OpenAPIObject,
   config: Config,
 ): TagFacts[] {
-  const byId = new Map(declared.map((one) => [one.id, one]));
+  const byId = new Map(declared.map((facts) => [facts.id, facts]));
   const tags = new Map<string, TagFacts>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of operationsIn(item)) {
@@ -123,17 +119,17 @@ function finishOperations(
 }
 
 /**
- * URL and description of a server. Without a URL it is this server, and described so: two may be the same. Tools that import
- * the document take a URL without an origin for the whole address.
+ * URL and description of a server: this server if there is no URL, and described as such, as two servers may be the same.
+ * Tools that import the document read a URL without an origin as the whole address.
  */
 function deployment(name: string, url?: string): [url: string, description: string] {
   return url ? [url, name] : [`${HERE}/v1`, `${name} (this server)`];
 }
 
 /**
- * Paths relative to the servers, whose URLs end in `/v1`. Operations that also stand without a version get a server of
- * their own, absolute, because client generators cannot resolve a relative one there. The path of a later version keeps
- * it, with a server above the versions.
+ * Paths relative to the servers, whose URLs end in `/v1`. An operation that is also served without a version gets an
+ * absolute server of its own, because client generators cannot resolve a relative one there. The path of a later version
+ * keeps the version, with a server above the versions.
  */
 function relativePaths(
   paths: OpenAPIObject['paths'],
@@ -153,16 +149,12 @@ function relativePaths(
   return relative;
 }
 
-/** Gives the operations of a path a server of their own. */
 function serveAt(item: OpenAPIObject['paths'][string], url: string, description: string): typeof item {
   for (const [, operation] of operationsIn(item)) operation.servers = [{ url, description }];
   return item;
 }
 
-/**
- * Tells what can be called with the id of what was created: the operations on the address of its `Location`
- * (https://spec.openapis.org/oas/v3.1.1.html#link-object).
- */
+/** Links a created resource to the operations on its `Location` (https://spec.openapis.org/oas/v3.1.1.html#link-object). */
 function addLinks({ paths }: OpenAPIObject): void {
   for (const [path, item] of Object.entries(paths))
     for (const [method, { responses }] of operationsIn(item)) {
@@ -183,13 +175,9 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
   return links;
 }
 
-/**
- * Keeps openapi-generator from writing a client's method for it: in a file that, in TypeScript, does not compile, and that
- * replaces the one of the operations with the same tag.
- */
+/** Keeps openapi-generator from writing a client for a webhook, which would replace the client of the same tag. */
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
-/** The requests that the service makes, by their ids. */
 function webhooksOf(
   operations: Iterable<OperationFacts>,
   document: OpenAPIObject,
@@ -206,7 +194,7 @@ function webhooksOf(
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
-  const schema = withoutPruned(reference, document);
+  const schema = withPrunedInlined(reference, document);
   const content = { 'application/json': { schema, example: exampleFor(document, reference) } };
   const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
   return {

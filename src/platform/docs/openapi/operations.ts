@@ -12,22 +12,22 @@ import {
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { answersOf, finishBody, giveExample, givenBy, sentIn } from './bodies.js';
+import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
 import { exampleIn, finishFields, namePage, type Operation, type Parameter } from './schemas.js';
 
-/** Stands in the document for the scheme, host and port by which a client has asked for it. */
+/** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
 
-/** An operation and where it stands. */
+/** An operation with its path and method. */
 export interface Placed {
   path: string;
   method: string;
   operation: Operation;
 }
 
-/** The scheme of access tokens, where there is an identity provider. */
+/** The security scheme of access tokens, if an identity provider is configured. */
 export const OIDC = 'openIdConnect';
 
 const SCHEME: Record<Access, string | undefined> = {
@@ -36,24 +36,23 @@ const SCHEME: Record<Access, string | undefined> = {
   bearer: 'bearerAuth',
 };
 
-/** The credentials that open an operation, with the permission that they need: of several, one is enough. */
+/** The alternative credentials of an operation, each with the permission needed; of several permissions, one is enough. */
 function securityOf({ access, permissions }: OperationFacts, config: Config): Record<string, string[]>[] {
   const scheme = SCHEME[access];
   if (scheme === undefined) return [];
-  // Of an identity provider last: samples and tests take the first.
+  // Access tokens come last: samples and tests use the first scheme.
   return [scheme, ...(config.OIDC_ISSUER ? [OIDC] : [])].flatMap((name) =>
-    permissions.length === 0 ? [{ [name]: [] }] : permissions.map((one) => ({ [name]: [one] })),
+    permissions.length === 0 ? [{ [name]: [] }] : permissions.map((permission) => ({ [name]: [permission] })),
   );
 }
 
-/** The description of an operation, with the permission that it needs. */
 function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
   if (permissions.length === 0) return description;
-  const names = permissions.map((one) => `\`${one}\``).join(' or ');
+  const names = permissions.map((permission) => `\`${permission}\``).join(' or ');
   return `${description ?? ''} Needs the permission ${names}.`.trim();
 }
 
-/** Completes an operation with what its decorators and its own shape say. */
+/** Completes an operation from its decorators and its shape. */
 export function finishOperation(
   placed: Placed,
   facts: DeclaredOperation,
@@ -70,14 +69,14 @@ export function finishOperation(
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset.day);
-  operation.parameters.push(...conditionsOf(facts));
+  operation.parameters.push(...conditionalHeaders(facts));
   operation['x-codeSamples'] = codeSamples(placed, access, document, config);
 }
 
 /** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
 const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
 
-/** What a client of events sends when it comes back (HTML, 9.2.4). */
+/** Sent by a client of an event stream that reconnects (HTML, 9.2.4). */
 const LAST_EVENT = {
   name: 'Last-Event-ID',
   required: false,
@@ -85,22 +84,23 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-/** The parameters that clients see of those that a method takes. */
 function parametersOf({ parameters = [] }: Operation): Parameter[] {
-  const taken = parameters.filter((one) => one.in !== 'header' || !NO_PARAMETERS.has(one.name.toLowerCase()));
-  for (const one of taken) {
-    if (one.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(one, LAST_EVENT);
-    finishParameter(one);
+  const allowed = parameters.filter(
+    (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
+  );
+  for (const parameter of allowed) {
+    if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
+    finishParameter(parameter);
   }
-  return taken;
+  return allowed;
 }
 
-/** A list is separated by commas. What a field's schema says beyond JSON Schema stands in the schema, as in a body. */
+/** Separates a list by commas, and moves extensions into the schema, where a body has them. */
 function finishParameter(parameter: Parameter): void {
   const { schema } = parameter;
   if (!schema) return;
   if (schema.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
-  for (const name of Object.keys(parameter).filter((one): one is `x-${string}` => one.startsWith('x-'))) {
+  for (const name of Object.keys(parameter).filter((key): key is `x-${string}` => key.startsWith('x-'))) {
     Object.assign(schema, { [name]: parameter[name] });
     delete parameter[name];
   }
@@ -115,20 +115,20 @@ const SUCCESS: Record<string, string> = {
   304: 'Not modified since `If-None-Match` was told: the response has no body.',
 };
 
-/** The headers by which a client asks for less than all, of what knows them. What is no such header is ignored. */
-function conditionsOf(facts: OperationFacts): Parameter[] {
+/** The headers of conditional and range requests; an operation without support ignores them. */
+function conditionalHeaders(facts: OperationFacts): Parameter[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
-  const known = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
+  const etags = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
   const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
   return [
-    ...(hasSuccess(facts, 304) ? [header('If-None-Match', known, TAGS_PATTERN)] : []),
+    ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),
     ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
   ];
 }
 
-/** What nobody has declared has the status of its method. */
+/** Without a declared success, the method has its default status. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
@@ -152,12 +152,12 @@ function finishSuccess(
     headers.push('Link');
     media.schema = namePage(document, operation, media.schema, sorted);
   }
-  if (gives) response.content = givenBy(gives, media);
+  if (gives) response.content = contentOfAnswer(gives, media);
   giveExample(document, response);
   Object.assign(response, { description: means, headers: headerReferences(headers) });
 }
 
-/** The headers of a deprecated operation come with every answer that gets past the guard. */
+/** A deprecated operation sends these headers with every answer behind the guard. */
 function finishDeprecated(operation: Operation, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
@@ -170,7 +170,7 @@ function finishDeprecated(operation: Operation, sunset: string): void {
   }
 }
 
-/** How to call an operation with its example and the query that it must have, ready to paste. */
+/** Calls of an operation with its example and its required query, ready to paste. */
 export function codeSamples(
   placed: Placed,
   access: Access,
@@ -185,8 +185,8 @@ export function codeSamples(
       encodeURIComponent(example ?? name),
     ]),
   );
-  const asked = parameters.filter(({ in: place, required }) => place === 'query' && required);
-  const query = asked.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
+  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
+  const query = required.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
   return samplesOf({
     method: method.toUpperCase(),
     url:
@@ -194,12 +194,12 @@ export function codeSamples(
       path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!) +
       (query && `?${query}`),
     access,
-    ...sentIn(operation.requestBody),
+    ...exampleSent(operation.requestBody),
     answers: answersOf(operation),
   });
 }
 
-/** The server that an operation is called at: its own, or this one, above the versions if its path includes one. */
+/** The server of an operation: its own, or this one, above the versions if the path includes a version. */
 function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
   const own = operation.servers
     ?.map(({ url }) => url)

@@ -118,10 +118,9 @@ export const HEADERS = {
 
 type Header = keyof typeof HEADERS;
 
-/** The names of these headers in a response. */
 export const HEADER_NAMES = [...new Set((Object.keys(HEADERS) as Header[]).map(nameOf))];
 
-/** The headers that a document refers to. */
+/** The headers that the document refers to. */
 export function headersIn({ paths }: OpenAPIObject): Partial<typeof HEADERS> {
   const used = referredTo(paths, 'headers');
   return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => used.has(name)));
@@ -150,11 +149,11 @@ const BY_ACCESS: Record<Access, ErrorCode[]> = {
   basic: ['invalid_credentials'],
   bearer: ['missing_api_key', 'invalid_api_key'],
 };
-/** Where there is an identity provider. */
-const OF_TOKENS = ['invalid_token', 'sign_up_closed', 'permission_denied'] as ErrorCode[];
+/** With an identity provider. */
+const TOKEN_ERRORS = ['invalid_token', 'sign_up_closed', 'permission_denied'] as ErrorCode[];
 const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'unsupported_encoding'];
 
-/** The error responses of an operation: its own, and those that follow from its properties. */
+/** The error responses of an operation: declared ones, and those that follow from its properties. */
 export function errorResponses(
   operation: Operation,
   facts: OperationFacts,
@@ -165,21 +164,24 @@ export function errorResponses(
   const { takes = SMALL_JSON } = facts;
   if (operation.requestBody && takes.types.includes(JSON_TYPE)) codes.push('invalid_json');
   if (operation.requestBody) codes.push(...WITH_BODY);
-  const isChecked = operation.requestBody && !takes.types.every(isRaw);
-  // An id of an event that nobody knows is no error.
-  const isAsked = parameters.some(({ name }) => name !== 'Last-Event-ID');
-  if (isChecked || isAsked) codes.push('validation_failed');
+  const hasCheckedBody = operation.requestBody && !takes.types.every(isRaw);
+  // An unknown id of an event is no error.
+  const hasParameters = parameters.some(({ name }) => name !== 'Last-Event-ID');
+  if (hasCheckedBody || hasParameters) codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.access === 'bearer') codes.push('permission_denied');
-  if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...OF_TOKENS);
+  if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...TOKEN_ERRORS);
   if (facts.sunset) codes.push('operation_removed');
   if (hasSuccess(facts, 206)) codes.push('range_not_satisfiable');
-  const late: ErrorCode[] = [];
-  if (facts.idempotent) late.push('idempotency_key_in_use', 'idempotency_key_reused');
-  if (facts.conditional) late.push('precondition_failed');
+  const handlerErrors: ErrorCode[] = [];
+  if (facts.idempotent) handlerErrors.push('idempotency_key_in_use', 'idempotency_key_reused');
+  if (facts.conditional) handlerErrors.push('precondition_failed');
   const usual = (code: ErrorCode) => [code, factsOf(code).status] as const;
   const own = Object.entries(facts.errors) as [ErrorCode, number][];
-  const byStatus = Map.groupBy([...codes.map(usual), ...own, ...late.map(usual)], ([, status]) => status);
+  const byStatus = Map.groupBy(
+    [...codes.map(usual), ...own, ...handlerErrors.map(usual)],
+    ([, status]) => status,
+  );
   return Object.fromEntries(
     Array.from(byStatus, ([status, found]) => [
       status,
@@ -202,7 +204,7 @@ const ERROR = {
   },
 };
 
-/** The Error schema, its codes, and an example of each error that some operation has. */
+/** The Error schema, its codes, and an example of each error of the operations. */
 export function errorComponents(document: OpenAPIObject) {
   const examples = examplesIn(document).map((name) => [name, { summary: name, value: exampleOf(name) }]);
   const codes = allErrors().map(([code]) => code);
@@ -211,7 +213,7 @@ export function errorComponents(document: OpenAPIObject) {
     examples: Object.fromEntries(examples),
     schemas: {
       ...document.components?.schemas,
-      // Open: a client that was made before a code was added reads it as text.
+      // Open: a client generated before a code was added reads the code as text.
       ErrorCode: {
         description: errorTable(document),
         anyOf: [
@@ -224,30 +226,29 @@ export function errorComponents(document: OpenAPIObject) {
   };
 }
 
-/** The names of the examples of errors that operations have. */
+/** The names of the error examples that operations refer to. */
 function examplesIn({ paths }: OpenAPIObject): string[] {
   return [...referredTo(paths, 'examples')].toSorted();
 }
 
-/** What tells of a code the statuses that it comes with, as `400 or 404`: its usual one, and those that some operation has. */
+/** A function from a code to its statuses, such as `400 or 404`: the usual one, and those of single operations. */
 export function statusesIn(document: OpenAPIObject): (code: ErrorCode) => string {
   const examples = examplesIn(document);
   return (code) => {
-    const others = examples.flatMap((name) =>
+    const statuses = examples.flatMap((name) =>
       name.replace(/\d{3}$/, '') === `${code}_` ? [name.slice(-3)] : [],
     );
-    return [...others, String(factsOf(code).status)].toSorted().join(' or ');
+    return [...statuses, String(factsOf(code).status)].toSorted().join(' or ');
   };
 }
 
-/** Every code with its statuses and its meaning, as a table in Markdown. */
 function errorTable(document: OpenAPIObject): string {
   const statusesOf = statusesIn(document);
   const rows = allErrors().map(([code, { meaning }]) => `| ${statusesOf(code)} | \`${code}\` | ${meaning} |`);
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** @param takes what the operation takes, where that is not the usual: errors name that then */
+/** @param takes the request body, unless it is the usual one: its errors name its types and size */
 function response(status: number, codes: ErrorCode[], takes?: Takes) {
   const names = [...new Set(codes)].map((code) =>
     factsOf(code).status === status ? code : `${code}_${status}`,
@@ -269,18 +270,19 @@ function response(status: number, codes: ErrorCode[], takes?: Takes) {
 }
 
 function meaningOf(code: ErrorCode, takes?: Takes): string {
-  return takes && isOfBody(code) ? BODY_REFUSALS[code](takes) : factsOf(code).meaning;
+  return takes && isBodyRefusal(code) ? BODY_REFUSALS[code](takes) : factsOf(code).meaning;
 }
 
-const isOfBody = (name: string): name is keyof typeof BODY_REFUSALS => Object.hasOwn(BODY_REFUSALS, name);
+const isBodyRefusal = (name: string): name is keyof typeof BODY_REFUSALS =>
+  Object.hasOwn(BODY_REFUSALS, name);
 
-/** An example, which most operations share. */
+/** An example; most operations share it. */
 function exampleNamed(name: string, takes?: Takes): object {
-  if (takes && isOfBody(name)) return { summary: name, value: refuseBody(name, takes).toJSON() };
+  if (takes && isBodyRefusal(name)) return { summary: name, value: refuseBody(name, takes).toJSON() };
   return { $ref: `#/components/examples/${name}` };
 }
 
-/** The Error that an example shows; `category_not_found_400` is a code with a status other than its usual one. */
+/** The Error of an example; `category_not_found_400` is a code with a status other than its usual one. */
 function exampleOf(name: string) {
   const [, code, status] = /^(\w+?)(?:_(\d{3}))?$/.exec(name) as unknown as [string, ErrorCode, string?];
   return new ApiError(code, undefined, status ? { status: Number(status) } : {}).toJSON();

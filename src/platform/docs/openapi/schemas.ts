@@ -3,7 +3,7 @@ import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { fieldsIn, pageName } from '../../api/index.js';
 import type { Sample } from './call-samples.js';
 
-/** A schema, as far as it is written or read here. */
+/** The parts of a schema that this folder reads or writes. */
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
@@ -38,7 +38,6 @@ export interface Schema {
   'x-enumDescriptions'?: Record<string, string>;
 }
 
-/** What is sent or answered as one media type. */
 export interface Media {
   schema?: Schema;
   example?: unknown;
@@ -46,7 +45,6 @@ export interface Media {
   encoding?: Record<string, { contentType: string }>;
 }
 
-/** A body, by its media types. */
 export interface Body {
   description?: string;
   required?: boolean;
@@ -69,7 +67,6 @@ export interface Parameter {
   [extension: `x-${string}`]: unknown;
 }
 
-/** An operation of the document. */
 export interface Operation {
   operationId?: string;
   summary?: string;
@@ -86,12 +83,12 @@ export interface Operation {
   'x-codeSamples'?: Sample[];
 }
 
-/** The operations of a path, or of a webhook, by their methods. */
+/** The operations of a path or webhook, by method. */
 export function operationsIn(item: OpenAPIObject['paths'][string]): [method: string, operation: Operation][] {
   return Object.entries(item as Record<string, Operation>);
 }
 
-/** Writes the properties of all schemas as OpenAPI 3.1 has them. */
+/** Converts the properties of all schemas to OpenAPI 3.1. */
 export function finishSchemas(document: OpenAPIObject): void {
   for (const schema of Object.values(document.components?.schemas ?? {}) as Schema[]) {
     for (const property of Object.values(schema.properties ?? {})) {
@@ -102,7 +99,7 @@ export function finishSchemas(document: OpenAPIObject): void {
   }
 }
 
-/** Gives an enumeration its values: those that it has when the document is made. */
+/** Sets the values of an enumeration as of when the document is built. */
 export function nameValues(
   document: OpenAPIObject,
   name: string,
@@ -110,24 +107,22 @@ export function nameValues(
 ): void {
   const schema = document.components!.schemas![name];
   const values = { enum: Object.keys(meanings), 'x-enumDescriptions': meanings };
-  // Swagger takes one without values, as it may be when its class is loaded, for one of numbers.
+  // Swagger declares an enumeration that was empty when its class was loaded as one of numbers.
   if (schema) Object.assign(schema, { type: 'string', ...values });
 }
 
-/**
- * What a field has in its schema, that of a class in a body or of a parameter, only when the document is made: what it is
- * when a request leaves it out, which is the initial value of its property, and what its kind says.
- */
+/** Adds to the schemas of fields their defaults, which are initial values of properties, and the late facts of kinds. */
 export function finishFields(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
   const fields = fieldsIn(type);
   if (fields.length === 0) return;
   const initial = new type() as Record<string, unknown>;
   const schemas = document.components!.schemas as Record<string, Schema | undefined>;
-  const ofBody = schemas[nameOf(getSchemaPath(type))];
+  const bodySchema = schemas[nameOf(getSchemaPath(type))];
   const { parameters = [] } = operation;
   for (const [name, { kind, write }] of fields) {
     for (const model of kind.models ?? []) finishFields(document, operation, model);
-    const schema = ofBody?.properties?.[name] ?? parameters.find((one) => one.name === name)?.schema;
+    const schema =
+      bodySchema?.properties?.[name] ?? parameters.find((parameter) => parameter.name === name)?.schema;
     if (!schema) continue;
     const value = initial[name];
     if (value !== undefined) schema.default = value === null ? null : JSON.parse(write(value));
@@ -137,7 +132,7 @@ export function finishFields(document: OpenAPIObject, operation: Operation, type
 
 const nameOf = (reference: string): string => reference.split('/').at(-1)!;
 
-/** A described reference has its description beside it, and is not wrapped in `allOf`. */
+/** Unwraps a described reference from `allOf`: the description stands beside it. */
 function unwrapReference(property: Schema): void {
   const [only, ...more] = property.allOf ?? [];
   if (!only?.$ref || more.length > 0) return;
@@ -145,7 +140,6 @@ function unwrapReference(property: Schema): void {
   property.$ref = only.$ref;
 }
 
-/** `null` is a type like any other. */
 function addNull(property: Schema): void {
   const { $ref, type } = property;
   if (type) property.type = [type, 'null'].flat();
@@ -154,7 +148,7 @@ function addNull(property: Schema): void {
   property.anyOf = [{ $ref }, { type: 'null' }];
 }
 
-/** Names the schema of a page: `listPets` answers with `Pets`. */
+/** Names the schema of a page: `listPets` returns `Pets`. */
 export function namePage(
   document: OpenAPIObject,
   { operationId, parameters = [] }: Operation,
@@ -162,8 +156,8 @@ export function namePage(
   sorted = 'in ascending order of ids',
 ): Schema {
   const name = pageName(operationId!);
-  const names = new Set(parameters.map((one) => one.name));
-  const chosen = ['sort', 'order'].filter((one) => names.has(one)).map((one) => `\`${one}\``);
+  const names = new Set(parameters.map((parameter) => parameter.name));
+  const chosen = ['sort', 'order'].filter((key) => names.has(key)).map((key) => `\`${key}\``);
   document.components!.schemas![name] = {
     description: `One page, ${chosen.length > 0 ? `in the order that ${chosen.join(' and ')} ask for` : sorted}.`,
     ...page,
@@ -171,18 +165,18 @@ export function namePage(
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A value of the schema of a parameter: its example, or the first of an enumeration. */
+/** An example of a parameter: its own, or the first value of its enumeration. */
 export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values }: Schema): unknown {
   if (example !== undefined || !$ref) return example ?? values?.[0];
   return exampleIn(document, schemaOf(document, { $ref }));
 }
 
-/** A schema itself, where it is a reference to one. */
+/** Resolves a reference to a schema. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
   return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
 }
 
-/** What a reference leads to, such as `#/components/schemas/Pet`. */
+/** The target of a reference, such as `#/components/schemas/Pet`. */
 export function partAt(document: OpenAPIObject, reference: string): unknown {
   const names = reference.split('/').slice(1);
   return names.reduce<unknown>(
@@ -197,52 +191,49 @@ export function referredTo(part: object, kind: 'schemas' | 'headers' | 'examples
   return new Set(Array.from(found, ([, name]) => name!));
 }
 
-/** An example of a schema, assembled from those of its properties. */
+/** An example of a schema, assembled from its properties. */
 export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   if (schema.$ref) return exampleFor(document, schemaOf(document, schema));
   if (schema.items) return [exampleFor(document, schema.items)];
   const { properties = {}, required = [] } = schema;
   const shown = Object.entries(properties).flatMap(([name, property]) => {
-    const { example = required.includes(name) ? impliedIn(document, property) : undefined } = property;
+    const { example = required.includes(name) ? impliedValue(document, property) : undefined } = property;
     return example === undefined ? [] : [[name, example] as const];
   });
   return Object.fromEntries(shown);
 }
 
-/** A value that the schema of a property implies where it has no example. */
-function impliedIn(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
+/** A value for a property without an example. */
+function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
   const schema = schemaOf(document, allOf[0] ?? property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
-  if (items) return minItems > 0 ? [impliedIn(document, items)] : [];
+  if (items) return minItems > 0 ? [impliedValue(document, items)] : [];
   return values?.[0] ?? minimum ?? (type === 'boolean' ? false : undefined);
 }
 
-/**
- * A schema of a webhook with those schemas in it, not referred to, that no operation has. oapi-codegen prunes such schemas,
- * and its client, which names the body of each webhook, would not compile.
- */
-export function withoutPruned(schema: Schema, { paths, components }: OpenAPIObject): Schema {
+/** Inlines schemas that no operation uses: oapi-codegen prunes them, and its client of the webhook would not compile. */
+export function withPrunedInlined(schema: Schema, { paths, components }: OpenAPIObject): Schema {
   const schemas = components!.schemas as Record<string, Schema>;
-  return withIn(schema, schemas, namesIn(paths, schemas));
+  return inline(schema, schemas, namesIn(paths, schemas));
 }
 
-/** @param kept the schemas that may be referred to; one that has itself in it is referred to as well */
-function withIn(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlySet<string>): Schema {
+/** @param kept the schemas that may stay references; so may a recursive schema */
+function inline(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlySet<string>): Schema {
   return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
     const name = typeof value?.$ref === 'string' ? nameOf(value.$ref) : undefined;
     if (name === undefined || kept.has(name)) return value;
     const { $ref: _, ...beside } = value!;
-    return { ...withIn(schemas[name]!, schemas, new Set([...kept, name])), ...beside };
+    return { ...inline(schemas[name]!, schemas, new Set([...kept, name])), ...beside };
   }) as Schema;
 }
 
-/** The names of the schemas that a part of the document refers to, itself or through others. */
+/** The names of the schemas that a part of the document refers to, directly or through others. */
 function namesIn(part: object, schemas: Record<string, Schema>, found = new Set<string>()): Set<string> {
   for (const name of referredTo(part, 'schemas')) {
     if (found.has(name)) continue;
     found.add(name);
-    // Those of errors come last.
+    // The error schemas are added later.
     if (schemas[name]) namesIn(schemas[name], schemas, found);
   }
   return found;

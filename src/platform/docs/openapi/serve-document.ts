@@ -12,13 +12,9 @@ import { HERE } from './operations.js';
 
 const CACHE_CONTROL = 'no-cache';
 
-/** Names by which a service is called on its own machine. */
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/**
- * Serves the document as JSON and as YAML. Swagger's own routes would write and send it in full each time.
- * @returns the document, which is built when it is first needed
- */
+/** Serves the document, built on first use, as JSON and YAML: compressed and cached, unlike the routes of Swagger. */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));
@@ -33,13 +29,13 @@ export function serveDocument(app: NestExpressApplication, config: Config): () =
 }
 
 /**
- * A text that names the address by which it is asked for. For the own machine, and where it names none as `BASE_URL` is set,
- * it is compressed and kept; for any other name, which a client can make up, it is not.
+ * A text with the origin that it is requested from. It is compressed and kept for origins of the local machine, and where
+ * `BASE_URL` is set, as the text then names no other; not for an origin that a client can make up.
  */
 export class DocumentText {
   private text?: string;
-  /** By origin, of which there are as many as local names; one for all origins if the text names none. */
-  private readonly kept = new Map<string, StaticContent>();
+  /** By origin: the few local ones, or one entry if the text names none. */
+  private readonly contents = new Map<string, StaticContent>();
 
   constructor(
     private readonly extension: string,
@@ -49,24 +45,24 @@ export class DocumentText {
   async send(request: Request, response: Response): Promise<void> {
     const text = (this.text ??= this.write());
     const origin = text.includes(HERE) ? originOf(request) : '';
-    const placed = () => text.replaceAll(HERE, () => origin);
+    const resolved = () => text.replaceAll(HERE, () => origin);
     if (origin && !isLocal(origin, request)) {
-      const body = placed();
+      const body = resolved();
       const tag = createHash('sha256').update(body).digest('base64url');
       response.type(this.extension).vary('Accept-Encoding');
       response.set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` }).send(body);
       return;
     }
-    let content = this.kept.get(origin);
+    let content = this.contents.get(origin);
     if (!content) {
-      content = new StaticContent(this.extension, () => Buffer.from(placed()));
-      this.kept.set(origin, content);
+      content = new StaticContent(this.extension, () => Buffer.from(resolved()));
+      this.contents.set(origin, content);
     }
     await content.send(request, response, CACHE_CONTROL);
   }
 }
 
-/** The port is not known once the client has gone. */
+/** `localPort` is undefined once the client has gone. */
 function isLocal(origin: string, { socket }: Request): boolean {
   const { protocol, hostname, port } = new URL(origin);
   return protocol === 'http:' && LOCAL.has(hostname) && Number(port || 80) === socket.localPort;

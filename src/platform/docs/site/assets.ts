@@ -12,39 +12,38 @@ import { StaticContent } from '../../http/index.js';
 import { ProductFacts } from '../openapi/document.js';
 import { escape } from './markdown.js';
 
-const OWN = fileURLToPath(new URL('./assets', import.meta.url));
+const FOLDER = fileURLToPath(new URL('./assets', import.meta.url));
 
-/** What all pages look like, in one file: on a slow line each further one is asked for in its turn. */
+/** The styles of all pages, sent as one file: on a slow line, each further file costs a round trip. */
 const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.css'];
 
-/** What a page of the site is made of. In the addresses of its content, `~/` is the root of the site. */
+/** A page of the site. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {
-  /** Left out by the front door, which is the site itself. */
+  /** Left out for the front door, which is the site itself. */
   readonly title?: string;
   readonly description: string;
   readonly content: string;
-  /** What it needs in its head beside what all pages have. */
   readonly head?: string;
 }
 
-/** For a year. The address of a file changes with its content. */
+/** One year: the address of a file changes with its content. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** The files of the pages, and what stands around each page. */
+/** The files of the pages, and the shell around each page. */
 @Injectable()
 export class Assets {
   private readonly contents = new Map<string, StaticContent>();
-  /** Changes with any of the files. It is part of their addresses, so that a browser never asks for one twice. */
+  /** A hash of all files, as part of their addresses: a browser never requests the same file twice. */
   private readonly version: string;
 
   constructor(private readonly modules: ModuleRef) {
     const hash = createHash('sha256');
-    for (const name of readdirSync(OWN).toSorted()) {
-      hash.update(own(name));
+    for (const name of readdirSync(FOLDER).toSorted()) {
+      hash.update(read(name));
       if (extname(name) === '.html' || STYLES.includes(name)) continue;
-      this.contents.set(name, new StaticContent(extname(name), () => readFile(join(OWN, name))));
+      this.contents.set(name, new StaticContent(extname(name), () => readFile(join(FOLDER, name))));
     }
-    this.contents.set('site.css', new StaticContent('css', () => Buffer.from(STYLES.map(own).join('\n'))));
+    this.contents.set('site.css', new StaticContent('css', () => Buffer.from(STYLES.map(read).join('\n'))));
     this.version = hash.digest('hex').slice(0, 16);
   }
 
@@ -53,29 +52,22 @@ export class Assets {
     return `assets/${this.version}/${name}`;
   }
 
-  /**
-   * Sends a file of a page. A page of another version of the service, which exists during an update, gets the file too,
-   * but must not keep it under the address of its own version.
-   * @throws ApiError `route_not_found`
-   */
+  /** Sends a file; to a page of another version, as during an update, without caching. @throws ApiError `route_not_found` */
   send(name: string, request: Request, response: Response, version = ''): Promise<void> {
     const content = this.contents.get(name);
     if (!content) throw new ApiError('route_not_found');
     return content.send(request, response, version === this.version ? FOR_EVER : 'no-cache');
   }
 
-  /**
-   * A page of the site around its content.
-   * @param root the way from its address to the root of the site, such as `../`
-   */
+  /** A complete page. @param root the path from the page to the root of the site, such as `../` */
   inShell({ title, description, content, head = '' }: Page, root: string): string {
     const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
     const parts: Record<string, string> = {
       title: title ? `${escape(title)} · ${site}` : site,
       ...{ site, description: escape(description), content, head },
     };
-    // Each in the place of a comment that names it.
-    return own('page.html')
+    // Each part replaces the comment that names it.
+    return read('page.html')
       .replaceAll(/<!-- (\w+) -->/g, (place, part: string) => parts[part] ?? place)
       .replaceAll('"~/assets/', () => `"${root}${this.addressOf('')}`)
       .replaceAll('"~/"', () => `"${root || './'}"`)
@@ -83,36 +75,32 @@ export class Assets {
   }
 }
 
-function own(name: string): string {
-  return readFileSync(join(OWN, name), 'utf8');
+function read(name: string): string {
+  return readFileSync(join(FOLDER, name), 'utf8');
 }
 
-/** What a page may do beside what every page may. */
+/** Permissions of a page beyond those of every page. */
 interface PageNeeds {
-  /** Sources (CSP3, 2.3.1) that it calls. */
-  readonly called?: readonly string[];
-  /** Hashes of its inline styles. */
+  /** Sources (CSP3, 2.3.1) of further connections. */
+  readonly connectsTo?: readonly string[];
   readonly styles?: readonly string[];
-  /** Whether a window that it opens may answer it. */
+  /** Whether a window that the page opens may reach its opener. */
   readonly opensWindows?: boolean;
 }
 
-/**
- * Headers of every page. It runs nothing but its own files, calls nothing but this service, the addresses of the
- * configuration and what it needs beside, and no other page may frame it or read it.
- */
+/** A page runs only its own files, connects only to known addresses, and is not framed or read by other pages. */
 export function pageHeaders(
   { BASE_URL, STAGING_URL, API_URL }: Config,
-  { called = [], styles = [], opensWindows = false }: PageNeeds = {},
+  { connectsTo = [], styles = [], opensWindows = false }: PageNeeds = {},
 ): Record<string, string> {
   const origins = [BASE_URL, STAGING_URL, API_URL].flatMap((url) => (url ? [new URL(url).origin] : []));
   const policy = {
     'default-src': "'none'",
     'script-src': "'self'",
     'style-src': ["'self'", ...styles].join(' '),
-    // Swagger UI's style sheet has its arrows and crosses in itself.
+    // The style sheet of Swagger UI embeds its icons.
     'img-src': "'self' data:",
-    'connect-src': ["'self'", ...new Set([...origins, ...called])].join(' '),
+    'connect-src': ["'self'", ...new Set([...origins, ...connectsTo])].join(' '),
     'base-uri': "'none'",
     'form-action': "'self'",
     'frame-ancestors': "'none'",

@@ -3,7 +3,7 @@ import { NOT_BLANK, PLAIN } from '../../api/index.js';
 import { partAt, type Schema } from '../openapi/schemas.js';
 import { escape } from './markdown.js';
 
-/** Something that has a name: a parameter, a header, a property. */
+/** A parameter, a header or a property. */
 export interface Field {
   readonly name: string;
   readonly schema: Schema;
@@ -14,16 +14,16 @@ export interface Field {
   readonly sentIn?: string;
 }
 
-/** What patterns that need no words of a description say. */
+/** Patterns in words, where the description need not explain them. */
 const FORMS: Record<string, string> = {
   [PLAIN]: '',
   [NOT_BLANK]: 'not only white space',
   '^[\\x21-\\x7e]+$': 'visible ASCII characters, no spaces',
 };
 
-/** Writes fields as HTML: type, meaning, limits in words, values with their meaning, and the fields within them. */
+/** Renders fields as HTML: type, meaning, limits in words, values with their meanings, and nested fields. */
 export class FieldLists {
-  /** @param textOf writes Markdown as HTML */
+  /** @param textOf renders Markdown as HTML */
   constructor(
     private readonly document: OpenAPIObject,
     private readonly textOf: (markdown: string) => string,
@@ -31,15 +31,15 @@ export class FieldLists {
 
   list(fields: readonly Field[], within: readonly string[] = []): string {
     if (fields.length === 0) return '';
-    return `<ul class="fields">${fields.map((one) => this.item(one, within)).join('\n')}</ul>\n`;
+    return `<ul class="fields">${fields.map((field) => this.item(field, within)).join('\n')}</ul>\n`;
   }
 
-  /** The fields of what a schema describes: of an object, or of each item of a list. */
-  fieldsOf(given: Schema, within: readonly string[] = []): string {
-    const schema = this.resolved(given);
-    const here = given.$ref ? [...within, given.$ref] : within;
-    // A schema that refers to itself would never end.
-    if (given.$ref && within.includes(given.$ref)) return '';
+  /** The fields of an object, or of each item of a list. */
+  fieldsOf(source: Schema, within: readonly string[] = []): string {
+    const schema = this.resolved(source);
+    const here = source.$ref ? [...within, source.$ref] : within;
+    // A recursive schema would never end.
+    if (source.$ref && within.includes(source.$ref)) return '';
     if (schema.items) return this.fieldsOf(schema.items, here);
     const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => ({
       name,
@@ -48,27 +48,27 @@ export class FieldLists {
     }));
     const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
     const rest = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : [];
-    return this.list(fields, here) + [...variants, ...rest].map((one) => this.fieldsOf(one, here)).join('');
+    return this.list(fields, here) + [...variants, ...rest].map((part) => this.fieldsOf(part, here)).join('');
   }
 
   /** `list of integers (int64)`, `text`. */
-  typeOf(given: Schema): string {
-    const schema = this.resolved(given);
+  typeOf(source: Schema): string {
+    const schema = this.resolved(source);
     const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
     if (items) return `list of ${this.typeOf(items)}`;
     const variants = anyOf ?? oneOf;
-    if (variants) return [...new Set(variants.map((one) => this.typeOf(one)))].join(' or ');
-    const name = given.$ref && schema.properties ? given.$ref.split('/').at(-1)! : undefined;
+    if (variants) return [...new Set(variants.map((variant) => this.typeOf(variant)))].join(' or ');
+    const name = source.$ref && schema.properties ? source.$ref.split('/').at(-1)! : undefined;
     if (name) return name;
     if (typeof additionalProperties === 'object') return `map of ${this.typeOf(additionalProperties)}`;
     const types = [type ?? 'any'].flat().join(' or ');
     return format ? `${types} (${format})` : types;
   }
 
-  /** What a reference leads to, with what stands beside the reference. */
+  /** The target of a reference, with the properties beside the reference. */
   resolved(schema: Schema): Schema {
     const { $ref, allOf, ...own } = schema;
-    const parts = (allOf ?? []).map((one) => this.resolved(one));
+    const parts = (allOf ?? []).map((part) => this.resolved(part));
     const merged = parts.reduce<Schema>((all, part) => merge(all, part), {});
     if (!$ref) return allOf ? merge(merged, own) : own;
     const found = partAt(this.document, $ref) as Schema | undefined;
@@ -91,7 +91,6 @@ export class FieldLists {
 ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${limits}</p>\n` : ''}${this.valuesOf(of)}${this.fieldsOf(field.schema, within)}</li>`;
   }
 
-  /** Each value of an enumeration, with what it means. */
   private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: Schema): string {
     if (!values) return '';
     const items = values.map((value) => {
@@ -102,21 +101,20 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
   }
 
   private limitsOf(schema: Schema, example = schema.example): string {
-    const said = limitsIn(schema);
+    const limits = limitsIn(schema);
     const { items } = schema;
-    const ofItems = items && this.resolved(items);
-    if (ofItems) {
-      const each = [ofItems.description?.replace(/\.$/, ''), ...limitsIn(ofItems)].filter(Boolean);
-      if (each.length > 0) said.push(`each: ${each.join(', ')}`);
+    const itemSchema = items && this.resolved(items);
+    if (itemSchema) {
+      const each = [itemSchema.description?.replace(/\.$/, ''), ...limitsIn(itemSchema)].filter(Boolean);
+      if (each.length > 0) limits.push(`each: ${each.join(', ')}`);
     }
-    const sentences = said.length > 0 ? [`${escape(capital(said.join('; ')))}.`] : [];
+    const sentences = limits.length > 0 ? [`${escape(capital(limits.join('; ')))}.`] : [];
     if (schema.default !== undefined) sentences.push(`Default ${code(schema.default)}.`);
     if (example !== undefined) sentences.push(`Example ${code(example)}.`);
     return sentences.join(' ');
   }
 }
 
-/** What a schema asks of a value, in words. */
 function limitsIn(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, pattern } = schema;
   const form = pattern === undefined ? undefined : (FORMS[pattern] ?? '');
@@ -132,7 +130,7 @@ function limitsIn(schema: Schema): string[] {
     schema.uniqueItems ? 'no two alike' : '',
     schema['x-future'] ? 'in the future' : '',
     'const' in schema ? `always ${JSON.stringify(schema.const)}` : '',
-  ].filter((one): one is string => Boolean(one));
+  ].filter((limit): limit is string => Boolean(limit));
 }
 
 function between(from: number | string | undefined, to: number | string | undefined, of: string): string {
@@ -144,9 +142,9 @@ function between(from: number | string | undefined, to: number | string | undefi
   return to === undefined ? '' : `at most ${written(to)}${unit}`;
 }
 
-function merge(one: Schema, other: Schema): Schema {
-  const required = [...(one.required ?? []), ...(other.required ?? [])];
-  return { ...one, ...other, properties: { ...one.properties, ...other.properties }, required };
+function merge(base: Schema, more: Schema): Schema {
+  const required = [...(base.required ?? []), ...(more.required ?? [])];
+  return { ...base, ...more, properties: { ...base.properties, ...more.properties }, required };
 }
 
 function capital(text: string): string {

@@ -4,8 +4,7 @@ import type { Page } from './assets.js';
 import { escape, htmlOf } from './markdown.js';
 import { linksTo } from './operations.js';
 
-/** The ways in, with what each is for. */
-const WAYS = [
+const LINKS = [
   ['~/guides', 'Guides', 'Keys, pages, retries, errors: a two-minute read each, with samples that work.'],
   ['~/reference', 'Reference', 'Every operation with its fields, examples and errors, to read.'],
   ['~/docs', 'Swagger UI', 'Every operation, to try out in the browser.'],
@@ -14,10 +13,10 @@ const WAYS = [
   ['~/health/ready', 'Health', 'Whether this service can answer.'],
 ];
 
-/** The front door for people: what the service does, a first request, and where things are. */
+/** The front door: what the service does, a first request, and links. */
 export function frontDoor({ title, lead, firstRequest }: ProductFacts, document: OpenAPIObject): Page {
   const description = withPresent(lead, document);
-  const ways = WAYS.map(
+  const links = LINKS.map(
     ([to, name, about]) => `<li><a href="${to}"><strong>${name}</strong></a><p>${about}</p></li>`,
   );
   const content = `<main class="front" id="content">
@@ -33,7 +32,7 @@ export function frontDoor({ title, lead, firstRequest }: ProductFacts, document:
 ${htmlOf(withPresent(firstRequest, document), linksTo(document), new Set())}</section>
 <section aria-labelledby="more">
 <h2 id="more">Where things are</h2>
-<ul class="cards">${ways.join('\n')}</ul>
+<ul class="cards">${links.join('\n')}</ul>
 </section>
 </main>`;
   return { description, content };

@@ -9,22 +9,18 @@ import type { Page } from './assets.js';
 import { escape, htmlOf, idOf } from './markdown.js';
 import { linksTo } from './operations.js';
 
-/** The build keeps them beside the program, as they stand beside it in the repository. */
+/** The build copies them, so that the path is the same as in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
 
-/** A page that explains one thing. */
-export interface Guide {
-  /** The last part of its address. */
+interface Guide {
   readonly name: string;
   readonly title: string;
-  /** What it is about, in a line. */
   readonly summary: string;
-  /** As it stands in the repository. */
   readonly markdown: string;
 }
 
-/** What the service says of its guides, and the guides in their order, from `docs/guides`; those of features come last. */
-export function readGuides(ofFeatures: readonly FeatureGuide[]): { intro: string; guides: Guide[] } {
+/** The introduction to the guides, and the guides in their order, from `docs/guides`; those of features come last. */
+export function readGuides(featureGuides: readonly FeatureGuide[]): { intro: string; guides: Guide[] } {
   const index = read(new URL('README.md', FOLDER));
   const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;
   const listed = index.replaceAll(/\n +/g, ' ').matchAll(/^- \[(.+?)\]\(([\w-]+)\.md\): (.+)$/gm);
@@ -32,18 +28,18 @@ export function readGuides(ofFeatures: readonly FeatureGuide[]): { intro: string
     const facts = { title: title!, name: name!, summary: summary![0]!.toUpperCase() + summary!.slice(1) };
     return { ...facts, markdown: read(new URL(`${facts.name}.md`, FOLDER)) };
   });
-  for (const { title, summary, file } of ofFeatures)
+  for (const { title, summary, file } of featureGuides)
     guides.push({ title, summary, name: basename(file.pathname, '.md'), markdown: read(file) });
   return { intro: `${intro.replaceAll('\n', ' ')}.`, guides };
 }
 
-/** A text, whatever the line ends of the checkout are, without the byte order mark that some editors write. */
+/** A text with normalised line ends, and without a byte order mark. */
 function read(file: URL): string {
   return new TextDecoder().decode(readFileSync(file)).replaceAll('\r\n', '\n');
 }
 
-/** Where a guide says in the repository in which file a list of the code is. */
-const LIST = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
+/** The place of a generated list in a guide; in the repository, it names the file of the list. */
+const GENERATED = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
 
 const LISTS = {
   codes: (document: OpenAPIObject) => {
@@ -69,7 +65,7 @@ function table(heads: string[], rows: string[][]): string {
   return [heads, heads.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** The list of all guides. */
+/** The page that lists all guides. */
 export function guidesPage(intro: string, guides: readonly Guide[]): Page {
   const cards = guides.map(
     ({ name, title, summary }) =>
@@ -84,10 +80,10 @@ export function guidesPage(intro: string, guides: readonly Guide[]): Page {
   return { title: 'Guides', description: intro, content: columns(menuOf(guides), content) };
 }
 
-/** One of the guides, with the lists that the code has. */
+/** The page of a guide, with generated lists. */
 export function guidePage(guide: Guide, guides: readonly Guide[], document: OpenAPIObject): Page {
   const place = guides.indexOf(guide);
-  const whole = guide.markdown.replaceAll(LIST, (_, list: keyof typeof LISTS) => LISTS[list](document));
+  const whole = guide.markdown.replaceAll(GENERATED, (_, list: keyof typeof LISTS) => LISTS[list](document));
   const markdown = withPresent(whole, document);
   const headings = Array.from(markdown.matchAll(/^## (.+)$/gm), ([, heading]) => heading!);
   const menu = menuOf(guides, guide, headings);
@@ -108,14 +104,14 @@ ${main}
 </div>`;
 }
 
-/** Links to all guides, and to the parts of the one that is open. */
+/** Links to all guides, and to the headings of the current one. */
 function menuOf(guides: readonly Guide[], current?: Guide, headings: readonly string[] = []): string {
   const parts = headings.map((heading) => `<li><a href="#${idOf(heading)}">${escape(heading)}</a></li>`);
   const items = guides.map((guide) => {
-    const isOpen = guide === current;
-    const mark = isOpen ? ' aria-current="page"' : '';
+    const isCurrent = guide === current;
+    const mark = isCurrent ? ' aria-current="page"' : '';
     const link = `<a href="~/guides/${guide.name}"${mark}>${escape(guide.title)}</a>`;
-    return `<li>${link}${isOpen ? `<ul>${parts.join('')}</ul>` : ''}</li>`;
+    return `<li>${link}${isCurrent ? `<ul>${parts.join('')}</ul>` : ''}</li>`;
   });
   return `<ul>${items.join('\n')}</ul>`;
 }

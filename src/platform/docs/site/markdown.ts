@@ -1,14 +1,14 @@
 import { Marked, type Tokens } from 'marked';
 
-/** The address that the samples have in the repository; a script of the page puts that of the service in its place. */
+/** The origin of samples in the repository; a script of the page replaces it by that of the service. */
 const ORIGIN = /http:\/\/localhost:\d+/g;
 
-/** Where an operation stands in the reference, by its method and path: `reference#/pets/createPet` of `POST /pets`. */
+/** The place of an operation in the reference, by its method and path: `reference#/pets/createPet` for `POST /pets`. */
 export type OperationLinks = ReadonlyMap<string, string>;
 
 /**
- * Writes the Markdown of a guide as HTML. Headings get the ids that they have on GitHub, an operation and an address of
- * the service become links, and guides link to each other without `.md`, to those that are there. In what it writes, `~/` is the root of the site.
+ * Renders the Markdown of a guide as HTML. Headings get their ids of GitHub; operations and addresses of the service become
+ * links; guides link to each other, if they exist, without `.md`. In the result, `~/` is the root of the site.
  */
 export function htmlOf(markdown: string, operations: OperationLinks, guides: ReadonlySet<string>): string {
   const marked = new Marked({
@@ -24,10 +24,10 @@ export function htmlOf(markdown: string, operations: OperationLinks, guides: Rea
         const lines = rows.map((row) => `<tr>${row.map(cell).join('')}</tr>\n`);
         return `<table><thead><tr>${heads.join('')}</tr></thead>\n<tbody>${lines.join('')}</tbody></table>\n`;
       },
-      codespan: ({ text }: Tokens.Codespan) => linked(text, operations),
+      codespan: ({ text }: Tokens.Codespan) => inlineCode(text, operations),
       link({ href, tokens }: Tokens.Link) {
         const [, guide] = /^([\w-]+)\.md\b/.exec(href) ?? [];
-        // That of a feature which this service does without.
+        // A guide of a feature that this service lacks.
         if (guide && !guides.has(guide)) return this.parser.parseInline(tokens);
         const to = href.replace(/^([\w-]+)\.md\b/, '$1').replace(/^\//, '~/');
         return `<a href="${escape(to)}">${this.parser.parseInline(tokens)}</a>`;
@@ -44,15 +44,15 @@ function heading(depth: number, text: string, html: string): string {
   return `<h${depth} id="${id}">${html} ${anchor}</h${depth}>\n`;
 }
 
-/** Code in a text, which leads to the operation or the address that it names. */
-function linked(text: string, operations: OperationLinks): string {
+/** Inline code, with a link to the operation or address that it names. */
+function inlineCode(text: string, operations: OperationLinks): string {
   const isAddress = /^\/(?:docs|guides|reference|openapi\.\w+)$/.test(text);
   const to = operations.get(text) ?? (isAddress ? text.slice(1) : undefined);
   const code = `<code>${breakable(escape(text))}</code>`;
   return to ? `<a href="~/${escape(to)}">${code}</a>` : code;
 }
 
-/** The id that GitHub gives a heading. */
+/** The id of a heading on GitHub. */
 export function idOf(text: string): string {
   return text
     .toLowerCase()
@@ -63,10 +63,10 @@ export function idOf(text: string): string {
 
 const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
 
-/** What is run, or begun with, rather than looked at. */
-const COPIED = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript']);
+/** Languages of code to run or to start from, rather than to look at. */
+const COPYABLE = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript']);
 
-/** A block of code with its comments in another colour, and the part in it that is the address of the service. */
+/** A block of code, with its comments and the origin of the service marked. */
 export function sample(text: string, info = ''): string {
   const [language = ''] = info.split(' ');
   const [, title] = /title="([^"]+)"/.exec(info) ?? [];
@@ -74,12 +74,12 @@ export function sample(text: string, info = ''): string {
   const lines = escape(text)
     .replaceAll(ORIGIN, '<span class="origin">$&</span>')
     .replaceAll(/^ *(?:#|\/\/|\/\*\*) .*$/gm, '<i>$&</i>');
-  const copy = COPIED.has(language) ? ' <button type="button" class="button small copy">Copy</button>' : '';
+  const copy = COPYABLE.has(language) ? ' <button type="button" class="button small copy">Copy</button>' : '';
   const code = `<pre tabindex="0" aria-label="${name}"><code>${lines}\n</code></pre>`;
   return `<figure><figcaption class="row">${name}${copy}</figcaption>${code}</figure>\n`;
 }
 
-/** Text as HTML. */
+/** Escapes a text for HTML. */
 export function escape(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -88,7 +88,7 @@ export function escape(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** Lets a name go on in the next line after an underscore or a slash. */
+/** Allows a line break in a name after an underscore or a slash. */
 export function breakable(text: string): string {
   return text.replaceAll(/(?<=\w[_/])(?=\w)/g, '<wbr>');
 }

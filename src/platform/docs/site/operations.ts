@@ -1,35 +1,33 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { type Operation, operationsIn } from '../openapi/schemas.js';
 
-/** An operation as the site names it. */
 export interface NamedOperation {
   /** `POST /pets`. */
   readonly name: string;
   readonly path: string;
-  /** In small letters. */
+  /** In lower case. */
   readonly method: string;
   readonly tag: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** `deprecated`, or how unstable it is. */
+  /** `deprecated`, or its stability. */
   readonly mark?: string;
-  /** Where it stands in the reference and in Swagger UI, as the fragment of the address: `/pets/createPet`. */
+  /** The fragment of its place in the reference and in Swagger UI: `/pets/createPet`. */
   readonly place: string;
   readonly operation: Operation;
 }
 
-/** Every operation of the document. */
 export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
   return named(paths);
 }
 
-/** What the service sends by itself. */
+/** The webhooks of the document. */
 export function webhooksOf({ webhooks = {} }: OpenAPIObject): NamedOperation[] {
-  return named(webhooks).map((one) => ({ ...one, place: `/webhooks/${one.id}` }));
+  return named(webhooks).map((webhook) => ({ ...webhook, place: `/webhooks/${webhook.id}` }));
 }
 
-/** Where the reference has each operation, relative to the root of the site: `reference#/pets/createPet` of `POST /pets`. */
+/** Places of operations relative to the root of the site: `reference#/pets/createPet` for `POST /pets`. */
 export function linksTo(document: OpenAPIObject): Map<string, string> {
   return new Map(operationsOf(document).map(({ name, place }) => [name, `reference#${place}`]));
 }

@@ -4,22 +4,20 @@ import { allPermissions } from '../../api/index.js';
 import { addressIn, type IdentityProvider, type ProviderFacts } from '../../process/index.js';
 import { OIDC } from '../openapi/operations.js';
 
-/** A flow of OAuth as OpenAPI describes it, which Swagger UI signs in by. */
 interface Flow {
   readonly authorizationUrl: string;
   readonly tokenUrl: string;
-  /** What is asked for, with its meaning. */
   readonly scopes: Readonly<Record<string, string>>;
 }
 
-/** The identity provider at which Swagger UI signs its reader in, where `OIDC_CLIENT_ID` names a client for that. */
+/** The identity provider for signing in to Swagger UI, if `OIDC_CLIENT_ID` names a client. */
 export class Provider {
   constructor(
     private readonly config: Config,
     private readonly identityProvider: IdentityProvider,
   ) {}
 
-  /** Undefined while the issuer is away, or says nothing that the page can use. */
+  /** Undefined while the issuer is away, or its metadata is of no use to the page. */
   async flow(): Promise<Flow | undefined> {
     const about = await this.identityProvider.find();
     try {
@@ -29,17 +27,17 @@ export class Provider {
     }
   }
 
-  /** What the page calls beside the service, as a source of its policy (CSP3, 2.3.1). */
-  async called(): Promise<string[]> {
+  /** Further connections of the page, as sources of its policy (CSP3, 2.3.1). */
+  async connectsTo(): Promise<string[]> {
     const flow = await this.flow();
     if (!flow) return [];
     const { origin, pathname } = new URL(flow.tokenUrl);
     return [origin + pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')];
   }
 
-  /** What Swagger UI's `initOAuth` takes. */
+  /** The options of `initOAuth` of Swagger UI. */
   options() {
-    const { scope, ...additionalQueryStringParams } = this.asked();
+    const { scope, ...additionalQueryStringParams } = this.queryParameters();
     return {
       clientId: this.config.OIDC_CLIENT_ID,
       usePkceWithAuthorizationCodeGrant: true,
@@ -48,11 +46,11 @@ export class Provider {
     };
   }
 
-  private asked(): { scope?: string } & Record<string, string> {
+  private queryParameters(): { scope?: string } & Record<string, string> {
     return Object.fromEntries(new URLSearchParams(this.config.OIDC_SIGN_IN_QUERY));
   }
 
-  /** @throws Error for an address that is not safe */
+  /** @throws Error for an unsafe address */
   private flowOf(about: ProviderFacts): Flow {
     return {
       authorizationUrl: addressIn(about, 'authorization_endpoint').href,
@@ -62,19 +60,19 @@ export class Provider {
   }
 
   private scopes(about: ProviderFacts): Flow['scopes'] {
-    const known = about.scopes_supported;
+    const supported = about.scopes_supported;
     const meanings: Record<string, string> = allPermissions();
-    const ofService = Array.isArray(known)
-      ? Object.keys(meanings).filter((name) => known.includes(name))
+    const ofService = Array.isArray(supported)
+      ? Object.keys(meanings).filter((name) => supported.includes(name))
       : [];
-    const all = this.asked().scope?.split(' ') ?? ['openid', ...ofService];
+    const all = this.queryParameters().scope?.split(' ') ?? ['openid', ...ofService];
     return Object.fromEntries(all.map((name) => [name, meanings[name] ?? '']));
   }
 }
 
 /**
- * The document as Swagger UI needs it: an access token comes by signing in, or else is entered. Swagger UI itself would ask the
- * issuer, which the policy of its page does not allow, and offer each grant that the issuer knows.
+ * The document for Swagger UI, in which an access token comes by signing in, or by hand. Swagger UI itself would request
+ * the metadata of the issuer, which the policy of its page forbids, and offer each grant of the issuer.
  */
 export function withSignIn(document: OpenAPIObject, flow?: Flow): OpenAPIObject {
   const { description } = document.components!.securitySchemes![OIDC] as { description: string };

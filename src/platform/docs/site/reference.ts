@@ -7,10 +7,7 @@ import { type Field, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
 import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
 
-/**
- * The reference: all that the document says, to read without a script. In its addresses, `~/` is the root of the site.
- * @param guides the names of those that are there
- */
+/** The whole document, readable without a script. In its addresses, `~/` is the root of the site. @param guides by name */
 export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): Page {
   return new Reference(document, guides).page();
 }
@@ -45,24 +42,20 @@ class Reference {
   page(): Page {
     const { info, tags = [] } = this.document;
     const list = this.linksToAll();
-    const ofTag = (name: string) => this.operations.filter(({ tag }) => tag === name);
+    const inTag = (name: string) => this.operations.filter(({ tag }) => tag === name);
     const sections = tags.map(({ name, description = '' }) =>
       section(
         name,
         this.textOf(description),
-        ofTag(name)
-          .map((one) => this.article(one, true))
+        inTag(name)
+          .map((operation) => this.article(operation, true))
           .join('\n'),
       ),
     );
-    const sent = webhooksOf(this.document).map((one) => this.article(one, false));
+    const sent = webhooksOf(this.document).map((webhook) => this.article(webhook, false));
     if (sent.length > 0)
       sections.push(
-        section(
-          'webhooks',
-          '<p>What the service sends, to the address that it is told to.</p>',
-          sent.join(''),
-        ),
+        section('webhooks', '<p>Requests that the service sends to a configured address.</p>', sent.join('')),
       );
     const content = `<div class="columns">
 <nav class="side" aria-label="Operations">${list}</nav>
@@ -85,7 +78,6 @@ ${this.errorCodes()}</main>
     return htmlOf(markdown, this.links, this.guides);
   }
 
-  /** Links to the operations under their tags, in the order of the page, and to the errors. */
   private linksToAll(): string {
     const link = ({ name, summary, place, mark }: NamedOperation) =>
       `<li><a href="#${escape(place)}" title="${escape(name)}">${escape(summary)}</a>${mark ? ` ${badge(mark, mark)}` : ''}</li>`;
@@ -97,9 +89,9 @@ ${this.errorCodes()}</main>
     return `<ul>${tags.join('\n')}\n<li><a href="#errors">Error codes</a></li></ul>`;
   }
 
-  /** @param isOurs whether clients can send it, rather than get it */
-  private article(one: NamedOperation, isOurs: boolean): string {
-    const { id, place, path, method, summary, description, operation } = one;
+  /** @param isOurs false for a webhook, which clients receive */
+  private article(named: NamedOperation, isCallable: boolean): string {
+    const { id, place, path, method, summary, description, operation } = named;
     const sunset = operation['x-deprecated-sunset'];
     const stability = operation['x-stability'];
     const marks = [
@@ -107,26 +99,26 @@ ${this.errorCodes()}</main>
       ...(sunset ? [badge('deprecated', `deprecated, until ${sunset}`)] : []),
     ];
     const code = `<code>${breakable(escape(path))}</code>`;
-    const address = isOurs ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
+    const address = isCallable ? (operation.deprecated ? ` <s>${code}</s>` : ` ${code}`) : '';
     const route = `<b class="method ${method}">${method.toUpperCase()}</b>${address}`;
     const tryOut = `<p><a class="button primary try" href="~/docs#${escape(place)}" aria-label="Try it out: ${escape(summary)}">Try it out</a></p>\n`;
     return `<article class="operation" id="${escape(place)}" data-id="${escape(id)}">
 <div class="head">
 <h3>${escape(summary)} <a class="anchor" href="#${escape(place)}" aria-label="Link to ${escape(summary)}">#</a></h3>
 <p class="route">${route} ${marks.join(' ')}</p>
-${this.textOf(description)}${isOurs ? accessTo(operation.security) : ''}
+${this.textOf(description)}${isCallable ? accessTo(operation.security) : ''}
 </div>
 <div class="shown">
-${isOurs ? tryOut : ''}${samplesOf(one)}${this.exampleOf(operation.requestBody, isOurs ? undefined : 'Body')}${this.answerExample(one)}</div>
+${isCallable ? tryOut : ''}${samplesOf(named)}${this.exampleOf(operation.requestBody, isCallable ? undefined : 'Body')}${this.answerExample(named)}</div>
 <div class="said">
-${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
+${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
 </article>`;
   }
 
   private parametersOf({ operation }: NamedOperation): string {
-    const { parameters: given = [] } = operation;
-    if (given.length === 0) return '';
-    const fields = given.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
+    const { parameters: all = [] } = operation;
+    if (all.length === 0) return '';
+    const fields = all.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
       ...{ name, sentIn, description, schema },
       isRequired: required,
     }));
@@ -150,7 +142,7 @@ ${this.parametersOf(one)}${this.bodyOf(one)}${this.answersOf(one)}</div>
     const all = Object.entries(operation.responses);
     const isError = ([status, { content }]: [string, Answer]) =>
       status >= '400' && status < '600' && content !== undefined;
-    const answers = all.filter((one) => !isError(one)).map((one) => this.answer(...one));
+    const answers = all.filter((entry) => !isError(entry)).map((entry) => this.answer(...entry));
     const errors = all.filter(isError);
     return `<h4>Answers</h4>\n${answers.join('\n')}${errors.length > 0 ? this.errorsOf(errors) : ''}`;
   }
@@ -183,8 +175,8 @@ ${bodies.join('')}${heads}${ways.length > 0 ? `<p class="next">Next: ${ways.join
     );
     const headers = new Map(
       errors
-        .flatMap(([, one]) => this.headersOf(one.headers))
-        .map((one) => [one.name + one.description, one]),
+        .flatMap(([, answer]) => this.headersOf(answer.headers))
+        .map((header) => [header.name + header.description, header]),
     );
     const statuses = errors.map(([status]) => status).join(', ');
     return `<details class="errors"><summary><h4>Errors</h4> ${statuses}</summary>
@@ -200,13 +192,13 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   private exampleOf(body: Body | undefined, title?: string): string {
     const all = Object.entries(body?.content ?? {});
-    const [type, { example } = {}] = all.find(([, one]) => one.example !== undefined) ?? [];
+    const [type, { example } = {}] = all.find(([, media]) => media.example !== undefined) ?? [];
     if (example === undefined || title === undefined) return '';
     if (type !== JSON_TYPE) return sample(example as string, `text title="${title}"`);
     return sample(JSON.stringify(example, null, 2), `json title="${title}"`);
   }
 
-  /** Every code with the statuses that it comes with, as the document has them in a table. */
+  /** All codes with their statuses, from the table of the document. */
   private errorCodes(): string {
     const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema | undefined>;
     if (!ErrorCode?.description) return '';
@@ -228,13 +220,13 @@ function badge(kind: string, text: string, title = ''): string {
   return `<small class="badge ${escape(kind)}"${hint}>${escape(text)}</small>`;
 }
 
-/** With the advice of the guide behind each code. */
+/** Links each code to its advice in the guide. */
 function linkedCodes(markdown: string): string {
   return markdown.replaceAll(/`([a-z_]+)`(?=:| \|)/g, '[`$1`](/guides/errors#$1)');
 }
 
 function accessTo(security: readonly object[] | undefined): string {
-  const schemes = [...new Set((security ?? []).flatMap((one) => Object.keys(one)))];
+  const schemes = [...new Set((security ?? []).flatMap((scheme) => Object.keys(scheme)))];
   const names = schemes.map((scheme) => ACCESS[scheme] ?? scheme);
   if (names.length === 0) return '<p class="access">Public: needs no credentials.</p>';
   return `<p class="access">Needs <a href="~/guides/authentication">${names.join(' or ')}</a>.</p>`;
@@ -246,7 +238,7 @@ function licenseOf({ license }: OpenAPIObject['info']): string {
   return `<p>License: ${license.url ? `<a href="${escape(license.url)}">${name}</a>` : name}.</p>`;
 }
 
-/** In each language, of which the reader chooses one; without a script too. */
+/** Samples in all languages; a choice of one works without a script. */
 function samplesOf({ id, operation }: NamedOperation): string {
   const { 'x-codeSamples': samples = [] } = operation;
   if (samples.length === 0) return '';

@@ -12,7 +12,7 @@ import { guidePage, guidesPage, readGuides } from './guides.js';
 import { referencePage } from './reference.js';
 import { serveSwaggerUi } from './swagger-ui.js';
 
-/** RFC 8631: where a program that comes to the front door finds the interface. */
+/** Links for programs to the interface (RFC 8631). */
 const LINKS = [
   '</openapi.json>; rel="service-desc"; type="application/json"',
   '</openapi.yaml>; rel="service-desc"; type="text/yaml"',
@@ -20,14 +20,14 @@ const LINKS = [
   '</health/ready>; rel="status"',
 ];
 
-/** Serves the front door, the guides, the reference and Swagger UI, each of which is made when it is first asked for. */
+/** Serves the front door, the guides, the reference and Swagger UI; each page is built on first use. */
 export function serveSite(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
   const { httpAdapter } = app.get(HttpAdapterHost);
   const assets = app.get(Assets);
   const facts = app.get(ProductFacts);
   const { intro, guides } = readGuides(app.get(Features).guides);
 
-  /** The files of a page are found relative to it, so that it also stands behind a proxy that adds a prefix. */
+  /** Files have relative addresses, so that a page also works behind a proxy that adds a prefix. */
   const servePage = (path: string, write: () => Page, headers = {}): void => {
     const root = '../'.repeat(path.split('/').length - 2);
     const content = new StaticContent('html', () => Buffer.from(assets.inShell(write(), root)));
@@ -48,7 +48,7 @@ export function serveSite(app: NestExpressApplication, config: Config, document:
     response.set('Cross-Origin-Resource-Policy', 'same-origin');
     return assets.send(name, request, response, version);
   });
-  // Browsers request it with anything that is not a page of this service, such as the OpenAPI document.
+  // Browsers request the icon with every resource that is not a page of this site, such as the OpenAPI document.
   httpAdapter.get('/favicon.ico', (request: Request, response: Response) =>
     assets.send('favicon.svg', request, response),
   );

@@ -20,10 +20,10 @@ const PAGE: Page = {
 </main>`,
 };
 
-/** Deeper addresses are asked for by programs that look for holes: theirs need not work behind a prefix. */
-const DEEPEST = 20;
+/** Deeper addresses are requested by vulnerability scanners: their links need not work behind a prefix. */
+const MAX_DEPTH = 20;
 
-/** For a browser at an address that is unknown, and not one of the interface. */
+/** The page for a browser at an unknown address that is not part of the interface. */
 @Injectable()
 class SiteNotFoundPage extends NotFoundPage {
   constructor(
@@ -40,7 +40,7 @@ class SiteNotFoundPage extends NotFoundPage {
 
   send({ path }: Request, response: Response): void {
     const depth = path.split('/').length - 2;
-    const root = depth > DEEPEST ? '/' : '../'.repeat(depth);
+    const root = depth > MAX_DEPTH ? '/' : '../'.repeat(depth);
     response.status(404).vary('Accept').set(pageHeaders(this.config));
     response.type('html').send(this.assets.inShell(PAGE, root));
   }

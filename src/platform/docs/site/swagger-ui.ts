@@ -15,7 +15,7 @@ import { type Assets, pageHeaders } from './assets.js';
 import { escape } from './markdown.js';
 import { Provider, withSignIn } from './provider.js';
 
-/** What our script, `assets/docs.js`, has Swagger UI call; these functions run there. */
+/** The script `assets/docs.js`, whose functions Swagger UI calls in the browser. */
 declare const petstore: {
   sent<Sent>(request: Sent): Sent;
   answered<Answered>(response: Answered): Answered;
@@ -23,7 +23,7 @@ declare const petstore: {
 };
 
 const OPTIONS = {
-  // Of the keys, nothing is kept: they are gone with the page.
+  // Keys are gone with the page.
   persistAuthorization: false,
   deepLinking: true,
   displayOperationId: true,
@@ -31,30 +31,30 @@ const OPTIONS = {
   tryItOutEnabled: true,
   filter: true,
   defaultModelsExpandDepth: 0,
-  // Would send the document to swagger.io.
+  // The default would send the document to swagger.io.
   validatorUrl: 'none',
-  // Empty, so that the document is fetched: compressed, and kept by the browser.
+  // Empty, so that the browser fetches the document: compressed and cached.
   spec: {},
   requestInterceptor: (request: object) => petstore.sent(request),
   responseInterceptor: (response: object) => petstore.answered(response),
   onComplete: () => petstore.loaded(),
 };
 
-/** Hashes of the inline styles of the page, which no option leaves out; a test finds one that is missing. */
+/** Hashes of the inline styles of the page, which no option removes; a test finds a missing one. */
 const STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
   "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
-  // Of the logo, which Swagger UI's own script makes.
+  // The logo, made by the script of Swagger UI.
   "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
-  // Lets the next one count for an attribute.
+  // Applies the next hash to an attribute.
   "'unsafe-hashes'",
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
-/** All that the page takes from Swagger UI's package, served compressed. */
+/** The files of the package of Swagger UI that the page uses, served compressed. */
 const FILES = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css'];
 
-/** Swagger UI as it comes, at `/docs`, with a style sheet and a script of ours. */
+/** Serves the unmodified Swagger UI at `/docs`, with a style sheet and a script of this service. */
 export function serveSwaggerUi(
   app: NestExpressApplication,
   config: Config,
@@ -66,7 +66,11 @@ export function serveSwaggerUi(
     config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config, app.get(IdentityProvider));
   httpAdapter.get('/docs', async (request: Request, response: Response, next?: Function) => {
     if (request.path.endsWith('/')) return response.redirect(308, '../docs');
-    const needs = { called: await provider?.called(), styles: STYLES, opensWindows: Boolean(provider) };
+    const needs = {
+      connectsTo: await provider?.connectsTo(),
+      styles: STYLES,
+      opensWindows: Boolean(provider),
+    };
     response.set({ ...pageHeaders(config, needs), 'Cache-Control': 'no-store' });
     next!();
   });
@@ -82,23 +86,23 @@ export function serveSwaggerUi(
   };
   for (const name of FILES) serveFile(`/docs/${name}`, name);
   if (provider) {
-    // Where Swagger UI has the provider send its reader back to. The window is of no use to it without its opener.
+    // The redirect URI of Swagger UI. Its window needs the opener.
     const { 'Cross-Origin-Opener-Policy': _ours, ...headers } = pageHeaders(config);
     for (const name of ['oauth2-redirect.html', 'oauth2-redirect.js']) serveFile(`/${name}`, name, headers);
   }
   if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
-  // `SwaggerModule` would serve the whole package, with what it says of itself.
-  const others = new Set(readdirSync(dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist')))));
+  // `SwaggerModule` would serve the whole package, with its versions.
+  const packageFiles = new Set(readdirSync(dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist')))));
   app.use('/docs', ({ path }: Request, _response: Response, next: Function) => {
-    if (others.has(path.slice(1))) throw new ApiError('route_not_found');
+    if (packageFiles.has(path.slice(1))) throw new ApiError('route_not_found');
     next();
   });
-  // In the place of the document, which is fetched by `swaggerUrl`.
-  const nothing = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
-  SwaggerModule.setup('docs', app, nothing, {
+  // A stub: `swaggerUrl` fetches the document.
+  const stub = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
+  SwaggerModule.setup('docs', app, stub, {
     raw: false,
     swaggerUrl: config.OIDC_ISSUER ? 'docs/openapi.json' : 'openapi.json',
-    // Which `SwaggerModule` writes as it stands.
+    // `SwaggerModule` does not escape the title.
     customSiteTitle: `Swagger UI · ${escape(title)}`,
     customfavIcon: assets.addressOf('favicon.svg'),
     customCssUrl: assets.addressOf('docs.css'),
@@ -107,13 +111,12 @@ export function serveSwaggerUi(
   });
 }
 
-/** The document of the page where there is an identity provider. */
 function serveWithSignIn(
   httpAdapter: HttpAdapterHost['httpAdapter'],
   document: () => OpenAPIObject,
   provider?: Provider,
 ): void {
-  // By what is known of the provider, which changes hardly ever.
+  // By the metadata of the provider, which hardly ever changes.
   const texts = new Map<string, DocumentText>();
   httpAdapter.get('/docs/openapi.json', async (request: Request, response: Response) => {
     const flow = await provider?.flow();

@@ -1,5 +1,5 @@
-// Stands beside Swagger UI at `/docs`, and talks to it by its documented interceptors and methods alone: gives a visitor a key
-// with one click, takes that of the link in the terminal, and keeps what Swagger UI sends in step with what is done there.
+// Runs beside Swagger UI at `/docs`, by its documented interceptors and methods alone: gives a visitor a key with one
+// click, redeems the link of the terminal, and keeps the credentials of Swagger UI in step with its requests.
 globalThis.petstore = (() => {
   const site = document.createElement('nav');
   site.innerHTML = '<a href="./"></a><a href="guides">Guides</a><a href="reference">Reference</a>';
@@ -11,19 +11,19 @@ globalThis.petstore = (() => {
   Object.assign(keys, { className: 'petstore', ariaLabel: 'API key' });
   document.body.prepend(site, keys);
 
-  /** What requests are sent with, as far as it is known here. */
+  /** The credentials of requests, as far as the script knows them. */
   let key;
   let keyId;
   let account;
-  /** The document, once Swagger UI has fetched it, and whether Swagger UI can be told anything yet. */
+  /** The document, once Swagger UI has fetched it. */
   let spec;
+  /** Whether the methods of Swagger UI can be called. */
   let isLoaded = false;
-  /** What was said of the key in use. */
-  let told = '';
-  /** The last request of Swagger UI: what is answered does not say what it was asked. */
+  let keyMessage = '';
+  /** The last request of Swagger UI: an answer does not name its request. */
   let last = {};
 
-  /** @param action what the button says, and does */
+  /** @param action label and function of the button */
   function say(text, action = ['', undefined]) {
     status.textContent = text;
     [button.textContent, button.onclick] = action;
@@ -32,14 +32,13 @@ globalThis.petstore = (() => {
 
   const getKey = ['Get a key', makeKey];
   const needKey = () => say('You need an API key.', getKey);
-  /** The first operation that makes something with a key. */
+  /** The first operation that creates something with a key. */
   const first = () =>
     Object.values(spec?.paths ?? {})
       .map(({ post }) => post)
-      .find((post) => post?.security?.some((one) => 'bearerAuth' in one))?.summary;
+      .find((post) => post?.security?.some((scheme) => 'bearerAuth' in scheme))?.summary;
   const next = () => (first() ? ` Open “${first()}” below, and press Execute.` : '');
 
-  /** Has Swagger UI send what is known here. */
   function fillIn() {
     if (!isLoaded) return;
     if (key) ui.preauthorizeApiKey('bearerAuth', key);
@@ -49,18 +48,18 @@ globalThis.petstore = (() => {
   function useKey(text, id, words) {
     [key, keyId] = [text, id];
     fillIn();
-    // What to do next is known when the document is.
-    told = words;
+    // The next step depends on the document, which may come later.
+    keyMessage = words;
     say(words + next());
   }
 
-  function useAccount(given, words) {
-    account = given;
+  function useAccount(credentials, words) {
+    account = credentials;
     fillIn();
     if (words) say(words, key ? undefined : getKey);
   }
 
-  /** @throws Error in words for the reader */
+  /** @throws Error with a message for the reader */
   async function ask(address, authorization, body) {
     const headers = { ...(authorization && { Authorization: authorization }) };
     if (body) headers['Content-Type'] = 'application/json';
@@ -76,13 +75,13 @@ globalThis.petstore = (() => {
   const random = (length) =>
     Array.from(crypto.getRandomValues(new Uint8Array(length)), (byte) => (byte % 32).toString(32)).join('');
 
-  /** A new account, and a key of it, by the operations that are there for everybody. */
+  /** Creates an account, and a key of it, by public operations. */
   async function makeKey() {
     say('Getting a key…');
     const base = spec?.servers[0].url ?? new URL('v1', location.href).href;
     try {
       if (!account) {
-        // Nobody can own an address in `.invalid` (RFC 2606), and nobody else knows the password.
+        // `.invalid` is nobody's (RFC 2606), and the password is random.
         const made = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
         await ask(`${base}/accounts`, undefined, made);
         useAccount(made);
@@ -96,9 +95,9 @@ globalThis.petstore = (() => {
   }
 
   /**
-   * Takes what a link has for this page out of its address, `docs#start=…`, and exchanges the code of the start for the demo
-   * key. The history keeps that address, but its code is good only once. A key in an address is not used: any site can lead
-   * here with a key of its own, and would own all that is done with it.
+   * Exchanges the code of a link, `docs#start=…`, for the demo key, and removes the code from the address. The history
+   * keeps the address, but its code is good only once. A key in an address is not used: any site could lead here with a key
+   * of its own, and would own everything done with it.
    */
   async function followLink() {
     const [, what, code] = /^#(start|key)=(.*)$/.exec(location.hash) ?? [];
@@ -113,7 +112,7 @@ globalThis.petstore = (() => {
     try {
       const demo = (await ask('docs/start', `Bearer ${code}`)).key;
       const use = () => useKey(demo, undefined, 'The demo key is filled in.');
-      // Not in the place of another one, unasked.
+      // A key in use is replaced only on demand.
       if (key && key !== demo) say('The link has the demo key for you.', ['Use the demo key', use]);
       else use();
     } catch (error) {
@@ -122,10 +121,10 @@ globalThis.petstore = (() => {
     }
   }
 
-  /** What is asked of Swagger UI's requests: those credentials are in use. */
+  /** Observes a request of Swagger UI, whose credentials are in use. */
   function sent(request) {
     last = { ...request };
-    // A token endpoint reads its parameters in the body (RFC 6749, 3.2; RFC 8707), and Swagger UI puts some into the address.
+    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707), but Swagger UI puts some into the address.
     const { tokenUrl } = spec?.components.securitySchemes.openIdConnect?.flows?.authorizationCode ?? {};
     if (tokenUrl && request.url.startsWith(`${tokenUrl}?`))
       request.body += `&${request.url.slice(tokenUrl.length + 1)}`;
@@ -136,7 +135,7 @@ globalThis.petstore = (() => {
       const [email, ...password] = atob(value).split(':');
       account = { email, password: password.join(':') };
     }
-    // A 401 of the account operations would have the browser lay a log-in box of its own over the page.
+    // Without `omit`, a 401 of an account operation opens the log-in box of the browser.
     return Object.assign(request, { credentials: 'omit' });
   }
 
@@ -146,11 +145,11 @@ globalThis.petstore = (() => {
     return response;
   }
 
-  /** Takes over credentials that are made or changed, and says so where some are refused. */
+  /** Adopts credentials that a request creates or changes, and reports refused ones. */
   function follow({ method, url, body }, { status: code, obj }) {
-    const base = spec.servers.find((one) => url.startsWith(one.url))?.url ?? '';
+    const base = spec.servers.find((server) => url.startsWith(server.url))?.url ?? '';
     const step = `${method} ${url.slice(base.length)}`;
-    const given = typeof body === 'string' ? read(body) : {};
+    const fields = typeof body === 'string' ? read(body) : {};
     if (obj?.code === 'invalid_api_key') {
       key = undefined;
       say('The service refused the key: it was revoked, or is of another service.', getKey);
@@ -159,9 +158,9 @@ globalThis.petstore = (() => {
       say('The service refused the email and password: enter others by Authorize.');
     } else if (code >= 300) return;
     else if (step === 'POST /accounts')
-      useAccount(given, 'Your account is filled in. You need an API key of it.');
+      useAccount(fields, 'Your account is filled in. You need an API key of it.');
     else if (step === 'PATCH /accounts/current')
-      useAccount({ ...account, ...given }, given.revokeKeys ? 'Your keys are revoked.' : '');
+      useAccount({ ...account, ...fields }, fields.revokeKeys ? 'Your keys are revoked.' : '');
     else if (step === 'DELETE /accounts/current') {
       [account, key] = [];
       needKey();
@@ -173,11 +172,11 @@ globalThis.petstore = (() => {
       offer(obj, !key || url.includes(`/api-keys/${keyId}/`));
   }
 
-  /** One that may do less would otherwise take the place of the reader's, unasked. */
+  /** A new key may have fewer permissions, so it replaces the key in use only on demand. */
   function offer({ key: made, id }, isUsed) {
     const use = () => useKey(made, id, 'Your new API key is filled in.');
     if (isUsed) use();
-    else say('Requests are still sent with the key of before.', ['Use the new key', use]);
+    else say('Requests still use the earlier key.', ['Use the new key', use]);
   }
 
   function read(text) {
@@ -192,7 +191,7 @@ globalThis.petstore = (() => {
     isLoaded = true;
     fillIn();
     if (!status.textContent) needKey();
-    else if (told && !button.onclick) say(told + next());
+    else if (keyMessage && !button.onclick) say(keyMessage + next());
   }
 
   void followLink();

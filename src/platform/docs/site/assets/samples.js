@@ -1,18 +1,18 @@
-/** Where this site stands, found from the address of this file. */
+/** The root of this site, by the address of this file. */
 const here = new URL('../..', import.meta.url).href.replace(/\/$/, '');
 
-// The samples name the address under which the page was opened.
+// Samples show the origin that the page was opened at.
 for (const origin of document.querySelectorAll('.origin')) origin.textContent = here;
 
-// Shows the samples of all operations in the language that is chosen at one.
+// A language chosen at one operation applies to all.
 document.addEventListener('change', ({ target }) => {
   if (!target.closest('.samples')) return;
   for (const choice of document.querySelectorAll('.samples input'))
     choice.checked = choice.value === target.value;
 });
 
-/** For how many milliseconds a button says that it has copied. */
-const SAID_MS = 2_000;
+/** Milliseconds for which a button shows that it has copied. */
+const COPIED_MS = 2_000;
 const timers = new WeakMap();
 
 document.addEventListener('click', async ({ target }) => {
@@ -24,11 +24,11 @@ document.addEventListener('click', async ({ target }) => {
   button.textContent = 'Copied';
   timers.set(
     button,
-    setTimeout(() => (button.textContent = 'Copy'), SAID_MS),
+    setTimeout(() => (button.textContent = 'Copy'), COPIED_MS),
   );
 });
 
-/** Puts a text on the clipboard, also where the page came over plain HTTP, which has no `navigator.clipboard`. */
+/** Copies a text; a page over plain HTTP has no `navigator.clipboard`. */
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement('textarea');
