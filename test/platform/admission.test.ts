@@ -50,14 +50,18 @@ const request = (line: string, body = '', more = '', as = key) =>
   }\r\n${body}`;
 const PET = '{"name":"Rex","categoryId":1}';
 
-/** What good clients are answered now, fifty at a time. */
-async function statusesOfOthers(): Promise<number[]> {
+/** Good clients are served, fifty at a time, while the flood goes on: at once, unless the machine itself is too busy. */
+async function expectOthersServed(): Promise<void> {
   const both = () => [
     call(service, 'GET', '/v1/pets', { key: others }),
     call(service, 'POST', '/v1/pets', { key: others, body: PET }),
   ];
-  const answers = await Promise.all(Array.from({ length: 25 }, both).flat());
-  return [...new Set(answers.map(({ status }) => status))].toSorted((a, b) => a - b);
+  await eventually(async () => {
+    const answers = await Promise.all(Array.from({ length: 25 }, both).flat());
+    const statuses = new Set(answers.map(({ status }) => status));
+    return statuses.size === 2 && statuses.has(200) && statuses.has(201);
+  });
+  expect(sockets.some(({ destroyed }) => !destroyed)).toBe(true);
 }
 
 describe('Others are served', () => {
@@ -65,21 +69,24 @@ describe('Others are served', () => {
     const much = 'GET /reference HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_400);
     for (let i = 0; i < 5; i++) open(much, '127.0.0.3');
     await isConnected();
-    expect(await statusesOfOthers()).toEqual([200, 201]);
+    await expectOthersServed();
   });
 
   test('while a client sends thousands of requests at once, good, refused or for nothing', async () => {
     for (const line of ['GET /v1/pets?limit=100', 'GET /v1/nothing', 'POST /v1/pets'])
-      for (let i = 0; i < 5; i++) open(request(line).repeat(3_000), '127.0.0.4').resume();
+      for (let i = 0; i < 5; i++) {
+        const socket = open(request(line).repeat(3_000), '127.0.0.4');
+        socket.on('data', () => socket.write(request(line)));
+      }
     await isConnected();
-    expect(await statusesOfOthers()).toEqual([200, 201]);
+    await expectOthersServed();
   });
 
   test('while thousands of bodies never end', async () => {
     const head = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`, '127.0.0.4');
     await isConnected();
-    expect(await statusesOfOthers()).toEqual([200, 201]);
+    await expectOthersServed();
   });
 
   test('while dozens ask for the document by names that they make up', async () => {
