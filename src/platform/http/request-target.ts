@@ -19,7 +19,7 @@ export function toPath(target: string): string {
   const [bare = ''] = target.split('#', 1);
   // A target may have a scheme and a host (RFC 9112, 3.2.2).
   const local = bare.replace(/^https?:\/\/[^/?]*/i, '');
-  const path = escapeMalformedPercents(local.replace(/[^\x21-\x7e]/g, escapeByte));
+  const path = escapeMalformedPercents(local.replace(/[^\x21-\x7e]/g, (byte) => escapeByte(byte)));
   return path.startsWith('/') ? path : `/${path}`;
 }
 
