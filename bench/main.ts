@@ -22,12 +22,16 @@ const { values } = parseArgs({
   },
 });
 
+/** Signs the tokens of the server that takes them. */
+let issuer: Issuer | undefined;
+
 try {
   const operations = pick('only', values.only, Object.keys(OPERATIONS) as OperationName[]);
   const servers = pick('servers', values.servers, Object.keys(SERVERS) as ServerName[]);
   await run(operations, servers, await Database.create());
 } finally {
   await stopAll();
+  await issuer?.stop();
   await Database.closeAll();
 }
 
@@ -74,7 +78,7 @@ async function compare(
 /** Starts a peer; the service with an identity provider is one beside the service with its key. */
 async function startPeer(name: ServerName, databaseUrl: string): Promise<RunningServer> {
   if (name !== 'token') return startServer(name, databaseUrl);
-  const issuer = await Issuer.start();
+  issuer = await Issuer.start();
   const env = { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE };
   const server = await startServer(name, databaseUrl, env);
   return { ...server, bearer: await issuer.token({ scope: 'pets:read', exp: Date.now() / 1_000 + 86_400 }) };

@@ -9,6 +9,8 @@ const JSON_TYPE = /^application\/json\b/i;
 /** RFC 2046, 5.1.1. */
 const BOUNDARY = /^multipart\/[^;]+;.*?\bboundary="?([^";,\s]+)/i;
 
+const utf8 = new TextDecoder();
+
 type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
@@ -38,7 +40,7 @@ function hashOf({ method, path }: Sent, body: readonly Buffer[]): Buffer {
 
 /** JSON with sorted properties, without white space, and with numbers as they were sent. */
 function canonical(json: Buffer): string {
-  const text = new TextDecoder().decode(json);
+  const text = utf8.decode(json);
   const ordered = (_name: string, value: unknown, { source }: { source?: string }): unknown => {
     if (typeof value === 'number') return JSON.rawJSON(source!);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
