@@ -60,23 +60,23 @@ class IdempotencyInterceptor implements NestInterceptor {
     const keyed = keyOf(request);
     const [{ located } = { located: false }] = operation.successes;
     const base = located ? `${addressOf(request)}/` : null;
-    const before = { ...response.getHeaders() };
-    const head = () => ({ status: response.statusCode, headers: headersSince(before, response) });
     const made = <Row extends object>(row: Row): Row => {
       if (base !== null) response.setHeader('Location', base + String((row as { id?: string }).id));
       return row;
     };
-    if (keyed && isInsert) {
-      const insert = await call();
-      if (!(insert instanceof Insert)) throw new Error(`${operation.id} has not returned its Insert`);
-      const outcome = await this.idempotency.insert(keyed, insert, head(), base);
-      return 'value' in outcome ? made(outcome.value) : replay(outcome.stored, response);
-    }
     const write = async () => {
       const value = await call();
       return value instanceof Insert ? made(await value.run()) : value;
     };
     if (!keyed) return write();
+    const before = { ...response.getHeaders() };
+    const head = () => ({ status: response.statusCode, headers: headersSince(before, response) });
+    if (isInsert) {
+      const insert = await call();
+      if (!(insert instanceof Insert)) throw new Error(`${operation.id} has not returned its Insert`);
+      const outcome = await this.idempotency.insert(keyed, insert, head(), base);
+      return 'value' in outcome ? made(outcome.value) : replay(outcome.stored, response);
+    }
     const outcome = await this.idempotency.transaction(keyed, write, (value): Answer => ({
       ...head(),
       body: textOf(operation, value),
@@ -93,12 +93,12 @@ function returnsInsert(context: ExecutionContext): boolean {
 
 /** The key of a request, with the facts of the request; undefined if it has none. @throws ApiError `validation_failed` */
 function keyOf(request: Keyed): KeyedRequest | undefined {
-  const { accountId, headersDistinct, operation } = request;
-  const sent = headersDistinct[HEADER.toLowerCase()];
+  const { accountId, headers, operation } = request;
+  const key = headers[HEADER.toLowerCase()];
   // A key belongs to an account, and a public operation has none.
-  if (sent === undefined || operation.access === 'public') return undefined;
-  const [key = '', ...more] = sent;
-  if (more.length > 0 || !VISIBLE.test(key))
+  if (key === undefined || operation.access === 'public') return undefined;
+  // Node joins the values of a repeated header by a comma and a blank.
+  if (typeof key !== 'string' || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
   const olderFingerprint = () => bytesFingerprintOf(request);
   return { accountId, key, fingerprint: fingerprintOf(request), olderFingerprint };
