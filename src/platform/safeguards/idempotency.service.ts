@@ -12,7 +12,7 @@ import {
   Sweeps,
   Transactions,
 } from '../data/index.js';
-import { codeOf, isUnavailable, SharedRead, TIMEOUTS } from '../database/index.js';
+import { codeOf, isUnavailable, TIMEOUTS } from '../database/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -21,8 +21,6 @@ export const LIFETIME_HOURS = 24;
 
 /** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
 const MAX_ANSWERED = 10_000;
-/** Look-ups that retries of the same moment can share. */
-const MAX_SHARED = 1_000;
 
 /** SQLSTATE `lock_not_available`. */
 const LOCKED = '55P03';
@@ -64,8 +62,6 @@ export class IdempotencyService implements OnApplicationBootstrap {
   private readonly running = new Map<string, Promise<unknown>>();
   /** Keys that probably have a stored answer. */
   private readonly answered = new LRUCache<string, true>({ max: MAX_ANSWERED });
-
-  private readonly sharedReads = new LRUCache<string, SharedRead<unknown[] | undefined>>({ max: MAX_SHARED });
 
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
@@ -144,7 +140,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const name = nameOf(request);
     const earlier = this.running.get(name);
     if (earlier) await Promise.race([earlier, sleep(TIMEOUTS.lock)]);
-    const stored = earlier || this.answered.has(name) ? await this.findShared(request, rows) : undefined;
+    const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
     if (stored) return { stored };
     if (earlier) throw new ApiError('idempotency_key_in_use');
     const outcome = work();
@@ -206,29 +202,12 @@ export class IdempotencyService implements OnApplicationBootstrap {
     };
   }
 
-  /** The stored answer, by a look-up that retries of the same moment share. @throws ApiError as `find` does */
-  private async findShared(
-    request: KeyedRequest,
-    rows?: FastRepository<ObjectLiteral>,
-  ): Promise<StoredAnswer | undefined> {
-    const name = `${nameOf(request)} ${rows?.shape.table}`;
-    let shared = this.sharedReads.get(name);
-    if (!shared) this.sharedReads.set(name, (shared = new SharedRead(() => this.read(request, rows))));
-    return answerIn(request, await shared.ask(), rows);
-  }
-
   /** The stored answer, unless it has expired. @throws ApiError `idempotency_key_reused` for another request */
   private async find(
     request: KeyedRequest,
-    rows?: FastRepository<ObjectLiteral>,
-  ): Promise<StoredAnswer | undefined> {
-    return answerIn(request, await this.read(request, rows), rows);
-  }
-
-  private async read(
-    { accountId, key }: KeyedRequest,
     rows: FastRepository<ObjectLiteral> = this.keys,
-  ): Promise<unknown[] | undefined> {
+  ): Promise<StoredAnswer | undefined> {
+    const { accountId, key } = request;
     const { table, selected } = rows.shape;
     const columns = selected.map(({ sql }) => `made.${sql}`).join(', ');
     const select = () => `SELECT kept.request_hash, kept.location, kept.body, kept.head, ${columns}
@@ -236,8 +215,9 @@ export class IdempotencyService implements OnApplicationBootstrap {
         CASE WHEN kept.head ->> 'row' = '${table}' THEN kept.body::jsonb END) AS made
       WHERE kept.account_id = $1 AND kept.key = $2 AND kept.created_at > $3::timestamptz`;
     const [found] = await rows.send('find an answer', select, [accountId, key, expiry()]);
-    if (found) this.answered.set(nameOf({ accountId, key }), true);
-    return found;
+    if (!found) return undefined;
+    this.answered.set(nameOf(request), true);
+    return answerIn(request, found, rows);
   }
 
   /** Deletes an expired answer that no sweep has deleted yet. */
@@ -263,16 +243,15 @@ function expiry(): Date {
 /** The answer in a row. @throws ApiError `idempotency_key_reused` where it is that of another request */
 function answerIn(
   { fingerprint, olderFingerprint }: KeyedRequest,
-  found: unknown[] | undefined,
-  rows?: FastRepository<ObjectLiteral>,
-): StoredAnswer | undefined {
-  if (!found) return undefined;
+  found: unknown[],
+  rows: FastRepository<ObjectLiteral>,
+): StoredAnswer {
   const [hash, location, body, head, ...row] = found as [Buffer, string | null, string, AnswerHead | null];
   if (!fingerprint.equals(hash) && !olderFingerprint().equals(hash))
     throw new ApiError('idempotency_key_reused');
   const headers = { ...head?.headers, ...(location === null ? {} : { location }) };
   if (head?.row === undefined) return { status: head?.status, headers, body };
-  return { status: head.status, headers, row: rows!.shape.hydrate(row) };
+  return { status: head.status, headers, row: rows.shape.hydrate(row) };
 }
 
 function constraintOf(error: unknown): string | undefined {

@@ -22,6 +22,7 @@ const ANSWER_MS = 250;
  * among the workers of one service; while they cannot be reached, each process counts locally.
  */
 class Limiter {
+  readonly isOn: boolean;
   private readonly store?: RateLimiterAbstract;
   /** Counts while the shared counts cannot be reached. */
   private readonly local?: RateLimiterMemory;
@@ -32,16 +33,13 @@ class Limiter {
     private readonly perMinute: number,
     redis?: Redis,
   ) {
-    if (perMinute === 0) return;
+    this.isOn = perMinute > 0;
+    if (!this.isOn) return;
     const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
     this.local = new RateLimiterMemory(options);
     this.store = this.local;
     if (redis) this.store = new RateLimiterRedis({ ...options, storeClient: redis });
     else if (cluster.isWorker) this.store = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
-  }
-
-  get isOn(): boolean {
-    return this.store !== undefined;
   }
 
   /**
