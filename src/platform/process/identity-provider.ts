@@ -32,9 +32,13 @@ export class IdentityProvider {
   /** The present document. @throws Error if the provider is away or slow, or the document names another issuer */
   fetch(signal: AbortSignal): Promise<ProviderFacts> {
     this.cachedUntil = performance.now() + CACHE_MS;
-    this.latest = fetchDocument(this.issuer, signal);
-    this.latest.catch(() => (this.cachedUntil = performance.now() + RETRY_MS));
-    return this.latest;
+    const document = fetchDocument(this.issuer, signal);
+    this.latest = document;
+    document.catch(() => {
+      // A later fetch may have succeeded.
+      if (this.latest === document) this.cachedUntil = performance.now() + RETRY_MS;
+    });
+    return document;
   }
 }
 

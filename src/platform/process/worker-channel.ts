@@ -24,8 +24,8 @@ export function broadcast(event: string): void {
 /** In a worker: handles an event that another worker broadcasts. */
 export function onBroadcast(event: string, act: () => void): void {
   if (!cluster.isWorker) return;
-  process.on('message', (message: Message) => {
-    if (message.type === 'broadcast' && message.event === event) act();
+  process.on('message', (message: Message | null) => {
+    if (message?.type === 'broadcast' && message.event === event) act();
   });
 }
 
