@@ -32,7 +32,7 @@ export class NewAccountDto {
   password!: string;
 
   @TextField({
-    description: 'Code of an invitation, where signing up takes one. It is good for one account.',
+    description: 'Code of an invitation, if signing up needs one. It is good for one account.',
     max: 255,
     secret: true,
     optional: true,
@@ -68,7 +68,7 @@ export class ListedAccountDto extends AccountDto {
 @ApiSchema({ name: 'CurrentAccount' })
 export class CurrentAccountDto extends AccountDto {
   @GrantedField({
-    description: 'What keys of the account may do. Modules may bring other permissions.',
+    description: 'Permissions that keys of the account can have. Modules may bring further permissions.',
     example: ['pets:read', 'pets:write'],
   })
   permissions!: string[];

@@ -32,7 +32,7 @@ export class NewApiKeyDto {
   expiresAt?: Date;
 
   @PermissionsField({
-    description: 'What the key may do; all that its account may, now and later, when left out.',
+    description: 'Permissions of the key; without a list, all that the account has, now and later.',
     optional: true,
   })
   permissions?: string[];
@@ -47,14 +47,14 @@ export class ApiKeyChangeDto {
   name?: string;
 
   @TimestampField({
-    description: 'When the key expires, in the future; `null` if it shall not.',
+    description: 'When the key expires, in the future; `null` for never.',
     optional: true,
     nullable: true,
     future: true,
   })
   expiresAt?: Date | null;
 
-  @PermissionsField({ description: 'What the key may do from now on.', optional: true })
+  @PermissionsField({ description: 'The new permissions of the key.', optional: true })
   permissions?: string[];
 
   @NetworksField({
@@ -68,7 +68,7 @@ export class ApiKeyChangeDto {
 @ApiSchema({ name: 'ApiKeyRoll' })
 export class ApiKeyRollDto {
   @IntegerField({
-    description: 'For how many seconds more the old key is valid, unless it expires before.',
+    description: 'Seconds for which the old key stays valid, unless it expires sooner.',
     example: 3_600,
     min: 0,
     max: MAX_OVERLAP,
@@ -86,7 +86,8 @@ export class ApiKeyDto {
   name!: string;
 
   @GrantedField({
-    description: 'What the key may do, if its account may too. Modules may bring other permissions.',
+    description:
+      'Permissions of the key, as far as the account has them too. Modules may bring further permissions.',
     example: ['pets:read', 'pets:write'],
   })
   permissions!: string[];

@@ -71,7 +71,7 @@ export class ApiKeysController {
     id: 'revokeCurrentApiKey',
     summary: 'Revoke the API key of this request',
     description:
-      'For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.',
+      'For a leaked key: needs no password and no permission. The key is refused everywhere within a second.',
     status: 204,
   })
   revokeCurrent(@By() by: Caller): Promise<void> {
@@ -82,7 +82,7 @@ export class ApiKeysController {
   @Operation({
     id: 'updateApiKey',
     summary: 'Change an API key',
-    description: 'Every instance knows within a second of the answer.',
+    description: 'Every instance applies the change within a second of the answer.',
     returns: ApiKeyDto,
     errors: { permission_denied: 403, api_key_not_found: 404 },
   })

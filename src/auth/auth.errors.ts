@@ -9,13 +9,13 @@ const ERRORS = {
   },
   sign_up_closed: {
     status: 403,
-    meaning: 'Signing up is closed, or takes an invitation.',
-    advice: 'Ask whoever runs the service for an invitation, and send it as invitation.',
+    meaning: 'Signing up is closed, or needs an invitation.',
+    advice: 'Ask the administrator of the service for an invitation, and send its code as `invitation`.',
   },
   api_key_not_found: { status: 404, meaning: 'The API key cannot be found.' },
   api_key_expired: {
     status: 409,
-    meaning: 'The API key has expired, so nothing can take its place.',
+    meaning: 'The API key has expired and cannot be replaced.',
     advice: 'Give it a later expiresAt, or create another key.',
   },
   account_exists: {
@@ -26,7 +26,7 @@ const ERRORS = {
   managed_by_identity_provider: {
     status: 409,
     meaning:
-      'The account has no password here, and its email does not change: it is that of an identity provider.',
+      'An identity provider manages the account: it has no password here, and its email cannot be changed.',
     advice: 'Change the email or the password at the identity provider.',
   },
   too_many_api_keys: {

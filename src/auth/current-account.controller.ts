@@ -35,7 +35,7 @@ export class CurrentAccountController {
   @Operation({
     id: 'updateCurrentAccount',
     summary: 'Change your email or password',
-    description: 'The API keys stay valid, unless they are to be revoked too.',
+    description: 'The API keys stay valid, unless `revokeKeys` is true.',
     returns: CurrentAccountDto,
     errors: { account_exists: 409, managed_by_identity_provider: 409 },
   })

@@ -6,7 +6,7 @@ import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
 /** Also served without a version in its path: the specification gives messages an address of their own. */
-@Tag('messages', 'Submit a message and see what became of it.')
+@Tag('messages', 'Submit a message and see whether it was delivered.')
 @Stability('beta')
 @Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })
 export class MessagesController {

@@ -34,7 +34,7 @@ export class PetsController {
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',
-    description: 'Its category must be there: `GET /categories` lists them.',
+    description: 'The category must exist: `GET /categories` lists them.',
     returns: PetDto,
     status: 201,
     located: true,

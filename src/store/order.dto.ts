@@ -12,7 +12,7 @@ const ORDER_STATUS = {
   },
 };
 
-const PET_ID = { description: 'Identifier of the animal that is ordered.', example: 1 };
+const PET_ID = { description: 'Identifier of the ordered animal.', example: 1 };
 
 @ApiSchema({ name: 'NewOrder' })
 export class NewOrderDto {
@@ -38,7 +38,7 @@ export class OrderDto {
   @Int64Field(PET_ID)
   petId!: string;
 
-  @EnumField({ description: 'How far the order is.', example: 'placed', ...ORDER_STATUS })
+  @EnumField({ description: 'Progress of the order.', example: 'placed', ...ORDER_STATUS })
   status!: OrderStatus;
 
   @TimestampField({ description: 'When the order was placed.', example: '2026-11-21T12:00:00.000Z' })

@@ -1,3 +1,5 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createKey } from '../../src/testing/client.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
@@ -13,8 +15,14 @@ import {
   type Observed,
   PATIENCE_MS,
 } from './support/fault.js';
-import { countStatuses, record } from './support/figures.js';
+import { countStatuses, median, record } from './support/figures.js';
+import { exchange, type Outcome, WriteLoad } from './support/load.js';
+import { times } from '../support/customer.js';
 import { Proxy } from '../support/proxy.js';
+
+/** Animals that are ordered while the first is locked, with ids that no other test has. */
+const FIRST = 1_000_000_000;
+const PETS = 400;
 
 let database: DatabaseServer;
 let service: Service;
@@ -134,4 +142,83 @@ test('A locked table costs 503s on that table, while the others are served', asy
   const pets = during.filter(({ path }) => path === '/v1/pets');
   expect(countStatuses(pets)).toBe(`503×${pets.length}`);
   expect(countStatuses(reads)).toBe(`200×${reads.length}`);
+});
+
+test('A locked animal holds up those who order it, but reads and orders of others only briefly', async () => {
+  await query(
+    database.url,
+    `INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
+     SELECT id, 'Rex', 1, 'available' FROM generate_series(${FIRST}, ${FIRST + PETS}) AS id`,
+  );
+  const holder = new Client({ connectionString: database.url });
+  await holder.connect();
+  await holder.query(`BEGIN; SELECT FROM pets WHERE id = ${FIRST} FOR UPDATE`);
+  const agent = new Agent({ keepAlive: true });
+  const order = (petId: number) =>
+    exchange(service.url, { method: 'POST', path: '/v1/store/orders', key, body: { petId } }, agent);
+  const locked: Outcome[] = [];
+  const free: Outcome[] = [];
+  const reads: Outcome[] = [];
+  const over = new AbortController();
+  await Promise.all([
+    times(4, async () => {
+      for (let i = 0; i < 4; i++) locked.push(await order(FIRST));
+    }).finally(() => over.abort()),
+    times(8, async (client) => {
+      for (let pet = 1 + client; pet <= PETS && !over.signal.aborted; pet += 8)
+        free.push(await order(FIRST + pet));
+    }),
+    times(8, async (client) => {
+      for (let i = client; !over.signal.aborted; i++) {
+        const path = i % 2 ? `/v1/pets/${FIRST + (i % 50)}` : '/v1/pets?status=pending';
+        reads.push(await exchange(service.url, { path, key }, agent));
+      }
+    }),
+  ]);
+  await holder.query('COMMIT');
+  await holder.end();
+  agent.destroy();
+  const slowest = (outcomes: Outcome[]) => Math.round(Math.max(...outcomes.map(durationOf)));
+  record({
+    fault: 'One animal locked',
+    statuses: countStatuses([...locked, ...free, ...reads]),
+    'slowest ms': slowest([...locked, ...free, ...reads]),
+    beside: `others' orders ${countStatuses(free)}, slowest ${slowest(free)} ms; reads ≤ ${slowest(reads)} ms, median ${median(reads.map(durationOf)).toFixed(1)} ms`,
+  });
+  expect(countStatuses(locked)).toBe(`503×${locked.length}`);
+  expect(faultyOf(locked)).toEqual([]);
+  expect(countStatuses(free)).toBe(`201×${free.length}`);
+  expect(countStatuses(reads)).toBe(`200×${reads.length}`);
+  expect(slowest([...locked, ...free])).toBeLessThan(PATIENCE_MS);
+  expect(median(reads.map(durationOf))).toBeLessThan(100);
+});
+
+test('A killed connection costs those whose statement it had 503s, and no acknowledged write', async () => {
+  const load = new WriteLoad(service.url, key, { clients: 32 });
+  let killed = 0;
+  for (let i = 0; i < 30; i++) {
+    await sleep(100);
+    // A busy one, so that there is a statement to lose.
+    const [found] = await query<{ killed: boolean }>(
+      database.url,
+      `SELECT pg_terminate_backend(pid) AS killed FROM pg_stat_activity
+       WHERE application_name = 'petstore' AND datname = current_database() ORDER BY (state = 'active') DESC LIMIT 1`,
+    );
+    if (found?.killed) killed++;
+  }
+  await load.stop();
+  const missing = await countMissing(database.url, load.acknowledged);
+  const refused = load.outcomes.filter(({ status }) => status === 503);
+  record({
+    fault: `${killed} connections killed, one by one`,
+    statuses: countStatuses(load.outcomes),
+    'slowest ms': Math.round(Math.max(...load.outcomes.map(durationOf))),
+    acknowledged: load.acknowledged.length,
+    missing,
+  });
+  expect(faultyOf(load.outcomes)).toEqual([]);
+  expect(killed).toBeGreaterThan(20);
+  expect(missing).toBe(0);
+  // A connection has the statement of one write, or a read that all share.
+  expect(load.acknowledged.length).toBeGreaterThan(refused.length);
 });

@@ -61,7 +61,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke the API key of this request
-         * @description For a key in the wrong hands: it needs no password and no permission, and is refused everywhere within a second.
+         * @description For a leaked key: needs no password and no permission. The key is refused everywhere within a second.
          */
         delete: operations["revokeCurrentApiKey"];
         options?: never;
@@ -88,7 +88,7 @@ export interface paths {
         head?: never;
         /**
          * Change an API key
-         * @description Every instance knows within a second of the answer.
+         * @description Every instance applies the change within a second of the answer.
          */
         patch: operations["updateApiKey"];
         trace?: never;
@@ -136,7 +136,7 @@ export interface paths {
         head?: never;
         /**
          * Change your email or password
-         * @description The API keys stay valid, unless they are to be revoked too.
+         * @description The API keys stay valid, unless `revokeKeys` is true.
          */
         patch: operations["updateCurrentAccount"];
         trace?: never;
@@ -156,7 +156,7 @@ export interface paths {
         put?: never;
         /**
          * Add an animal
-         * @description Its category must be there: `GET /categories` lists them. Needs the permission `pets:write`.
+         * @description The category must exist: `GET /categories` lists them. Needs the permission `pets:write`.
          */
         post: operations["createPet"];
         delete?: never;
@@ -358,7 +358,7 @@ export interface components {
             password: string;
             /**
              * Format: password
-             * @description Code of an invitation, where signing up takes one. It is good for one account.
+             * @description Code of an invitation, if signing up needs one. It is good for one account.
              */
             invitation?: string;
         };
@@ -395,7 +395,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description What the key may do, if its account may too. Modules may bring other permissions.
+             * @description Permissions of the key, as far as the account has them too. Modules may bring further permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -437,7 +437,7 @@ export interface components {
              * @description When the key expires, in the future; a key without it does not expire.
              */
             expiresAt?: string;
-            /** @description What the key may do; all that its account may, now and later, when left out. */
+            /** @description Permissions of the key; without a list, all that the account has, now and later. */
             permissions?: components["schemas"]["Permission"][];
             /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
             networks?: string[];
@@ -455,7 +455,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description What the key may do, if its account may too. Modules may bring other permissions.
+             * @description Permissions of the key, as far as the account has them too. Modules may bring further permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -494,17 +494,17 @@ export interface components {
             name?: string;
             /**
              * Format: date-time
-             * @description When the key expires, in the future; `null` if it shall not.
+             * @description When the key expires, in the future; `null` for never.
              */
             expiresAt?: string | null;
-            /** @description What the key may do from now on. */
+            /** @description The new permissions of the key. */
             permissions?: components["schemas"]["Permission"][];
             /** @description Where the key may be used from, from now on; `null` for everywhere. */
             networks?: string[] | null;
         };
         ApiKeyRoll: {
             /**
-             * @description For how many seconds more the old key is valid, unless it expires before.
+             * @description Seconds for which the old key stays valid, unless it expires sooner.
              * @default 0
              * @example 3600
              */
@@ -530,7 +530,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description What keys of the account may do. Modules may bring other permissions.
+             * @description Permissions that keys of the account can have. Modules may bring further permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -634,12 +634,12 @@ export interface components {
             id: Int64;
             /**
              * Format: int64
-             * @description Identifier of the animal that is ordered.
+             * @description Identifier of the ordered animal.
              * @example 1
              */
             petId: Int64;
             /**
-             * @description How far the order is.
+             * @description Progress of the order.
              * @example placed
              */
             status: components["schemas"]["OrderStatus"];
@@ -659,7 +659,7 @@ export interface components {
         NewOrder: {
             /**
              * Format: int64
-             * @description Identifier of the animal that is ordered.
+             * @description Identifier of the ordered animal.
              * @example 1
              */
             petId: Int64;
@@ -728,7 +728,7 @@ export interface components {
         };
         /** @description One page, in ascending order of ids. */
         ApiKeys: components["schemas"]["ApiKey"][];
-        /** @description One page, in the order that `order` ask for. */
+        /** @description One page, in the order of `order`. */
         Pets: components["schemas"]["Pet"][];
         /** @description One page, in ascending order of ids. */
         Categories: components["schemas"]["Category"][];
@@ -747,7 +747,7 @@ export interface components {
          *     | 401 | `invalid_token` | The access token is not valid: it has expired, or is not one of the identity provider for this service. |
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 403 | `permission_denied` | The API key lacks a permission, or may not be used from this address; the message names which. |
-         *     | 403 | `sign_up_closed` | Signing up is closed, or takes an invitation. |
+         *     | 403 | `sign_up_closed` | Signing up is closed, or needs an invitation. |
          *     | 404 | `api_key_not_found` | The API key cannot be found. |
          *     | 400 or 404 | `category_not_found` | The category cannot be found. |
          *     | 404 | `message_not_found` | The message cannot be found. |
@@ -757,15 +757,15 @@ export interface components {
          *     | 405 | `method_not_allowed` | The method is not allowed at this address. |
          *     | 408 | `request_timeout` | The request did not arrive in time. |
          *     | 409 | `account_exists` | An account with this email already exists. |
-         *     | 409 | `api_key_expired` | The API key has expired, so nothing can take its place. |
+         *     | 409 | `api_key_expired` | The API key has expired and cannot be replaced. |
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
-         *     | 409 | `managed_by_identity_provider` | The account has no password here, and its email does not change: it is that of an identity provider. |
+         *     | 409 | `managed_by_identity_provider` | An identity provider manages the account: it has no password here, and its email cannot be changed. |
          *     | 409 | `pet_not_available` | The animal is not available. |
          *     | 409 | `too_many_api_keys` | The account already has the maximum of 1,000 API keys. |
          *     | 410 | `operation_removed` | The operation has been removed. |
-         *     | 412 | `precondition_failed` | What is to be changed is not in the state that the If-Match header names. |
+         *     | 412 | `precondition_failed` | The current state is not one that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
          *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. |
          *     | 416 | `range_not_satisfiable` | The range in the Range header starts beyond the end of the resource. |
@@ -796,12 +796,12 @@ export interface components {
          */
         "X-Request-Id": string;
         /**
-         * @description Address of what was created.
+         * @description Address of the created resource.
          * @example http://localhost:3000/v1/pets/1
          */
         Location: string;
         /**
-         * @description Identifies this state of what was asked for: another one has another (RFC 9110, 8.8.3).
+         * @description Identifies the state of the resource: another state has another tag (RFC 9110, 8.8.3).
          * @example "Zm9yIGFuIG9yZGVyIGhlcm"
          */
         ETag: string;
@@ -915,7 +915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `sign_up_closed`: Signing up is closed, or takes an invitation. */
+            /** @description `sign_up_closed`: Signing up is closed, or needs an invitation. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1911,7 +1911,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `api_key_expired`: The API key has expired, so nothing can take its place.
+             * @description `api_key_expired`: The API key has expired and cannot be replaced.
              *
              *     `too_many_api_keys`: The account already has the maximum of 1,000 API keys.
              */
@@ -2330,7 +2330,7 @@ export interface operations {
             /**
              * @description `account_exists`: An account with this email already exists.
              *
-             *     `managed_by_identity_provider`: The account has no password here, and its email does not change: it is that of an identity provider.
+             *     `managed_by_identity_provider`: An identity provider manages the account: it has no password here, and its email cannot be changed.
              */
             409: {
                 headers: {
@@ -2438,7 +2438,7 @@ export interface operations {
                 categoryId?: Int64;
                 /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
                 ids?: Int64[];
-                /** @description Direction of the list, which is in the order of id. */
+                /** @description Direction of the order by id. */
                 order?: components["schemas"]["Direction"];
             };
             header?: never;
@@ -3840,7 +3840,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag`, or several: what has none of them is sent, anything else is 304. */
+                /** @description One or several `ETag`s: if one is current, the answer is 304. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3871,7 +3871,7 @@ export interface operations {
                     "application/json": components["schemas"]["Order"];
                 };
             };
-            /** @description Not modified since `If-None-Match` was told: the response has no body. */
+            /** @description The client has the current answer (`If-None-Match`): the response has no body. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4009,7 +4009,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of the state that is to be changed, or several: any other is left as it is (412). */
+                /** @description One or several `ETag`s of the state to change: any other state is left unchanged (412). */
                 "If-Match"?: string;
                 /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
@@ -4135,7 +4135,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: What is to be changed is not in the state that the If-Match header names. */
+            /** @description `precondition_failed`: The current state is not one that the If-Match header names. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4261,7 +4261,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted: stored, and dealt with later. */
+            /** @description Accepted: stored, and processed later. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

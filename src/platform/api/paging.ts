@@ -42,7 +42,7 @@ const DIRECTIONS: Record<Direction, string> = {
  * @param by the sort key, for the description
  */
 export function OrderField({ by }: { by: string; default?: unknown }): PropertyDecorator {
-  const description = `Direction of the list, which is in the order of ${by}.`;
+  const description = `Direction of the order by ${by}.`;
   return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
 }
 
@@ -51,7 +51,7 @@ export function OrderField({ by }: { by: string; default?: unknown }): PropertyD
  * @param options `name` names the enumeration in the document; `values` are properties of the rows with their meanings
  */
 export function SortField(options: { name: string; values: Record<string, string>; default?: unknown }) {
-  const description = 'What the list is in the order of; of equal ones, the lower `id` is before the higher.';
+  const description = 'Property that orders the list; rows with equal values are ordered by `id`.';
   return EnumField({ description, optional: true, ...options });
 }
 

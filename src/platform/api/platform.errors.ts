@@ -70,7 +70,7 @@ export const PLATFORM_ERRORS = {
   },
   precondition_failed: {
     status: 412,
-    meaning: 'What is to be changed is not in the state that the If-Match header names.',
+    meaning: 'The current state is not one that the If-Match header names.',
     advice: 'Fetch it again, look at what has changed, and send its new ETag.',
   },
   payload_too_large: {

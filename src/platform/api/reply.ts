@@ -186,8 +186,7 @@ export function IfMatch(): ParameterDecorator {
     Declare({ conditional: true })(target, name!, descriptor);
     ApiHeader({
       name: 'If-Match',
-      description:
-        'The `ETag` of the state that is to be changed, or several: any other is left as it is (412).',
+      description: 'One or several `ETag`s of the state to change: any other state is left unchanged (412).',
       required: false,
       schema: { type: 'string', pattern: TAGS_PATTERN },
     })(target, name!, descriptor);

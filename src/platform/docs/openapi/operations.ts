@@ -109,10 +109,10 @@ function finishParameter(parameter: Parameter): void {
 const SUCCESS: Record<string, string> = {
   200: 'Success.',
   201: 'Created.',
-  202: 'Accepted: stored, and dealt with later.',
+  202: 'Accepted: stored, and processed later.',
   204: 'Done. The response has no body.',
   206: 'The part that `Range` has asked for.',
-  304: 'Not modified since `If-None-Match` was told: the response has no body.',
+  304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
 /** The headers of conditional and range requests; an operation without support ignores them. */
@@ -120,7 +120,7 @@ function conditionalHeaders(facts: OperationFacts): Parameter[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
-  const etags = 'An `ETag`, or several: what has none of them is sent, anything else is 304.';
+  const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
   const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
   return [
     ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),

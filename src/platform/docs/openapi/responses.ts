@@ -26,13 +26,13 @@ export const HEADERS = {
     example: '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',
   },
   Location: {
-    description: 'Address of what was created.',
+    description: 'Address of the created resource.',
     required: true,
     schema: { type: 'string', format: 'uri' },
     example: 'http://localhost:3000/v1/pets/1',
   },
   ETag: {
-    description: 'Identifies this state of what was asked for: another one has another (RFC 9110, 8.8.3).',
+    description: 'Identifies the state of the resource: another state has another tag (RFC 9110, 8.8.3).',
     required: true,
     schema: { type: 'string' },
     example: '"Zm9yIGFuIG9yZGVyIGhlcm"',

@@ -159,7 +159,7 @@ export function namePage(
   const names = new Set(parameters.map((parameter) => parameter.name));
   const chosen = ['sort', 'order'].filter((key) => names.has(key)).map((key) => `\`${key}\``);
   document.components!.schemas![name] = {
-    description: `One page, ${chosen.length > 0 ? `in the order that ${chosen.join(' and ')} ask for` : sorted}.`,
+    description: `One page, ${chosen.length > 0 ? `in the order of ${chosen.join(' and ')}` : sorted}.`,
     ...page,
   } as never;
   return { $ref: `#/components/schemas/${name}` };
