@@ -1,27 +1,27 @@
 import { DataSource } from 'typeorm';
 import { asker } from '../database/index.js';
 
-// pg-boss's own statistics are up to a minute old, and know no age. Its table is documented: https://pgboss.io/sql/job-table
+// pg-boss's statistics are up to a minute old and have no age. The table is documented: https://pgboss.io/sql/job-table
 
-/** The jobs of a queue that wait, for their first try or a further one. */
+/** The waiting jobs of a queue, new or to be retried. */
 export interface Backlog {
   queue: string;
   waiting: number;
-  /** Seconds since the oldest of them was added; 0 if none is waiting. */
+  /** Age of the oldest waiting job in seconds; 0 if no job is waiting. */
   oldestSeconds: number;
 }
 
-/** So many of a queue are counted, one by one: some 40 ms. */
+/** Most jobs of a queue that are counted exactly, which takes 40 ms. */
 const COUNTED = 100_000;
-/** Pages of the table from which a larger number is estimated, to some percent. */
+/** Sampled pages of the table, for an estimate of a larger number to some percent. */
 const SAMPLED_PAGES = 2_000;
 
-/** For how long the figures are good, for all metrics and every scrape: milliseconds, and a multiple of what they took. */
+/** How long the figures are cached, for all metrics and scrapes: in milliseconds, and as a multiple of the time to read them. */
 const KEPT = { ms: 1_000, times: 20 };
 
 /**
- * The same work at any size: a bounded count and the first entry of pg-boss's index of waiting jobs, which holds them in
- * the order of their creation (all have one priority).
+ * Bounded work at any size: a limited count, and the first entry of pg-boss's index of waiting jobs, which is ordered by
+ * creation, as all jobs have one priority.
  */
 const WAITING = `FROM pgboss.job WHERE name = queue AND state < 'active' AND NOT blocked`;
 const BACKLOG = `
@@ -31,7 +31,7 @@ const BACKLOG = `
       SELECT created_on ${WAITING} ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS "oldestSeconds"
   FROM unnest($1::text[]) AS queue`;
 
-/** The same pages of the table each time, so that a backlog that drains is seen to. */
+/** `REPEATABLE` samples the same pages each time, so that the estimate falls while a backlog drains. */
 const ESTIMATE = (percent: number) => `
   SELECT name AS queue, round(count(*) * 100 / ${percent})::int AS waiting
   FROM pgboss.job TABLESAMPLE SYSTEM (${percent}) REPEATABLE (1)
@@ -41,13 +41,13 @@ const SHARE = `
     / greatest(1, sum(pg_relation_size(relid))))::float8 AS percent
   FROM pg_partition_tree('pgboss.job')`;
 
-/** What waits in the queues, read from the database at most once a second. */
+/** Reads the backlogs of the queues, at most once a second. */
 export class Backlogs {
   private reading?: Promise<Backlog[]>;
 
   constructor(private readonly database: DataSource) {}
 
-  /** @param queues all names, the same at each call */
+  /** @param queues the names of all queues, the same at each call */
   read(queues: readonly string[]): Promise<Backlog[]> {
     if (!this.reading) {
       const begun = performance.now();

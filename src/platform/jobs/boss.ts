@@ -5,13 +5,13 @@ import type { Config } from '../../config.js';
 import { JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
 import type { JobQueue } from './job.js';
 
-/** pg-boss pauses for this many seconds to twice as many before the first retry, and doubles that each time. */
+/** pg-boss waits one to two times this number of seconds before the first retry, and doubles the pause each time. */
 export const FIRST_PAUSE_SECONDS = 3;
 const DAY_SECONDS = 24 * 60 * 60;
-/** More seconds than there will ever be. */
+/** Seconds; practically for ever. */
 const NEVER = 2 ** 31 - 1;
 
-/** What pg-boss is told of a queue; its jobs have the same. */
+/** The options of a queue, which its jobs inherit. */
 export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseSeconds'>): QueueOptions {
   return {
     retryLimit: retriesOfADay(longestPauseSeconds),
@@ -19,15 +19,15 @@ export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseS
     retryBackoff: true,
     retryDelayMax: longestPauseSeconds,
     retentionSeconds: NEVER,
-    // Only jobs that have failed are there for so long: those that are done are deleted at once.
+    // Applies to failed jobs only: completed jobs are deleted at once.
     deleteAfterSeconds: 30 * DAY_SECONDS,
-    // A worker that is silent for this long is dead, and others take its jobs.
+    // A worker without a heartbeat for this time is dead: others take over its jobs.
     heartbeatSeconds: 20,
     expireInSeconds: 120,
   };
 }
 
-/** How many retries, with the pauses before them, take a day. */
+/** The number of retries that last for a day with the pauses between them. */
 function retriesOfADay(longestPauseSeconds: number): number {
   let retries = 0;
   for (let seconds = 0; seconds < DAY_SECONDS; retries++)
@@ -35,29 +35,29 @@ function retriesOfADay(longestPauseSeconds: number): number {
   return retries;
 }
 
-/** How often, in seconds, one of the instances looks for dead workers, and for failed jobs to be deleted. */
+/** Seconds between two searches, by one instance, for dead workers and for failed jobs to delete. */
 const INTERVALS = {
   superviseIntervalSeconds: 10,
   monitorIntervalSeconds: 10,
   maintenanceIntervalSeconds: 120,
 };
-/** The parts of pg-boss that are not used here run as seldom as it allows. */
+/** Unused parts of pg-boss run as seldom as it allows. */
 const UNUSED = { flowIntervalSeconds: 3_600 };
 
-/** A pg-boss that works on jobs once it is started, and maintains nothing. */
+/** A pg-boss for workers, without maintenance. */
 export function createBoss(db: Db): PgBoss {
   return new PgBoss({ db, supervise: false, schedule: false, ...UNUSED });
 }
 
 /**
- * A pg-boss that maintains the queues once it is started.
+ * A pg-boss that maintains the queues.
  * @param schedule whether it also adds the jobs of schedules
  */
 export function createMaintenance(db: Db, schedule: boolean): PgBoss {
   return new PgBoss({ db, schedule, ...INTERVALS, ...UNUSED });
 }
 
-/** Brings the tables of pg-boss up to date. Only one instance may do so at a time. */
+/** Migrates the tables of pg-boss. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
   const boss = createBoss({ executeSql: (text, values) => session.query(text, values) });
   let failure: unknown;
@@ -67,15 +67,15 @@ export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<v
   if (failure) throw failure;
 }
 
-/** Connections for each use, and for how many milliseconds their server may be silent while a statement runs. */
+/** For each use: the number of connections, and the milliseconds that a statement may take. */
 const USES = {
-  /** A server that is frozen behind an address that has moved must be noticed. */
+  /** Short, to notice a server that is frozen while its address already leads to another one. */
   worker: { max: 1, query_timeout: 5_000 },
-  /** pg-boss now and then rebuilds an index, which may send nothing for long. */
+  /** Long, as pg-boss sometimes rebuilds an index. */
   maintenance: { max: JOB_CONNECTIONS - 1, query_timeout: 120_000 },
 };
 
-/** Connections of the jobs' own, past a pooler, so that they and requests do not wait for each other. */
+/** Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. */
 export class JobsDatabase implements Db {
   private readonly pool: Pool;
 
@@ -87,11 +87,11 @@ export class JobsDatabase implements Db {
       keepAlive: true,
       ...USES[use],
     });
-    // An idle connection that breaks is replaced by the next statement; without a listener it would end the process.
+    // The next statement replaces a broken idle connection. Without a listener, the error would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
   }
 
-  /** Runs one statement; the name is pg-boss's. */
+  /** Runs a statement for pg-boss. */
   executeSql(text: string, values?: unknown[]): Promise<QueryResult> {
     return this.pool.query(text, values);
   }

@@ -15,26 +15,26 @@ import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from
 import { JobError, type JobQueue } from './job.js';
 import { Jobs } from './jobs.js';
 
-/** Before what the database has refused is tried again, in milliseconds. */
+/** Milliseconds before a refused statement is repeated. */
 const RETRY_MS = 1_000;
-/** How often one of a queue's workers looks for jobs, in milliseconds: pg-boss itself looks twice a second at most. */
+/** Milliseconds between two fetches of a queue, by its workers in turn; the shortest interval of pg-boss is 500. */
 const LOOK_MS = 200;
-/** How often each looks where none is woken, in seconds. */
+/** Seconds between two fetches of a worker that is not woken. */
 const POLL_SECONDS = 10;
-/** Jobs that a worker takes together: it waits for the slowest of them. */
+/** Jobs of one fetch. A worker waits for the slowest of them. */
 const LARGEST_BATCH = 25;
-/** Jobs that are done within so many milliseconds end by one statement. */
+/** Milliseconds within which completed jobs share a statement. */
 const GATHER_MS = 10;
-/** For how many milliseconds a stop waits for the database. */
+/** Milliseconds that a stop waits for the database. */
 const STOP_MS = 3_000;
 /** Maximum length of a stored reason, in characters. */
 const REASON_LENGTH = 500;
-/** For how many seconds the job of a schedule waits: those of one that is no longer declared do not pile up. */
+/** Seconds after which an unhandled job of a schedule expires: jobs of a removed schedule do not pile up. */
 const SCHEDULED_SECONDS = 24 * 60 * 60;
 
 type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 
-/** Works on the jobs of the queues while the service runs: on all if that is its role, else on those of every role. */
+/** Runs the handlers of the queues: of all queues, or with `ROLE=api` only of queues that run in every role. */
 @Injectable()
 export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(JobWorkers.name);
@@ -53,20 +53,20 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     private readonly jobs: Jobs,
   ) {}
 
-  /** Not awaited: requests need neither the workers nor a reachable queue. */
+  /** Does not wait: requests need no workers. */
   onApplicationBootstrap(): void {
     const { ROLE } = this.config;
     this.queues = this.jobs.all.filter((one) => one.handle && (one.runsInEveryRole || ROLE !== 'api'));
     if (this.queues.length > 0) this.started = this.start();
   }
 
-  /** Takes no more jobs; those under way continue while the HTTP server finishes its requests. */
+  /** Fetches no more jobs; running jobs continue while the HTTP server finishes its requests. */
   onModuleDestroy(): void {
     this.stopping.abort();
     this.stopped = this.stop();
   }
 
-  /** Before the connections are closed that handlers use: those are of a module further in. */
+  /** Waits for running jobs before the modules that they use close their connections. */
   async onApplicationShutdown(): Promise<void> {
     await this.stopped;
   }
@@ -87,15 +87,15 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     }
     while (!signal.aborted && !(await this.begin(boss)))
       await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
-    // A worker that begins now would never end.
+    // A worker that starts now would never stop.
     if (!signal.aborted) for (const queue of this.queues) await this.work(boss, queue);
   }
 
-  /** Starts both of pg-boss; false if one failed. */
+  /** Starts both instances of pg-boss and the schedules; false after a failure. */
   private async begin(boss: PgBoss): Promise<boolean> {
     try {
       for (const one of this.bosses) await one.start();
-      // What an instance of another release has declared stays: it may be a newer one.
+      // Schedules of other releases stay: the release may be newer.
       for (const { name, cron } of this.queues)
         if (cron) await boss.schedule(name, cron, null, { tz: 'UTC', retentionSeconds: SCHEDULED_SECONDS });
       await this.warnOfUnhandled(boss);
@@ -106,7 +106,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     }
   }
 
-  /** Their jobs wait, for a release that handles them. */
+  /** Jobs without a handler wait for a release that handles them. */
   private async warnOfUnhandled(boss: PgBoss): Promise<void> {
     const declared = new Set(this.jobs.all.map(({ name }) => name));
     const queues = await boss.getQueues();
@@ -116,7 +116,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
   }
 
-  /** Begins as many workers of pg-boss as take all jobs that may be under way. Each that finds jobs wakes another. */
+  /** Starts as many workers of pg-boss as the concurrency of the queue needs. A worker that finds jobs wakes another. */
   private async work(boss: PgBoss, queue: JobQueue): Promise<void> {
     const size = Math.max(1, Math.min(LARGEST_BATCH, Math.floor(queue.concurrency / 4)));
     const ids: string[] = [];
@@ -126,7 +126,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     for (let left = queue.concurrency; left > 0; left -= size) {
       const nth = ids.length;
       const handle = (jobs: Fetched[]) => {
-        // Whoever has found some looks for more at once.
+        // Fetch again as soon as these jobs are done.
         boss.notifyWorker(ids[nth]!);
         wakeNext();
         return this.handle(boss, queue, jobs, end);
@@ -195,10 +195,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const verdict = error instanceof JobError ? error : new JobError('');
-      // JSON of PostgreSQL holds neither.
+      // PostgreSQL's JSON holds neither NUL nor lone surrogates.
       const reason = error.message.replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
       const output = { reason };
-      // Whoever has the job now says what comes next.
+      // Another worker has the job now, and decides.
       if (signal.aborted) return { id, status: 'failed', output };
       const isOver = verdict.isFinal || isLast;
       this.jobs.count(queue.name, isOver ? 'failed' : 'postponed');
@@ -213,7 +213,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
           startAfter: Math.ceil(Math.max(asked, pauseAfter(tries, longest))),
         });
       }
-      // pg-boss has no queue of dead letters here, and so only tries it no more.
+      // Without a dead letter queue, pg-boss keeps the job as failed.
       return { id, status: verdict.isFinal ? 'deadletter' : 'failed', output };
     }
   }
@@ -228,22 +228,22 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const [boss] = bosses;
     const { SHUTDOWN_GRACE_MS } = this.config;
     await within(SHUTDOWN_GRACE_MS, Promise.all(queues.map(({ name }) => boss!.offWork(name))));
-    // Hands back what is still under way.
+    // Returns running jobs to the queue.
     await within(STOP_MS, Promise.all(bosses.map((one) => one.stop({ graceful: false }))));
     await within(STOP_MS, Promise.all(databases.map((database) => database.close())));
   }
 }
 
-/** Gives every module durable work. */
+/** Lets every module add jobs. */
 @Global()
 @Module({ providers: [Jobs], exports: [Jobs] })
 export class JobsModule {}
 
-/** Does the work. Not a global module, as those end with the connections that it needs to the last. */
+/** Runs the handlers. Not global: global modules are closed first, and handlers need their connections to the end. */
 @Module({ providers: [JobWorkers] })
 export class JobWorkersModule {}
 
-/** Seconds of pg-boss's pause after so many earlier tries. */
+/** Seconds of pg-boss's pause after a number of earlier tries. */
 function pauseAfter(earlier: number, longestSeconds: number): number {
   return Math.min(longestSeconds, FIRST_PAUSE_SECONDS * 2 ** Math.min(earlier, 30) * (1 + Math.random()));
 }

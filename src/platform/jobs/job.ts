@@ -1,46 +1,46 @@
 import type { Actor } from '../api/index.js';
 
-/** A job that is being worked on. */
+/** A running job. */
 export interface Job<Payload = unknown> {
   /** UUID; the same at every try. */
   id: string;
-  /** What was given to `Jobs.add`; undefined for a job without one, such as that of a schedule. */
+  /** The payload of `Jobs.add`; undefined for the job of a schedule. */
   payload: Payload;
-  /** Who makes its changes, as the audit log has it: `{ ...by, accountId }` for those of an account's rows. */
+  /** The actor for the audit log: `{ ...by, accountId }` for a change of an account's rows. */
   by: Actor;
-  /** Earlier tries. */
+  /** The number of earlier tries. */
   tries: number;
-  /** Whether the job is given up if this try fails. */
+  /** Whether the job fails for good if this try fails. */
   isLast: boolean;
-  /** Aborted when the service has to stop, when another worker has the job, and after two minutes. */
+  /** Aborted when the service stops, when another worker has taken over the job, and after two minutes. */
   signal: AbortSignal;
 }
 
-/** How jobs of one name are worked on. */
+/** A queue and its handler. */
 export interface JobQueue<Payload = any> {
   name: string;
-  /** How many one process works on at a time. */
+  /** The number of jobs that one process runs at a time. */
   concurrency: number;
-  /** Maximum seconds between two tries; the first ones come sooner. */
+  /** Maximum seconds between two tries; the first pauses are shorter. */
   longestPauseSeconds: number;
-  /** Handles one job; without it, jobs wait. @throws JobError to decide what comes next; after any other error the job is tried again */
+  /** Handles a job; without it, jobs wait. @throws JobError to choose the next try; any other error is retried */
   handle?: (job: Job<Payload>) => Promise<unknown>;
-  /** Records that jobs are done, those of the same moment together; they come again if it fails. */
+  /** Records completed jobs, several of one moment together. It is repeated if it fails. */
   record?: (ids: readonly string[]) => Promise<unknown>;
-  /** When a job is added by itself: five fields of cron, in UTC. */
+  /** The schedule of the queue: five fields of cron, in UTC. */
   cron?: string;
-  /** Whether every process works on it, whatever its `ROLE`: for what a service promises that has no other process. */
+  /** Whether processes of every `ROLE` run the jobs: for promises that hold without a worker. */
   runsInEveryRole?: boolean;
 }
 
 interface Verdict {
-  /** Whether the job must not be tried again. */
+  /** Whether the job fails for good. */
   isFinal?: boolean;
-  /** Seconds to wait at least, such as those that another service has asked for. */
+  /** Minimum seconds before the next try, such as a `Retry-After` of another service. */
   retryAfterSeconds?: number;
 }
 
-/** A try that failed. Its message is kept for the operator, so it must hold nothing secret. */
+/** A failed try. The operator sees the message: no secrets. */
 export class JobError extends Error {
   readonly isFinal: boolean;
   readonly retryAfterSeconds: number;
@@ -54,7 +54,7 @@ export class JobError extends Error {
 
 const HANDLES_JOB = Symbol('handles job');
 
-/** What may be said of a handler's queue; everything has a default. */
+/** Options of a handler's queue. */
 type Options = Partial<Pick<JobQueue, 'concurrency' | 'longestPauseSeconds' | 'cron' | 'runsInEveryRole'>>;
 
 const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
@@ -62,10 +62,9 @@ const DEFAULTS = { concurrency: 10, longestPauseSeconds: 3_600 };
 type Handler = (payload: never, job: Job) => Promise<unknown>;
 
 /**
- * Marks the method of a provider that handles the jobs of a name: at least once each, and again, with growing pauses for a
- * day, after an error. It must do no harm if it is called again for what it has done. Names have letters, digits, `-`,
- * `_`, `.` and `/`.
- * @throws JobError (by the method) to decide what comes next
+ * Marks the method of a provider that handles the jobs of a queue. A job runs at least once; after an error it is retried for
+ * a day, with growing pauses. A handler must tolerate a repeated call. A name has letters, digits, `-`, `_`, `.` and `/`.
+ * The method can throw a `JobError` to choose the next try.
  */
 export function HandlesJob(name: string, options: Options = {}) {
   return (_prototype: object, _method: string, { value }: { value?: Handler }): void => {
@@ -74,13 +73,13 @@ export function HandlesJob(name: string, options: Options = {}) {
 }
 
 /**
- * Marks a method that is called at the times of a cron expression: five fields, in UTC. One process calls it, whatever
- * their number, and calls it again as any job if it fails.
+ * Marks a method that runs at the times of a cron expression (five fields, UTC), in one of all processes. A failed run is
+ * retried like any job.
  */
 export const Scheduled = (name: string, cron: string, options: Options = {}) =>
   HandlesJob(name, { ...options, cron });
 
-/** The queue that a method of a provider handles, if it does. */
+/** The queue that a method of a provider handles, if any. */
 export function queueOf(provider: object, method: string): JobQueue | undefined {
   const value = (provider as Record<string, Handler | undefined>)[method];
   const facts =

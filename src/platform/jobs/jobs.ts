@@ -10,25 +10,25 @@ import { type Backlog, Backlogs } from './backlogs.js';
 import { createBoss, optionsOf } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
 
-/** Maximum length of a payload as JSON, in characters: what is larger belongs into a table. */
+/** Maximum characters of a payload as JSON: larger data belongs in a table. */
 const PAYLOAD_LENGTH = 8_192;
 
-/** A job to be done. */
+/** A job to add. */
 interface NewJob {
-  /** UUID; a new one when left out. */
+  /** UUID; by default a random one. */
   id?: string;
-  /** What its handler gets: an object of JSON, of at most 8,192 characters, without secrets. */
+  /** The argument of the handler: a JSON object of at most 8,192 characters, without secrets. */
   payload?: object;
-  /** Not before this time, or so many seconds later, by the clock of the database. */
+  /** Earliest start: a time, or seconds from now, by the clock of the database. */
   startAfter?: Date | number;
 }
 
-/** What a job takes from its queue. */
+/** Columns that a job inherits from its queue. */
 const OF_QUEUE = `policy, retry_limit, retry_delay, retry_backoff, retry_delay_max, expire_seconds,
   heartbeat_seconds, deletion_seconds`;
 
 /**
- * Adds jobs, as pg-boss documents it for those who write into its table themselves (https://pgboss.io/sql/job-table).
+ * Adds jobs by SQL, as pg-boss documents (https://pgboss.io/sql/job-table).
  * @param name SQL of the queue's name
  * @param jobs SQL of the ids, the data and the times of the jobs
  */
@@ -47,8 +47,7 @@ const RESULTS = ['done', 'postponed', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
 
 /**
- * The queues of the service, and what puts jobs into them in the open transaction: either they are there and what else it
- * writes, or neither.
+ * The queues of the service. A job that is added in a transaction exists exactly if the transaction commits.
  */
 @Injectable()
 export class Jobs implements OnApplicationBootstrap {
@@ -68,21 +67,22 @@ export class Jobs implements OnApplicationBootstrap {
       executeSql: async (text, values) => ({ rows: await database.query(text, values) }),
     });
     this.backlogs = new Backlogs(database);
-    this.tell(metrics);
+    this.registerMetrics(metrics);
   }
 
   get all(): JobQueue[] {
     return [...this.queues.values()];
   }
 
-  /** Adds a queue, in the constructor of a provider. @throws Error if there is one with its name */
+  /** Adds a queue, in the constructor of a provider. @throws Error for a second queue of one name */
   declare(queue: JobQueue): void {
     if (this.queues.has(queue.name)) throw new Error(`There are two handlers of the jobs "${queue.name}"`);
     this.queues.set(queue.name, queue);
   }
 
   /**
-   * Adds a job, in the open transaction if there is one. Returns its id.
+   * Adds a job, in the open transaction if there is one.
+   * @returns the id of the job
    * @throws Error if nothing handles jobs of this name, or the payload is too large
    */
   async add(queue: string, payload?: object, when: Pick<NewJob, 'startAfter'> = {}): Promise<string> {
@@ -91,7 +91,7 @@ export class Jobs implements OnApplicationBootstrap {
     return id;
   }
 
-  /** Adds several by one statement. @throws Error as `add` does, or if there is a job with one of the ids already */
+  /** Adds several jobs by one statement. @throws Error as `add` does, and for an id that a job already has */
   async addAll(name: string, jobs: readonly NewJob[]): Promise<void> {
     this.require(name);
     if (jobs.length === 0) return;
@@ -104,7 +104,7 @@ export class Jobs implements OnApplicationBootstrap {
     if (added.length !== rows.length) throw new Error(`The database does not know the queue "${name}"`);
   }
 
-  /** The job of a new row, whose id it has, as a part of its `insert`. @throws Error if nothing handles such jobs */
+  /** For `insert(…).with(…)`: a job with the id of the new row. @throws Error if nothing handles jobs of this name */
   of(name: string): Belonging {
     this.require(name);
     const text = (parameter: (place: number) => string) =>
@@ -112,12 +112,12 @@ export class Jobs implements OnApplicationBootstrap {
     return { of: () => ({ name: `job ${name}`, values: [name], text }) };
   }
 
-  /** What waits in a queue, as it was at most a second ago. */
+  /** The backlog of a queue, at most a second old. */
   async backlogOf(queue: string): Promise<Backlog> {
     return (await this.readBacklogs()).find((one) => one.queue === queue)!;
   }
 
-  /** How many tries of a queue's jobs have come to a result in this process, since its start. */
+  /** The number of tries with a result in this process since its start. */
   triesOf(queue: string, result: Result): number {
     return this.tried.get(`${queue} ${result}`) ?? 0;
   }
@@ -127,7 +127,7 @@ export class Jobs implements OnApplicationBootstrap {
     this.tried.set(`${queue} ${result}`, this.triesOf(queue, result) + 1);
   }
 
-  /** Creates the queues that the database does not have: also a process that only adds jobs needs them. */
+  /** Creates missing queues, also in a process that only adds jobs. */
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
     const found = await this.boss.getQueues([...this.queues.keys()]);
@@ -136,7 +136,7 @@ export class Jobs implements OnApplicationBootstrap {
       const options = optionsOf(queue);
       const stored = known.get(queue.name);
       if (!stored) await this.boss.createQueue(queue.name, options);
-      // Those who work on the jobs know best how.
+      // Only processes that run jobs change the options of a queue.
       else if (this.config.ROLE !== 'api' && !isAs(options, stored))
         await this.boss.updateQueue(queue.name, options);
     }
@@ -162,8 +162,8 @@ export class Jobs implements OnApplicationBootstrap {
     return this.backlogs.read([...this.queues.keys()]);
   }
 
-  private tell(metrics: Metrics): void {
-    // Every process reports the same figures for what waits in the queues, as they share them.
+  private registerMetrics(metrics: Metrics): void {
+    // All processes share the queues, so they report the same figures.
     const one = { aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
       (await this.readBacklogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
@@ -171,7 +171,7 @@ export class Jobs implements OnApplicationBootstrap {
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
     const age = 'Age of the oldest waiting job.';
     metrics.gauge('petstore_jobs_oldest_seconds', age, each('oldestSeconds'), one);
-    // From the start, so that the first of them is an increase.
+    // Zero from the start, so that Prometheus sees the first try as an increase.
     const tries = () =>
       this.all.flatMap(({ name: queue }) =>
         RESULTS.map((result) => ({ labels: { queue, result }, value: this.triesOf(queue, result) })),
