@@ -172,10 +172,16 @@ describe('Bodies', () => {
     expectError(await post(PET, { 'Content-Type': type }), 400, 'invalid_content_type');
   });
 
-  test('are refused without a Content-Type', async () => {
+  test('are refused without a Content-Type, and with two', async () => {
     const lines = ['POST /v1/pets HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`];
     expectError(await raw([...lines, `Content-Length: ${PET.length}`], PET), 400, 'invalid_content_type');
     expectError(await raw([...lines, 'Content-Length: 0']), 400, 'invalid_content_type');
+    const two = [
+      'Content-Type: application/json',
+      'Content-Type: text/plain',
+      `Content-Length: ${PET.length}`,
+    ];
+    expectError(await raw([...lines, ...two], PET), 400, 'invalid_content_type');
   });
 
   test.each([

@@ -84,6 +84,26 @@ describe('Idempotency-Key', () => {
     );
   });
 
+  test('takes a body that nests however deep', async () => {
+    const retryKey = randomUUID();
+    const send = (depth: number) => {
+      const other = '['.repeat(depth) + ']'.repeat(depth);
+      return post('/v1/pets', `{"name":"Deep","categoryId":1,"other":${other}}`, retryKey);
+    };
+    const first = await send(20_000);
+    expect([first.status, (await send(20_000)).text]).toEqual([201, first.text]);
+    expectError(await send(20_001), 422, 'idempotency_key_reused');
+  });
+
+  test('carries a request out whose first try fails meanwhile, in each of many at once', async () => {
+    const lost = { ...PET, categoryId: 4711 };
+    await eventually(async () => {
+      const retryKey = randomUUID();
+      const answers = await times(5, () => post('/v1/pets', lost, retryKey));
+      return answers.every(({ body }) => body.code === 'category_not_found');
+    });
+  });
+
   test('answers 422 to another body, or another operation, under the same key', async () => {
     for (const [path, body, other, table] of await writes()) {
       const retryKey = randomUUID();

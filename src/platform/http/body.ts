@@ -21,6 +21,7 @@ import {
   type RoutedRequest,
   SMALL_JSON,
   type Takes,
+  timesSent,
   typeOf,
 } from '../api/index.js';
 import { Exchange } from './exchange.js';
@@ -79,7 +80,8 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
     request.body = none;
     return false;
   }
-  const type = typeOf(takes, headers['content-type']);
+  // Node keeps the first of several: the sender's meaning is unknown.
+  const type = timesSent(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
   const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   const requireFit = () => {
     if (type === undefined) throw refuseBody('invalid_content_type', takes);

@@ -24,7 +24,7 @@ export function fingerprintOf(request: Sent): Buffer {
   const boundary = BOUNDARY.exec(type)?.[1];
   if (rawBody && boundary !== undefined) return hashOf(request, partsOf(rawBody, boundary));
   const isJson = rawBody && rawBody.length <= MAX_SORTED_BYTES && JSON_TYPE.test(type);
-  return hashOf(request, isJson ? [Buffer.from(canonical(rawBody))] : rawBody ? [rawBody] : []);
+  return hashOf(request, isJson ? [canonical(rawBody)] : rawBody ? [rawBody] : []);
 }
 
 /** The fingerprint that 1.x stored: of the body byte for byte. */
@@ -38,15 +38,20 @@ function hashOf({ method, path }: Sent, body: readonly Buffer[]): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${method} ${address}\n`), ...body]), 'buffer');
 }
 
-/** JSON with sorted properties, without white space, and with numbers as they were sent. */
-function canonical(json: Buffer): string {
+/** JSON with sorted properties, without white space, and with numbers as sent; JSON that nests too deeply to sort, as sent. */
+function canonical(json: Buffer): Buffer {
   const text = utf8.decode(json);
   const ordered = (_name: string, value: unknown, { source }: { source?: string }): unknown => {
     if (typeof value === 'number') return JSON.rawJSON(source!);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   };
-  return JSON.stringify(JSON.parse(text, ordered));
+  try {
+    return Buffer.from(JSON.stringify(JSON.parse(text, ordered)));
+  } catch (error) {
+    if (error instanceof RangeError) return json;
+    throw error;
+  }
 }
 
 /** The parts of a form, each after its length. */

@@ -130,7 +130,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   /**
    * Runs a request unless its answer is stored. Waits for an earlier request of the key in this process, as PostgreSQL
    * makes requests of other processes wait.
-   * @throws ApiError `idempotency_key_in_use` where the earlier request has not finished in time
+   * @throws ApiError `idempotency_key_in_use` if earlier requests do not finish in time
    */
   private async runOnce<T>(
     request: KeyedRequest,
@@ -138,11 +138,16 @@ export class IdempotencyService implements OnApplicationBootstrap {
     rows?: FastRepository<ObjectLiteral>,
   ): Promise<Outcome<T>> {
     const name = nameOf(request);
-    const earlier = this.running.get(name);
-    if (earlier) await Promise.race([earlier, sleep(TIMEOUTS.lock)]);
-    const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
-    if (stored) return { stored };
-    if (earlier) throw new ApiError('idempotency_key_in_use');
+    const until = performance.now() + TIMEOUTS.lock;
+    for (;;) {
+      const earlier = this.running.get(name);
+      if (earlier) await Promise.race([earlier, sleep(Math.max(0, until - performance.now()))]);
+      const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
+      if (stored) return { stored };
+      // The earlier request has failed: this one runs, unless another is faster.
+      if (!this.running.has(name)) break;
+      if (performance.now() >= until) throw new ApiError('idempotency_key_in_use');
+    }
     const outcome = work();
     const finished = outcome.then(
       () => void this.answered.set(name, true),
