@@ -42,9 +42,17 @@ function tableOf(rows: string[][]): string {
   return lines.map((line) => `| ${line} |\n`).join('');
 }
 
-/** The page with the table of each group below its heading; the text stays. */
+/** The page with the table of each group below its heading; the text stays. @throws Error for a variable outside the groups */
 export function withTables(page: string): string {
   const tables = configurationTables();
+  const written = [...tables.values()].join('');
+  const names = Array.from(
+    readFileSync(CONFIG, 'utf8').matchAll(/^  @.* ([A-Z_]{4,})\b/gm),
+    ([, name]) => name!,
+  );
+  const missing = names.filter((name) => !written.includes(`\`${name}\``));
+  if (missing.length > 0)
+    throw new Error(`${missing.join(', ')}: each group is one block of lines without a gap`);
   return page.replaceAll(
     /^## (.+)\n([^#]*?)(?:^\|.*\n)+/gm,
     (_, group: string, text: string) => `## ${group}\n${text}${tables.get(group) ?? ''}`,

@@ -11,15 +11,15 @@ import {
   type AuthenticatedRequest,
   callerOf,
   clientAddress,
+  type OperationFacts,
   operationOf,
-  requireForBody,
-  requirePermission,
   timesSent,
 } from '../platform/api/index.js';
-import { Exchange, readBody, mayHaveBody } from '../platform/http/index.js';
+import { Exchange, readBody } from '../platform/http/index.js';
 import { Clock } from '../platform/process/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
+import { insufficientScope } from './granted.js';
 import { Invitations } from './invitations.js';
 import { type KeyOwner, KeyOwners } from './key-owners.js';
 import { limitSubjects, requesterOf } from './limit-subjects.js';
@@ -100,7 +100,7 @@ export class AuthGuard implements CanActivate {
     const { seconds, sunset } = request.operation;
     if (sunset) applySunset(sunset, this.clock.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
-    return mayHaveBody(request) ? this.readBodyOf(request, response, exchange) : true;
+    return request.operation.readsBody ? this.readBodyOf(request, response, exchange) : true;
   }
 
   private async readBodyOf(
@@ -114,7 +114,7 @@ export class AuthGuard implements CanActivate {
       if (exchange.isOver) throw new ApiError('request_timeout');
     }
     const { needsBy } = request.operation;
-    if (needsBy) requireForBody(needsBy, request, request.body);
+    if (needsBy) requireForBody(needsBy, request);
     return true;
   }
 
@@ -209,4 +209,30 @@ function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, n
   if (networks) requireNetwork(networks, clientAddress(request));
   requirePermission(request, request.operation.permissions);
   return true;
+}
+
+/**
+ * @param sufficient permissions of which one is enough; an empty list requires none
+ * @throws ApiError `permission_denied`, which names the missing permission
+ */
+function requirePermission(
+  { keyId, permissions }: Pick<AuthenticatedRequest, 'keyId' | 'permissions'>,
+  sufficient: readonly string[],
+): void {
+  if (!permissions || sufficient.length === 0) return;
+  for (const name of sufficient) if (permissions.has(name)) return;
+  const names = sufficient.map((name) => `\`${name}\``).join(' or ');
+  if (keyId === undefined)
+    throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
+  throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
+}
+
+/** @throws ApiError `permission_denied` if the permission of the sent value is missing */
+function requireForBody(
+  { field, permissions }: NonNullable<OperationFacts['needsBy']>,
+  request: AuthenticatedRequest,
+): void {
+  const value = (request.body as Record<string, unknown> | null | undefined)?.[field];
+  if (typeof value === 'string' && Object.hasOwn(permissions, value))
+    requirePermission(request, [permissions[value]!]);
 }

@@ -57,7 +57,8 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
         return onJobs(async (unfinished) => {
           const { done } = CHANGES[name];
           const changed = new Set(await unfinished[name](all ? { queue } : { ids }));
-          if (all) return line.print([`${changed.size} jobs are ${done}.`]);
+          if (all)
+            return line.print([`${changed.size} ${changed.size === 1 ? 'job is' : 'jobs are'} ${done}.`]);
           await line.print([...changed].map((id) => `${id} is ${done}.`));
           const unchanged = ids!.filter((id) => !changed.has(id));
           if (unchanged.length > 0) throw new OperatorError(`No failed job: ${unchanged.join(', ')}.`);

@@ -18,7 +18,7 @@ import { PetsService } from '../pets/pets.service.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 
-/** Transitions by the account. Closing the account cancels every open order. */
+/** Transitions by the account, which `OrderChangeDto` and the guide first-steps describe. Closing the account cancels every open order. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
   [OrderStatus.Placed]: [OrderStatus.Approved, OrderStatus.Cancelled],
   [OrderStatus.Approved]: [OrderStatus.Delivered, OrderStatus.Cancelled],

@@ -87,7 +87,7 @@ describe('A job', () => {
     expect(await operate('retry', job!.id)).toEqual(done(`${job!.id} is queued again.\n`));
     await eventually(async () => (await reminders.calls('absent')).length === 2);
     await eventually(async () => (await reminders.state('absent')) === 'failed');
-    expect(await operate('drop', '--all', '--queue', 'send-reminder')).toEqual(done('1 jobs are dropped.\n'));
+    expect(await operate('drop', '--all', '--queue', 'send-reminder')).toEqual(done('1 job is dropped.\n'));
     expect(await reminders.jobs('absent')).toEqual([]);
     expect(await operate(...failed)).toEqual(done('No job is failed.\n'));
   });

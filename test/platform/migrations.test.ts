@@ -73,14 +73,10 @@ test('Indexes that are built beside writes do not wait for processes that wait f
   });
   const [first, second] = await Promise.all(runs);
   expect([first![0], second]).toEqual(['PetsOfACategory1795273200000', []]);
-  const sql = `SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'pets'::regclass AND indisvalid`;
+  const sql = `SELECT indexrelid::regclass::text AS name FROM pg_index
+    WHERE indrelid = 'pets'::regclass AND indisvalid AND indexrelid::regclass::text LIKE '%category%'`;
   const names = (await query<{ name: string }>(url, sql)).map(({ name }) => name);
-  expect(names.toSorted()).toEqual([
-    'pets_category_id_id_idx',
-    'pets_pkey',
-    'pets_status_category_id_id_idx',
-    'pets_status_id_idx',
-  ]);
+  expect(names.toSorted()).toEqual(['pets_category_id_id_idx', 'pets_status_category_id_id_idx']);
 });
 
 describe('A process that waits for its turn to migrate', () => {

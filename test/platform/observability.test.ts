@@ -145,6 +145,7 @@ describe('The metrics', () => {
     expect(rise('_sum', { operation })).toBeGreaterThan(0);
     expect(valueOf(after, 'petstore_database_connections')).toBeGreaterThan(0);
     expect(valueOf(after, 'petstore_database_connections_max')).toBe(10);
+    expect(valueOf(after, 'petstore_database_waiting')).toBe(0);
     // The scrape itself is none.
     expect(valueOf(after, 'http_server_active_requests')).toBe(0);
   });

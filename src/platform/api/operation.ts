@@ -9,7 +9,7 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { ErrorCode } from './api-error.js';
 import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
-import type { NeedsByValue } from './permissions.js';
+import type { Permission } from './permissions.js';
 
 /** The credentials of an operation: none, an email and password, or an API key. */
 export type Access = 'public' | 'basic' | 'bearer';
@@ -72,12 +72,14 @@ export interface OperationFacts {
   /** The permissions of which a key needs one; empty if any key will do, or keys do not open the operation. */
   readonly permissions: readonly string[];
   /** A property of the body, and the permission that each of its values needs. */
-  readonly needsBy?: NeedsByValue;
+  readonly needsBy?: { readonly field: string; readonly permissions: Readonly<Record<string, Permission>> };
   readonly sunset?: Sunsetting;
   /** Whether the operation accepts an `Idempotency-Key`. */
   readonly idempotent: boolean;
   /** Whether the method has a body parameter; the body of a request to any other method is ignored. */
   readonly takesBody: boolean;
+  /** Whether requests may have a body, which is read and checked even if the method takes none. */
+  readonly readsBody: boolean;
   /** Whether a missing body stands for an empty object. */
   readonly bodyOptional: boolean;
   /** Whether the operation creates accounts. */
@@ -153,7 +155,11 @@ export function sendsItself(controller: object, name: string): boolean {
   return !isShared && indexesOf(SENDERS, controller, name).length > 0;
 }
 
-type Declared = Omit<OperationFacts, 'permissions' | 'takesBody'>;
+/** Methods whose requests usually have a body. */
+const { POST, PUT, PATCH, ALL } = RequestMethod;
+const WITH_BODY = new Set<RequestMethod | undefined>([POST, PUT, PATCH, ALL]);
+
+type Declared = Omit<OperationFacts, 'permissions' | 'takesBody' | 'readsBody'>;
 
 const DEFAULTS: Declared = {
   id: NO_ID,
@@ -182,10 +188,12 @@ export function operationOf(
   let facts = cache.get(handler)?.get(controller);
   if (!facts) {
     const all = { ...DEFAULTS, ...declaredBy(controller), ...declaredBy(handler) };
+    const takesBody = all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0;
     facts = {
       ...all,
       permissions: all.permissions ?? defaultPermissions(all, handler),
-      takesBody: all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0,
+      takesBody,
+      readsBody: takesBody || WITH_BODY.has(methodOf(handler)),
       successes: successesOf(all, handler),
     };
     cache.set(handler, (cache.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));

@@ -52,7 +52,8 @@ export class LentPool extends Pool {
 
   /** The number of callers that wait for a connection. */
   get queued(): number {
-    return this.quota.waiting + this.waitingCount;
+    // pg-pool queues even a call that an idle connection serves in the next tick.
+    return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
   }
 
   override connect(): Promise<PoolClient>;

@@ -5,7 +5,7 @@ import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
 import { asker } from './asker.js';
-import { EXACT } from './exact-values.js';
+import { EXACT } from './connections.js';
 import { LentPool } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';

@@ -27,7 +27,6 @@ import {
 import { Exchange } from './exchange.js';
 import { guard } from './guarded-events.js';
 
-const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Milliseconds after which a body is late: the permissions of its request may have changed. */
@@ -58,11 +57,6 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
 
 /** Codes of Node's zlib for deflate and gzip, Brotli, Zstandard. */
 const UNZIP_FAILURE = /^(?:Z_|ERR__ERROR_|ZSTD_)/;
-
-/** Whether `readBody` has to be called for a request. */
-export function mayHaveBody({ method, operation }: RoutedRequest): boolean {
-  return operation.takesBody || METHODS_WITH_BODY.has(method);
-}
 
 /**
  * Reads and parses the body of a request. To be called after authentication.

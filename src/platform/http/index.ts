@@ -1,4 +1,4 @@
-export { readBody, mayHaveBody } from './body.js';
+export { readBody } from './body.js';
 export { ErrorFilter, NotFoundPage } from './error.filter.js';
 export { Exchange } from './exchange.js';
 export { guardPromises } from './guarded-events.js';

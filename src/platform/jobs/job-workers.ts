@@ -203,7 +203,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       const isOver = verdict.isFinal || isLast;
       this.jobs.count(queue.name, isOver ? 'failed' : 'postponed');
       if (isOver) this.logger.warn(`Job ${id} of ${queue.name} has failed: ${reason}`);
-      else this.troubles.add(reason);
+      else this.troubles.add(`${queue.name}: ${reason}`);
       if (!isOver && verdict.retryAfterSeconds > 0) {
         const { longestPauseSeconds: longest } = queue;
         const asked = Math.min(verdict.retryAfterSeconds, longest);

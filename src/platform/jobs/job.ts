@@ -76,8 +76,13 @@ export function HandlesJob(name: string, options: Options = {}) {
  * Marks a method that runs at the times of a cron expression (five fields, UTC), in one of all processes. A failed run is
  * retried like any job.
  */
-export const Scheduled = (name: string, cron: string, options: Options = {}) =>
-  HandlesJob(name, { ...options, cron });
+export function Scheduled(name: string, cron: string, options: Options = {}) {
+  const mark = HandlesJob(name, { ...options, cron });
+  return (prototype: object, method: string, descriptor: { value?: ScheduledHandler }): void =>
+    mark(prototype, method, descriptor);
+}
+
+type ScheduledHandler = (payload: undefined, job: Job) => Promise<unknown>;
 
 /** The queue that a method of a provider handles, if any. */
 export function queueOf(provider: object, method: string): JobQueue | undefined {
