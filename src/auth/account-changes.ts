@@ -18,7 +18,7 @@ import { KeyOwners } from './key-owners.js';
 import type { Requester } from '../platform/process/index.js';
 import { hashPassword } from './password.js';
 
-/** Seconds after which no instance accepts a key of a closed account, and the last request with one is over. */
+/** Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended. */
 const KEY_EXPIRY_SECONDS = 5;
 
 const CLEAR = 'clear-closed-account';

@@ -86,7 +86,7 @@ function registerMetrics(metrics: Metrics, jobs: Jobs): void {
   const shared = { aggregator: 'max' } as const;
   const queued = async () => (await jobs.backlogOf(QUEUE)).waiting;
   const oldest = async () => (await jobs.backlogOf(QUEUE)).oldestSeconds;
-  const help = 'Messages waiting to be delivered; more than 100,000 are estimated.';
+  const help = 'Messages waiting to be delivered; an estimate above 100,000.';
   metrics.gauge('petstore_messages_queued', help, queued, shared);
   metrics.gauge('petstore_messages_oldest_seconds', 'Age of the oldest waiting message.', oldest, shared);
   const count = (result: 'done' | 'failed') => () => jobs.triesOf(QUEUE, result);

@@ -767,7 +767,7 @@ export interface components {
          *     | 410 | `operation_removed` | The operation has been removed. |
          *     | 412 | `precondition_failed` | The current state is not one that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
-         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. |
+         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not gzip, deflate, br or zstd. |
          *     | 416 | `range_not_satisfiable` | The range in the Range header starts beyond the end of the resource. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
          *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
@@ -959,7 +959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1285,7 +1285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1731,7 +1731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1936,7 +1936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2353,7 +2353,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2708,7 +2708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3235,7 +3235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3753,7 +3753,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4157,7 +4157,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4360,7 +4360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -129,9 +129,9 @@ export function problemsIn(all: readonly DeclaredOperation[]): string[] {
     ...twice.map((id) => `Two operations have the id ${id}.`),
     ...namedTwice(all).map((name) => `Two different schemas have the name ${name}.`),
     closed.length > 0 &&
-      `No feature declares permissions of ${closed.join(', ')}: its @Feature has to name them, or mark the operation.`,
+      `No feature declares permissions of ${closed.join(', ')}: name them in its @Feature, or mark the operation with @Needs() or @Public().`,
     unnamed.length > 0 &&
-      `No feature declares errors of ${unnamed.join(', ')}: its @Feature has to name them, and the list of features has it.`,
+      `No feature declares errors of ${unnamed.join(', ')}: name them in a @Feature that is in the list of features.`,
     unrepeatable.length > 0 &&
       `Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at ${unrepeatable.join(', ')}.`,
     sending.length > 0 &&
@@ -171,7 +171,7 @@ function problemsOf({ id, seconds = 1, takes, successes, returns }: DeclaredOper
   const found: (string | false)[] = [];
   found.push(
     !(seconds > 0 && seconds <= MAX_SECONDS) &&
-      `may take ${MAX_SECONDS} seconds, not ${seconds}: what takes longer is a job`,
+      `may take at most ${MAX_SECONDS} seconds, not ${seconds}: do longer work in a job`,
   );
   const noTypes = (verb: string, types: readonly string[]) => {
     const wrong = types.filter((type) => !MEDIA_TYPE.test(type));

@@ -80,7 +80,7 @@ export const PLATFORM_ERRORS = {
   },
   unsupported_encoding: {
     status: 415,
-    meaning: 'The Content-Encoding of the request body is not supported: gzip, deflate, br or zstd is.',
+    meaning: 'The Content-Encoding of the request body is not gzip, deflate, br or zstd.',
     advice: 'Send the body as it is, or compressed with gzip, deflate, br or zstd.',
   },
   range_not_satisfiable: {

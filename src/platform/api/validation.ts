@@ -105,7 +105,7 @@ function isValidated({ prototype }: Type<object>): boolean {
   return !errors.some(({ constraints }) => constraints?.unknownValue);
 }
 
-/** Finds class-transformer's decorators by Nest's helper for mapped types, which is asked to copy none. */
+/** Finds class-transformer's decorators: Nest's helper for mapped types meets each, and its filter refuses to copy any. */
 function isTransformed(type: Type): boolean {
   let has = false;
   inheritTransformationMetadata(

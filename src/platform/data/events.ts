@@ -88,10 +88,10 @@ export class Events implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Publishes an event to all subscribers of the topic: when the open transaction commits, and never if it is undone; at
-   * once where no transaction is open.
+   * Publishes an event to all subscribers of the topic: at once, or when the open transaction commits. A transaction that
+   * is undone publishes none.
    * @param data JSON
-   * @throws Error for more than 7,999 bytes with the topic: publish an id, and let subscribers read the row
+   * @throws Error if topic and data have more than 7,999 bytes: publish an id, and let subscribers read the row
    */
   async publish(topic: string, data: unknown): Promise<void> {
     const text = JSON.stringify({ topic, data } satisfies Notification);

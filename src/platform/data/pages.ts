@@ -169,7 +169,7 @@ function selectPage(shape: Shape, page: PageShape): string {
 
 function pageSql(shape: Shape, page: PageShape, values: Values): string {
   const { equal, nulls, among, key, size } = page;
-  // Rows with given keys are few, whatever index finds them.
+  // A list of keys selects few rows, so any index will do.
   const isOfKeys = among === key;
   const last = isOfKeys ? undefined : (among ?? equal.at(-1));
   const rest = last && !among ? equal.slice(0, -1) : equal;

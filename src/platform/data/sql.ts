@@ -7,7 +7,7 @@ export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolea
   return `${select(shape, by.map(equals))} LIMIT 1${lock ? ' FOR UPDATE' : ''}`;
 }
 
-/** The rows with keys of a list. */
+/** The rows whose key is in a list. */
 export function selectAmong(shape: Shape, key: ShapeColumn): string {
   return select(shape, [`${key.sql} = ANY(${hiddenList(1, key)})`]);
 }
@@ -34,7 +34,7 @@ export function insertFrom(
   return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${typed.join(', ')}${from}`;
 }
 
-/** Sets columns of the row with the values `by`. */
+/** Sets columns of the row that matches the values of `by`. */
 export function updateOne(
   shape: Shape,
   set: readonly ShapeColumn[],
@@ -46,7 +46,7 @@ export function updateOne(
   return `UPDATE ${shape.table} SET ${changesOf(shape, set, parameter)} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** Sets columns of the rows with the values `by`, each a single value or, for a column in `among`, a list. */
+/** Sets columns of the rows that match `by`: a column in `among` matches any value of a list, the others one value. */
 export function updateRows(
   shape: Shape,
   set: readonly ShapeColumn[],

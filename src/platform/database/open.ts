@@ -32,7 +32,10 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
   return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
 }
 
-/** The database of a service, which may be running, for another program. @throws OperatorError if there is none */
+/**
+ * Opens the database of a service for another program, while the service runs or not.
+ * @throws OperatorError if the data folder has no database
+ */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   const { DATABASE_URL, DATA_DIR } = config;
   if (!DATABASE_URL && !existsSync(join(DATA_DIR, 'postgres')))

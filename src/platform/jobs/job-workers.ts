@@ -38,8 +38,14 @@ type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 @Injectable()
 export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(JobWorkers.name);
-  private readonly failures = new ThrottledWarning(this.logger, 'The jobs met an error and go on');
-  private readonly troubles = new ThrottledWarning(this.logger, 'Tries have failed and will be repeated');
+  private readonly failures = new ThrottledWarning(
+    this.logger,
+    'pg-boss has reported an error; the workers continue',
+  );
+  private readonly troubles = new ThrottledWarning(
+    this.logger,
+    'Tries of jobs have failed and will be repeated',
+  );
   private readonly databases: JobsDatabase[] = [];
   private readonly bosses: PgBoss[] = [];
   private readonly wakers: NodeJS.Timeout[] = [];

@@ -167,7 +167,7 @@ export class Jobs implements OnApplicationBootstrap {
     const one = { aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
       (await this.readBacklogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
-    const help = 'Jobs waiting, for their first try or a further one; more than 100,000 are estimated.';
+    const help = 'Jobs waiting for a try, the first or a later one; an estimate above 100,000.';
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
     const age = 'Age of the oldest waiting job.';
     metrics.gauge('petstore_jobs_oldest_seconds', age, each('oldestSeconds'), one);
@@ -176,7 +176,7 @@ export class Jobs implements OnApplicationBootstrap {
       this.all.flatMap(({ name: queue }) =>
         RESULTS.map((result) => ({ labels: { queue, result }, value: this.triesOf(queue, result) })),
       );
-    metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by what became of them.', tries);
+    metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by result.', tries);
   }
 }
 

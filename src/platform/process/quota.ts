@@ -114,7 +114,8 @@ const SLICE_MS = { shared: 2, alone: 5 };
 
 /**
  * Shares the event loop: starts one work of each caller per iteration, and repeats the round while the iteration is short. So
- * a flood of requests that are refused at once cannot starve the requests of others, which need several iterations.
+ * a flood of requests that the service refuses at once cannot starve the requests of other callers, which need several
+ * iterations.
  */
 export class RoundRobin<Work> {
   /** Queues by caller, none empty. */
@@ -140,7 +141,7 @@ export class RoundRobin<Work> {
     const { active } = performance.eventLoopUtilization(this.last);
     const until = performance.now() + (this.isShared() ? SLICE_MS.shared - active : SLICE_MS.alone);
     let ofFirstRound = this.queues.size;
-    // A queue that moves to the end of the map is met again.
+    // The loop meets a queue again after the queue has moved to the end of the map.
     for (const [caller, queue] of this.queues) {
       if (ofFirstRound-- <= 0 && performance.now() >= until) break;
       this.queues.delete(caller);

@@ -28,7 +28,7 @@ export function explainStart(error: unknown, folder: string): unknown {
     );
   if (syscall.startsWith('spawn'))
     return new OperatorError(
-      `PostgreSQL's program cannot be run: ${message}. It needs glibc, which Alpine does not have, and as root setpriv; else ${instead}.`,
+      `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${instead}.`,
     );
   if (syscall === 'listen' || syscall === 'connect')
     return new OperatorError(

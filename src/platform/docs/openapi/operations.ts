@@ -111,7 +111,7 @@ const SUCCESS: Record<string, string> = {
   201: 'Created.',
   202: 'Accepted: stored, and processed later.',
   204: 'Done. The response has no body.',
-  206: 'The part that `Range` has asked for.',
+  206: 'The part that `Range` requests.',
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
@@ -121,7 +121,8 @@ function conditionalHeaders(facts: OperationFacts): Parameter[] {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
   const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
-  const range = 'The bytes that are asked for, such as `bytes=0-1023`: 206. What is no range is ignored.';
+  const range =
+    'The range of bytes to send, such as `bytes=0-1023`: 206. The service ignores any other value.';
   return [
     ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),
     ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
