@@ -70,7 +70,7 @@ const hashOf = async (id: number) =>
   )[0]!.hash;
 
 describe('POST /accounts', () => {
-  test('answers 201 with exactly id, email and createdAt, whatever credentials come with it', async () => {
+  test('answers 201 with exactly id, email and createdAt, whatever credentials the request carries', async () => {
     const body = newcomer();
     const headers = { Authorization: 'Bearer nonsense' };
     const before = Date.now();
@@ -106,7 +106,7 @@ describe('POST /accounts', () => {
     expect(await storedOf(service, [password])).toEqual([]);
   });
 
-  test('accepts one of several simultaneous accounts with one email in any case, which logs in in any', async () => {
+  test('creates one account from simultaneous requests that spell one email in different cases; any case logs in', async () => {
     const name = `o'neill+a_b-${randomBytes(4).toString('hex')}`;
     const emails = ['Mail.example.co.uk', 'mail.example.co.uk', 'MAIL.EXAMPLE.CO.UK'].map(
       (host, i) => `${i ? name : name.toUpperCase()}@${host}`,
@@ -119,7 +119,7 @@ describe('POST /accounts', () => {
   });
 
   test.each(['🐈'.repeat(12), 'x'.repeat(128), ' '.repeat(12), 'pass:wörd:pāss'])(
-    'accepts the password %j, which alone then logs in',
+    'accepts the password %j, and only that password logs in',
     async (password) => {
       const email = newEmail();
       expect((await signUp({ email, password })).status).toBe(201);
@@ -173,14 +173,14 @@ describe('HTTP Basic', () => {
     ['NUL in the password', () => basic(`${account.email}:${PASSWORD}\0`)],
     ['bytes that are not UTF-8', () => `Basic ${Buffer.from('\xff\xfe:\xff', 'latin1').toString('base64')}`],
     ['a password of 10 kB', () => basic(`${account.email}:${'x'.repeat(7000)}`)],
-  ])('refuses %s, all alike', async (_what, authorization) => {
+  ])('refuses %s with the same answer', async (_what, authorization) => {
     const answer = await logIn(authorization());
     expectError(answer, 401, 'invalid_credentials');
     expect(answer.body.message).toBe('The email and password are missing or wrong.');
     expect(answer.headers.get('www-authenticate')).toBe('Basic realm="petstore", charset="UTF-8"');
   });
 
-  test('knows an email by its ASCII letters alone, which no other letter stands for', async () => {
+  test('ignores the case of ASCII letters in an email, and takes no other letter for one of them', async () => {
     // PostgreSQL has `i` as the lower case of the first, and `k` as that of the Kelvin sign.
     const email = `iris.k${newEmail()}`;
     expect((await signUp({ email, password: PASSWORD })).status).toBe(201);
@@ -192,7 +192,7 @@ describe('HTTP Basic', () => {
       );
   });
 
-  test('knows an email in any case in a Turkish database too, which has another lower case of I', async () => {
+  test('ignores the case of an email in a Turkish database, too, where the lower case of I differs', async () => {
     const turkish = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C'";
     const there = await startService({ DATABASE_URL: await createDatabase(turkish) });
     const [lower] = await query<{ i: string }>(there.databaseUrl, `SELECT lower('I') AS i`);
@@ -206,7 +206,7 @@ describe('HTTP Basic', () => {
     expect(answers.map(({ status }) => status)).toEqual([201, 409, 200]);
   });
 
-  test('knows a password by its characters, however they are composed, and one of an older hash as it was sent then', async () => {
+  test('accepts a password in any Unicode composition, and with an older hash in the composition first sent', async () => {
     const [composed, decomposed] = ['caf\u00e9 on the corner', 'cafe\u0301 on the corner'] as const;
     for (const password of [composed, decomposed]) {
       const by = { email: newEmail(), password };
@@ -247,7 +247,7 @@ describe('While many passwords are checked', () => {
     });
   const cpuSeconds = async () => valueOf(await readMetrics(other), 'process_cpu_seconds_total');
 
-  test('for one address, those of others are checked in between, and what cannot wait is told to come again', async () => {
+  test('of one address, the service checks those of other addresses in between, and answers the excess 503 with Retry-After', async () => {
     const seen: Answer[] = [];
     let isOver = false;
     const flood = times(200, async () => {
@@ -268,7 +268,7 @@ describe('While many passwords are checked', () => {
     }
   });
 
-  test('those of clients that have gone are not checked', async () => {
+  test('the service skips those of clients that have disconnected', async () => {
     const before = await cpuSeconds();
     await logInFrom('192.0.2.1');
     const one = (await cpuSeconds()) - before;
@@ -302,7 +302,7 @@ describe('GET /accounts/current', () => {
 });
 
 describe('PATCH /accounts/current', () => {
-  test('changes the email alone, which then logs in, in any case', async () => {
+  test('changes only the email; the new email logs in, in any case', async () => {
     const by = await createAccount(service);
     const email = `New.${by.email}`;
     const { status, body } = await change(by, { email });
@@ -312,7 +312,7 @@ describe('PATCH /accounts/current', () => {
     expect((await change({ ...by, email }, { email: email.toLowerCase() })).status).toBe(200);
   });
 
-  test('changes the password alone, and leaves the keys valid unless they are to be revoked', async () => {
+  test('changes only the password; the keys stay valid unless the request revokes them', async () => {
     const by = await createAccount(service);
     const key = await createKey(service, by);
     const password = `another horse ${randomUUID()}`;
@@ -337,7 +337,7 @@ describe('PATCH /accounts/current', () => {
     expect((await list(key)).status).toBe(200);
   });
 
-  test('refuses nothing, and nothing that it knows', async () => {
+  test('refuses an empty body, and a body of unknown properties', async () => {
     for (const body of [{}, { permissions: ['pets:read'], id: 7 }])
       expectError(await change(account, body), 400, 'validation_failed');
   });
@@ -364,8 +364,8 @@ async function slowly(
   return answer.resume().statusCode!;
 }
 
-describe('Credentials that were good when a request began', () => {
-  test('are not where the password was changed before its body came', async () => {
+describe('Credentials that were valid when a request began', () => {
+  test('are refused if the password changes before the body arrives', async () => {
     const by = await createAccount(service);
     const password = 'another correct horse';
     const headers = { Authorization: basic(`${by.email}:${by.password}`) };
@@ -388,7 +388,7 @@ describe('Credentials that were good when a request began', () => {
     expect(await (await Customer.of(service, account)).petStatus(petId)).toBe('available');
   });
 
-  test('are not where the account is closed in the moment in which it is changed', async () => {
+  test('are refused if the account is closed while the request waits for the row lock', async () => {
     const by = await createAccount(service);
     const sql = `UPDATE accounts SET closed_at = now() WHERE id = ${by.id}`;
     const late = behind(service, sql, () =>
@@ -431,7 +431,7 @@ describe('DELETE /accounts/current', () => {
       expectError(await next.get(id), 404, 'order_not_found');
   });
 
-  test('leaves an order that is delivered in the moment in which it would be cancelled', async () => {
+  test('leaves an order delivered that another transaction delivers at the same moment', async () => {
     const by = await createAccount(service);
     const { id, petId } = await (await Customer.of(service, by)).orderAt('approved');
     const deliver = `UPDATE orders SET status = 'delivered' WHERE id = ${id}; UPDATE pets SET status = 'sold' WHERE id = ${petId}`;
@@ -441,7 +441,7 @@ describe('DELETE /accounts/current', () => {
     expect(await next.petStatus(petId)).toBe('sold');
   });
 
-  test('erases its email and password, its messages and the answers that are kept for retries', async () => {
+  test('erases its email and password, its messages and the answers stored for retries', async () => {
     const by = await createAccount(service);
     const key = await createKey(service, by);
     const personal = [by.email, await hashOf(by.id), `For you: ${randomUUID()}`, randomUUID()];
@@ -456,7 +456,7 @@ describe('DELETE /accounts/current', () => {
     expectError(await call(service, 'GET', path, { key: next.key }), 404, 'message_not_found');
   });
 
-  test('clears more orders than one statement takes', async () => {
+  test('cancels more orders than one statement can', async () => {
     const by = await createAccount(service);
     const name = randomUUID();
     await query(
@@ -477,7 +477,7 @@ describe('DELETE /accounts/current', () => {
     expect(left).toEqual([]);
   });
 
-  test('also cancels what another instance has accepted in the second after', async () => {
+  test('also cancels orders that another instance accepts within a second afterwards', async () => {
     const by = await createAccount(service);
     const customer = await Customer.of(other, by);
     const petId = await customer.addPet('available');
@@ -496,7 +496,7 @@ describe('With SIGN_UP=invite', () => {
     return invitation;
   }
 
-  test('an account takes an invitation of the administrator, once, and no other', async () => {
+  test('a sign-up needs an invitation of the administrator, which is valid once', async () => {
     const env = { DATABASE_URL: service.databaseUrl };
     const { stdout } = await admin(['invitations', 'create', '--json'], env);
     const { invitation } = JSON.parse(stdout) as { invitation: string };
@@ -518,7 +518,7 @@ describe('With SIGN_UP=invite', () => {
     expect(await storedOf(service, [invitation])).toEqual([]);
   });
 
-  test('new accounts have ACCOUNT_PERMISSIONS, and old ones what they had', async () => {
+  test('new accounts get ACCOUNT_PERMISSIONS, and existing accounts keep their permissions', async () => {
     const by = newcomer();
     expect((await signUp({ ...by, invitation: await invite() }, other)).status).toBe(201);
     expect((await get(by, other)).body.permissions).toEqual(ALLOWED);

@@ -80,7 +80,7 @@ describe('A process of its own', () => {
     expect(ended).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
   });
 
-  test('ends with 1 and one line, without the password, where the database is away', async () => {
+  test('ends with 1 and one line, without the password, if the database is unreachable', async () => {
     const env = { DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/x' };
     const { code, stderr } = await runNode([...ADMIN, 'accounts', 'list'], { env });
     expect([code, stderr]).toEqual([
@@ -102,7 +102,7 @@ describe('A process of its own', () => {
     expect(stdout.trim().split('\n')).toHaveLength(200_001);
   });
 
-  test('ends when nobody reads its output any more', async () => {
+  test('ends quietly when the reader closes its output', async () => {
     const command = `${process.execPath} ${ADMIN.join(' ')} audit | head -n 1`;
     const shell = spawn('sh', ['-c', command], { cwd: ROOT, env: { PATH: process.env.PATH, ...DATABASE } });
     const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
@@ -151,7 +151,7 @@ describe('An export', () => {
     return parsed(stdout) as { table: string; row: Record<string, unknown> }[];
   };
 
-  test('has all rows of the account, without secrets, and nothing of others', async () => {
+  test('has all rows of the account, without secrets, and no row of another account', async () => {
     const account = await createAccount(service);
     const customer = await Customer.of(service, account);
     const order = await customer.orderAt('placed');
@@ -172,7 +172,7 @@ describe('An export', () => {
     expect(JSON.stringify(lines)).not.toMatch(/password|argon2/);
   });
 
-  test('has bytes as base64, and every other value as it is, of columns that are not declared secret', async () => {
+  test('has bytes as base64 and other values unchanged, and omits columns that are declared secret', async () => {
     const { id, email } = await createAccount(service);
     const content = Buffer.from(Array.from({ length: 300 }, (_, i) => i % 256));
     await query(
@@ -201,7 +201,7 @@ describe('An export', () => {
     });
   });
 
-  test('is of one moment, whatever is written meanwhile', async () => {
+  test('is a snapshot, whatever other transactions write meanwhile', async () => {
     const account = await createAccount(service);
     await (await Customer.of(service, account)).orderAt('cancelled');
     const writer = new Client({ connectionString: service.databaseUrl });
@@ -219,7 +219,7 @@ describe('An export', () => {
     expect((await lines).filter(({ table }) => table === 'orders')).toHaveLength(1);
   });
 
-  test('has each row once, of tables with partitions or heirs, and nothing of views', async () => {
+  test('has each row of partitioned and inherited tables once, and no rows of views', async () => {
     const { id: account_id, email } = await createAccount(service);
     await query(
       service.databaseUrl,
@@ -273,7 +273,7 @@ describe('Keys', () => {
     expect(await json(['keys', 'list', email])).toEqual([]);
   });
 
-  test('have the permissions that they are given, and at most those that their account is given', async () => {
+  test('have the permissions that the operator sets, and at most those of their account', async () => {
     const account = await createAccount(service);
     const reader = ['--name', 'x', '--permissions', 'pets:read'];
     const { key } = await json(['keys', 'create', account.email, ...reader]);
@@ -296,7 +296,7 @@ describe('Keys', () => {
     expect(await set('pets:fly')).toMatchObject({ code: 2 });
   });
 
-  test('are not created with an end that has passed', async () => {
+  test('cannot be created with an expiry in the past', async () => {
     const { email } = await createAccount(service);
     const past = ['--name', 'Past', '--expires-at', '2020-01-31T12:00:00Z'];
     expect(await run(['keys', 'create', email, ...past])).toEqual({
@@ -307,7 +307,7 @@ describe('Keys', () => {
     expect(await json(['keys', 'list', email])).toEqual([]);
   });
 
-  test('with terminal escape sequences in their name are printed with these escaped', async () => {
+  test('are printed with the terminal escape sequences of their name escaped', async () => {
     const { email } = await createAccount(service);
     const { stdout } = await run(['keys', 'create', email, '--name', '\u001b[2J\u009b1m\n']);
     expect(stdout).toContain('\\u001b[2J\\u009b1m\\n');
@@ -346,7 +346,7 @@ test('Invitations are listed without their code, until they are revoked', async 
   });
 });
 
-describe('What fails', () => {
+describe('A command that fails', () => {
   test.each<[number, string, RegExp]>([
     [2, 'pets', /unknown command 'pets'/],
     [2, 'accounts list more', /too many arguments/],
@@ -470,7 +470,7 @@ describe('A service with rights only on the rows', () => {
     ['by deploy/postgres/roles.sql', (role) => SCRIPT.replaceAll('petstore_app', role), true],
   ];
   test.each(WAYS.slice(0, hasPsql ? 2 : 1))(
-    'does everything on a schema that another role has migrated, and can change none of that: %s',
+    'does everything on a schema that another role has migrated, and cannot change the schema: %s',
     async (_by, sql, isBefore) => {
       const databaseUrl = await serveAs(sql, isBefore);
       for (const statement of OWNERS)

@@ -92,7 +92,7 @@ describe('POST /api-keys', () => {
     expect((await use(body.key)).status).toBe(200);
   });
 
-  test('returns a key of a prefix, 160 random bits and a checksum, which tells any mistyped one', async () => {
+  test('returns a key of a prefix, 160 random bits and a checksum, which exposes a typing error', async () => {
     const keys = [await createKey(service, account), await createKey(service, account)];
     for (const key of keys) {
       const [, random, sum] = /^petstore_([\da-f]{40})([\da-f]{8})$/.exec(key) ?? [];
@@ -116,7 +116,7 @@ describe('POST /api-keys', () => {
     expect(service.output()).not.toContain(key.slice(9, 49));
   });
 
-  test('accepts an end with any offset, and returns it in UTC, at once and in the list', async () => {
+  test('accepts an expiry with any offset, and returns the expiry in UTC, at once and in the list', async () => {
     const owner = await createCheapAccount(service);
     const ends = ['2099-12-31T23:59:59Z', '2099-12-31T23:59:59.999+02:00', '9999-12-31T23:59:59.999Z'];
     for (const expiresAt of ends) {
@@ -180,7 +180,7 @@ describe('An API key', () => {
     return JSON.stringify([status, others, text]);
   }
 
-  test('that expires works until then, and not after, even if it was just used, unless its end is cleared', async () => {
+  test('works until its expiry and not after, even if just used, unless the expiry is removed', async () => {
     const { body } = await create({ name: 'Ends', expiresAt: soon(600) });
     expect((await use(body.key)).status).toBe(200);
     const expiresAt = soon(2);
@@ -192,7 +192,7 @@ describe('An API key', () => {
     expect((await use(body.key)).status).toBe(200);
   });
 
-  test('is not let in by a look-up that began more than a second before', async () => {
+  test('is not accepted by a look-up that began more than a second earlier', async () => {
     const owners: KeyOwner[] = ['1', '2'].map((keyId) => ({ keyId, accountId: '1', expiresAt: Infinity }));
     const cache = new KeyCache(async () => {
       const owner = owners.shift()!;
@@ -205,7 +205,7 @@ describe('An API key', () => {
     expect(found.map((owner) => owner!.keyId)).toEqual(['1', '2']);
   });
 
-  test('whose look-up is under way while keys change is not remembered', async () => {
+  test('is not cached if keys change during its look-up', async () => {
     const found: ((owner: KeyOwner) => void)[] = [];
     const cache = new KeyCache(() => new Promise((resolve) => found.push(resolve)));
     const owner = { keyId: '1', accountId: '1', expiresAt: Infinity };
@@ -239,7 +239,7 @@ describe('DELETE /api-keys', () => {
     expect((await use(another)).status).toBe(200);
   });
 
-  test('/current refuses a key that another instance has revoked, although this one does not know yet', async () => {
+  test('/current refuses a key that another instance has revoked, before this instance has noticed', async () => {
     const { body } = await create({ name: 'Twice' });
     expect((await use(body.key, other)).status).toBe(200);
     await revokeItself(body.key);
@@ -267,7 +267,7 @@ describe('DELETE /api-keys', () => {
 });
 
 describe('PATCH /api-keys/{keyId}', () => {
-  test('renames a key, and sets and clears its end, each alone', async () => {
+  test('renames a key, and sets and removes its expiry, each alone', async () => {
     const { body } = await create({ name: 'Old' });
     const { key: _key, ...shown } = body;
     expect((await change(body.id, { name: 'New' })).body).toEqual({ ...shown, name: 'New' });
@@ -293,7 +293,7 @@ describe('PATCH /api-keys/{keyId}', () => {
 });
 
 describe('POST /api-keys/{keyId}/roll', () => {
-  test('makes another with the same name, permissions and end, and revokes the old one without a body', async () => {
+  test('creates a key with the same name, permissions and expiry; without a body, revokes the old key', async () => {
     const expiresAt = '2099-12-31T23:59:59.000Z';
     const { body: old } = await create({ name: 'Rolled', permissions: ['categories:read'], expiresAt });
     expect((await use(old.key)).status).toBe(200);
@@ -308,7 +308,7 @@ describe('POST /api-keys/{keyId}/roll', () => {
       expectError(await roll(id, { overlapSeconds }), 400, 'validation_failed');
   });
 
-  test('is refused for one that has expired, until it gets a later end', async () => {
+  test('refuses an expired key until the key gets a later expiry', async () => {
     const { body: old } = await create({ name: 'Ended', expiresAt: soon(60) });
     await query(service.databaseUrl, 'UPDATE api_keys SET expires_at = now() WHERE id = $1', [old.id]);
     for (const body of [undefined, { overlapSeconds: 60 }])
@@ -320,7 +320,7 @@ describe('POST /api-keys/{keyId}/roll', () => {
     expect((await use(body.key)).status).toBe(200);
   });
 
-  test('leaves the old one valid for the overlap, which never makes it last longer', async () => {
+  test('leaves the old key valid for the overlap, but never beyond its own expiry', async () => {
     const owner = await createCheapAccount(service);
     const { body: old } = await create({ name: 'Overlaps' }, owner);
     const begun = Date.now();
@@ -381,14 +381,14 @@ describe('A key with networks', () => {
     }
   });
 
-  test('goes by the connection without TRUST_PROXY, whatever headers say', async () => {
+  test('is checked against the address of the connection without TRUST_PROXY, whatever the headers say', async () => {
     const { body: there } = await create({ name: 'There', networks: NETWORKS });
     const { body: here } = await create({ name: 'Here', networks: ['127.0.0.0/8', '::1'] });
     expectError(await useFrom('192.0.2.1', there.key, service), 403, 'permission_denied');
     expect((await useFrom('192.0.2.1', here.key, service)).status).toBe(200);
   });
 
-  test('has them written in one way, so that it shows what counts', async () => {
+  test('shows its networks in canonical form', async () => {
     const networks = [
       '192.0.2.9/24',
       '192.0.2.1/24',
@@ -403,7 +403,7 @@ describe('A key with networks', () => {
     expect((await change(body.id, { networks })).body.networks).toEqual(shown);
   });
 
-  test('shows them, keeps them when it is rolled, has new ones or none, and is revoked from nowhere else', async () => {
+  test('shows its networks, keeps them when rolled, can change or remove them, and is revoked only from them', async () => {
     const { body } = await create({ name: 'Office', networks: NETWORKS });
     const { body: rolled } = await roll(body.id);
     expect([body.networks, rolled.networks]).toEqual([body.networks, body.networks]);
@@ -431,11 +431,11 @@ describe('A key with networks', () => {
     ['IPv4 within IPv6', ['::ffff:192.0.2.1']],
     ['one twice', ['192.0.2.1', '192.0.2.1']],
     ['more than 20', Array.from({ length: 21 }, (_none, i) => `192.0.2.${i}`)],
-  ])('is not made with %s', async (_what, networks) => {
+  ])('cannot be created with %s', async (_what, networks) => {
     expectError(await create({ name: 'Bad', networks }), 400, 'validation_failed');
   });
 
-  test('is let in from where Node itself says that an address is in a network', () => {
+  test('is accepted from exactly the addresses that Node finds in its networks', () => {
     const ipV6 = fc.ipV6().filter((text) => !text.includes('.'));
     const address = fc.oneof(fc.ipV4(), ipV6);
     const bits = fc.integer({ min: 0, max: 128 });
@@ -502,7 +502,7 @@ describe('Another instance refuses a key within a second of the answer', () => {
   }
 });
 
-test('The hour in which a key was last used is told once it has been, and written once', async () => {
+test('A key shows the hour of its last use, which is written once an hour', async () => {
   const owner = await createCheapAccount(service);
   const hourOf = (time: number) => `${new Date(time).toISOString().slice(0, 13)}:00:00.000Z`;
   const usedAt = async (i: number) => (await list(owner)).body[i].lastUsedAt as string | undefined;
@@ -525,7 +525,7 @@ test('The hour in which a key was last used is told once it has been, and writte
   if (hours[0] === hours[1]) expect(await row()).toEqual(before);
 });
 
-test('An account has at most 1,000 keys, however many are asked for at once', async () => {
+test('An account has at most 1,000 keys, however many requests create keys at once', async () => {
   const owner = await createCheapAccount(service);
   await query(
     service.databaseUrl,

@@ -43,7 +43,7 @@ describe('The TypeScript client', () => {
   const add = (on: Store): Promise<unknown> => on.POST('/pets', { body: pet });
   const keysSeen = () => unsteady.seen.map(({ headers }) => headers['idempotency-key']);
 
-  test('has what is generated from the document: `npm run openapi` writes it', async () => {
+  test('has the types generated from the document: `npm run openapi` writes them', async () => {
     const folder = newFolder();
     await run(process.execPath, ['clients/typescript/generate.ts', join(folder, 'schema.d.ts')], {
       cwd: ROOT,
@@ -52,7 +52,7 @@ describe('The TypeScript client', () => {
       expect(read(`clients/typescript/src/${name}`)).toBe(readFileSync(join(folder, name), 'utf8'));
   });
 
-  test('has the version of the service, and depends on what it is tested with alone', () => {
+  test('has the version of the service, and depends only on openapi-fetch, in the tested version', () => {
     const { version, engines, devDependencies } = readPackage('.');
     const dependencies = { 'openapi-fetch': devDependencies['openapi-fetch'] };
     expect(readPackage('clients/typescript')).toMatchObject({ version, engines, dependencies });
@@ -72,7 +72,7 @@ describe('The TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(3);
   });
 
-  test('adds an animal once, whatever happens to its tries, with one key and not before Retry-After', async () => {
+  test('adds an animal once, whichever tries fail, with one key and not before Retry-After', async () => {
     const name = `Once ${key}`;
     const inUse = refusal(409, 'idempotency_key_in_use');
     const { data, response } = await storeWith([busy, 'lost', 'cut', inUse]).POST('/pets', {
@@ -88,7 +88,7 @@ describe('The TypeScript client', () => {
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(990);
   });
 
-  test('has another key for each write, unless it is given one', async () => {
+  test('sends a new Idempotency-Key with each write, unless the caller sets one', async () => {
     const header = { 'Idempotency-Key': 'mine' };
     const unharmed = storeWith([]);
     for (const params of [{}, {}, { header }]) await unharmed.POST('/pets', { body: pet, params });
@@ -96,7 +96,7 @@ describe('The TypeScript client', () => {
     expect([new Set(keys).size, keys[2]]).toEqual([3, 'mine']);
   });
 
-  test('throws the error of an answer, and does not repeat what would be refused again', async () => {
+  test('throws the error of an answer, and does not retry a request that would be refused again', async () => {
     const adding = storeWith([]).POST('/pets', { body: { ...pet, categoryId: 999_999 } });
     const error = await adding.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(PetstoreError);
@@ -110,7 +110,7 @@ describe('The TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(1);
   });
 
-  test('repeats what cannot have a key only if nothing was done', async () => {
+  test('retries a request without Idempotency-Key only if the service did nothing', async () => {
     const limited = refusal(429, 'rate_limited');
     const body = { email: 'visitor@example.com', password: 'correct horse battery' };
     const signingUp = storeWith([limited, busy], { key: undefined }).POST('/accounts', { body });
@@ -118,7 +118,7 @@ describe('The TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(2);
   });
 
-  test('sends nothing again that keeps no key, even if it is given one', async () => {
+  test('does not retry an operation that ignores Idempotency-Key, even if the caller sets one', async () => {
     const account = await createAccount(service);
     const headers = { Authorization: `Basic ${btoa(`${account.email}:${account.password}`)}` };
     const header = { 'Idempotency-Key': 'mine' };
@@ -132,7 +132,7 @@ describe('The TypeScript client', () => {
     expect((await call(service, 'GET', '/v1/api-keys', { account })).body).toHaveLength(1);
   });
 
-  test('does not try to revoke its key again, which would be refused though it is revoked', async () => {
+  test('does not retry the revocation of its own key, which the service would refuse', async () => {
     const revoked = await createKey(service);
     const revoking = storeWith(['lost'], { key: revoked }).DELETE('/api-keys/current');
     await expect(revoking).rejects.toMatchObject({ name: 'TypeError' });
@@ -141,7 +141,7 @@ describe('The TypeScript client', () => {
     await expect(storeWith([], { key: revoked }).GET('/pets')).rejects.toMatchObject({ status: 401 });
   });
 
-  test.each([302, 307])('follows no redirect, and says where to: %i', async (status) => {
+  test.each([302, 307])('follows no redirect, and names the target: %i', async (status) => {
     const headers = { Location: `${service.url}/v1/pets` };
     const message = expect.stringMatching(/redirect.*\/v1\/pets/);
     for (const ask of [list, add]) {
@@ -174,7 +174,7 @@ describe('The TypeScript client', () => {
     }
   });
 
-  test('takes only 204 for the success of what has no answer', async () => {
+  test('accepts only 204 as the success of an operation without an answer', async () => {
     for (const body of ['{}', '<p>Log in']) {
       const headers = body === '{}' ? json : html;
       const revoking = storeWith([{ status: 200, headers, body }]).DELETE('/api-keys/current');
@@ -183,7 +183,7 @@ describe('The TypeScript client', () => {
     expect(await storeWith([]).GET('/pets')).toMatchObject({ data: expect.any(Array) });
   });
 
-  test('takes JSON that ends too early for a lost answer, and does not repeat a page', async () => {
+  test('treats truncated JSON as a lost answer, and does not repeat a page', async () => {
     const half = { status: 200, headers: json, body: '[{"id":1,' };
     expect((await storeWith([half]).GET('/pets')).data).toEqual(expect.any(Array));
     expect(unsteady.seen).toHaveLength(2);
@@ -196,7 +196,7 @@ describe('The TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(1);
   });
 
-  test('ends at a list whose next page has been there before', async () => {
+  test('stops at a next page that the list has had before', async () => {
     const page = (cursor: number): Fault => ({
       status: 200,
       headers: { ...json, Link: `<http://x/v1/pets?cursor=${cursor}>; rel="next"` },

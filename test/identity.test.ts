@@ -84,7 +84,7 @@ function expectInvalid(answer: Answer): void {
 }
 
 describe('An access token', () => {
-  test('opens what its claim names, and nothing else', async () => {
+  test('opens the operations whose permissions its claim names, and no others', async () => {
     const token = await tokenOf(someone(), 'pets:read nonsense');
     expect((await list(token)).status).toBe(200);
     const answer = await send(service, 'POST', '/v1/pets', { key: token, body: '{' });
@@ -98,7 +98,7 @@ describe('An access token', () => {
     expect((await list(await issuer.token({ scope: 'pets:read' }, { alg, kid: alg }))).status).toBe(200);
   });
 
-  test('may be a JWT without a type of its own, but an ID token is none', async () => {
+  test('may be a JWT without the type of an access token, but not an ID token', async () => {
     const sub = someone();
     for (const typ of ['JWT', undefined])
       expect((await list(await issuer.token({ sub, scope: ALL }, { typ }))).status).toBe(200);
@@ -115,7 +115,7 @@ describe('An access token', () => {
     expectInvalid(await list(await issuer.token({ sub, scope: ALL, typ: 'Bearer' }, { typ: 'logout+jwt' })));
   });
 
-  test('is one where the issuer says so in a claim, as Keycloak before 24 and Amazon do, whatever else is in it', async () => {
+  test('is recognized by the claim that Keycloak before 24 and Amazon set, whatever its other claims', async () => {
     const sub = someone();
     for (const says of [{ typ: 'Bearer' }, { token_use: 'access' }]) {
       const claims = { sub, scope: ALL, nonce: 'n', at_hash: 'h', ...says };
@@ -128,7 +128,7 @@ describe('An access token', () => {
       expectInvalid(await list(await issuer.token({ sub, scope: ALL, ...says }, { typ: 'JWT' })));
   });
 
-  test('that is refused is told which of its claims is missing, and which is not right', async () => {
+  test('is refused with the names of its missing and wrong claims', async () => {
     const message = async (claims: JWTPayload, typ = 'at+jwt') =>
       (await list(await issuer.token({ scope: ALL, ...claims }, { typ }))).body.message;
     expect(await message({ aud: undefined })).toContain('has no claim `aud`');
@@ -210,7 +210,7 @@ describe('An access token', () => {
     expect([named.status, named.body.id === body.id]).toEqual([200, false]);
   });
 
-  test('is told from an API key by its form', async () => {
+  test('is distinguished from an API key by its form', async () => {
     expectInvalid(await list('a.b.c'));
     for (const key of ['a.b', 'a.b.c.d', 'petstore_x']) expectError(await list(key), 401, 'invalid_api_key');
     expectError(await current('a.b'), 401, 'invalid_credentials');
@@ -218,7 +218,7 @@ describe('An access token', () => {
 });
 
 describe('The account of a subject', () => {
-  test('is one, whatever comes at once, and has no password', async () => {
+  test('is created once by simultaneous requests, without a password', async () => {
     const sub = someone();
     const email = `${randomUUID()}@example.com`;
     const tokens = await Promise.all(
@@ -238,14 +238,14 @@ describe('The account of a subject', () => {
       );
   });
 
-  test('is of the subject byte for byte', async () => {
+  test('is found by the subject byte for byte', async () => {
     const sub = someone();
     const subjects = [sub, sub.toUpperCase(), `${sub} `, ` ${sub}`, `${sub}é`, `${sub}e\u0301`];
     const ids = await Promise.all(subjects.map(async (one) => (await current(await tokenOf(one))).body.id));
     expect(new Set(ids).size).toBe(subjects.length);
   });
 
-  test('has an email only if that is verified and nobody has it', async () => {
+  test('has an email only if the email is verified and no other account has it', async () => {
     const { email, id } = await createAccount(plain);
     const made = /^[\da-f-]{36}@identity\.invalid$/;
     for (const claims of [
@@ -262,7 +262,7 @@ describe('The account of a subject', () => {
     }
   });
 
-  test('that its owner closed is another one next time, and one that an operator closed is none', async () => {
+  test('is created anew after its owner closed it, and stays closed after an operator closed it', async () => {
     const sub = someone();
     const token = await tokenOf(sub);
     const { body } = await current(token);
@@ -280,7 +280,7 @@ describe('The account of a subject', () => {
     expectError(await list(await tokenOf(sub)), 403, 'permission_denied');
   });
 
-  test('is known to the commands of an operator by its issuer and subject, and by its id', async () => {
+  test('is found by operator commands by issuer and subject, and by id', async () => {
     const sub = `${someone()} the 2nd`;
     const token = await tokenOf(sub);
     const { id } = (await current(token)).body;
@@ -322,7 +322,7 @@ describe('The account of a subject', () => {
       });
   });
 
-  test('may do what an operator says within a second', async () => {
+  test('gets the permissions that an operator sets within a second', async () => {
     const token = await tokenOf(someone());
     const { id } = (await current(token)).body;
     await query(plain.databaseUrl, `UPDATE accounts SET permissions = '{orders:read}' WHERE id = $1`, [id]);
@@ -330,7 +330,7 @@ describe('The account of a subject', () => {
     expectError(await list(token), 403, 'permission_denied');
   });
 
-  test('has the answers that are kept for retries, whichever of its tokens they came with', async () => {
+  test('gets the answers stored for its retries with any of its tokens', async () => {
     const sub = someone();
     const add = async (token: string) =>
       call(service, 'POST', '/v1/pets', {
@@ -345,7 +345,7 @@ describe('The account of a subject', () => {
     expect((await add(await tokenOf(someone()))).body.id).not.toBe(first.body.id);
   });
 
-  test('keeps its email and password where they are', async () => {
+  test('cannot change its email or password: the provider manages them', async () => {
     const token = await tokenOf(someone());
     for (const body of [{ email: 'x@example.com' }, { password: 'correct horse battery' }])
       expectError(
@@ -443,7 +443,7 @@ describe('An instance with other settings', () => {
     expect((await ask({ sub: await known(), ...MAY_READ })).status).toBe(200);
   });
 
-  test('reads a claim at a JSON Pointer, for names with dots, and names it where it is missing', async () => {
+  test('reads a claim at a JSON Pointer, for names with dots, and names the pointer if the claim is missing', async () => {
     const sub = await known();
     const roles = ['pets:read'];
     const ask = async (claims: JWTPayload, typ = 'JWT') =>
@@ -455,7 +455,7 @@ describe('An instance with other settings', () => {
     expectError(await ask({}, 'at+jwt'), 403, 'permission_denied');
   });
 
-  test('takes a token for an access token whose permissions are in a claim that ID tokens have too, if it is for another than its client', async () => {
+  test('accepts an access token whose permissions are in a claim that ID tokens share, if its audience is not its client', async () => {
     const sub = await known();
     const status = async (claims: JWTPayload) =>
       (await list(await issuer.token({ sub, ...MAY_READ, ...claims }, { typ: 'JWT' }), strict)).status;
@@ -505,7 +505,7 @@ describe('The issuer', () => {
     expect(Date.now() - begun).toBeLessThan(5_000);
   }
 
-  test('is not needed by a start; while it is away or wrong, tokens are 503, until it is back', async () => {
+  test('is not needed by a start; while the issuer is down or wrong, requests with tokens get 503', async () => {
     expect((await call(at, 'GET', '/health/ready')).status).toBe(200);
     await expectAway();
     await own.listen();
@@ -545,7 +545,7 @@ describe('The issuer', () => {
     await eventually(async () => (await list(token, at)).status === 200);
   });
 
-  test('of another service is another one: the same subject and email open nothing', async () => {
+  test('cannot stand in for another issuer: the same subject and email open nothing', async () => {
     const claims = { sub: someone(), email: `${randomUUID()}@example.com`, email_verified: true };
     const first = await current(await issuer.token({ ...claims, scope: ALL }));
     const second = await current(await tokenBy('one', claims), at);
@@ -554,7 +554,7 @@ describe('The issuer', () => {
     expect(second.body.email).not.toBe(claims.email);
   });
 
-  test('is asked again for an unknown key at most once in 30 s', async () => {
+  test('is asked for an unknown signing key at most once in 30 s', async () => {
     await own.addKey('two');
     later();
     await eventually(async () => (await list(await tokenBy('two'), at)).status === 200);
@@ -572,7 +572,7 @@ describe('The issuer', () => {
     expect(own.fetches).toBe(before + 1);
   });
 
-  test('is refused a key that it has withdrawn within ten minutes', async () => {
+  test('withdraws a signing key: its tokens are refused within ten minutes', async () => {
     own.keys = [];
     await own.addKey('three');
     later();
@@ -607,7 +607,7 @@ describe('The issuer', () => {
   );
 });
 
-test('Without a provider, a token is no API key, and no account is made', async () => {
+test('Without a provider, the service refuses a token like an unknown API key, and creates no account', async () => {
   const sub = someone();
   expectError(await list(await tokenOf(sub), plain), 401, 'invalid_api_key');
   expectError(await current(await tokenOf(sub), plain), 401, 'invalid_credentials');
@@ -615,7 +615,7 @@ test('Without a provider, a token is no API key, and no account is made', async 
   expect(await query(plain.databaseUrl, made, [sub])).toEqual([]);
 });
 
-test('SIGN_UP=closed refuses everyone before their body is looked at, but no subject, and leaves accounts as they are', async () => {
+test('SIGN_UP=closed refuses sign-ups before reading the body, accepts subjects, and leaves accounts as they are', async () => {
   const account = await createAccount(plain);
   const body = { email: `${randomUUID()}@example.com`, password: account.password };
   for (const sent of [body, {}, '{', 'x'.repeat(200_000), account])
@@ -624,7 +624,7 @@ test('SIGN_UP=closed refuses everyone before their body is looked at, but no sub
   for (const each of [key, await tokenOf(someone())]) expect((await list(each)).status).toBe(200);
 });
 
-test('The document has the provider beside every key and password, and nothing of it where there is none', async () => {
+test('The document offers the provider beside every key and password, and omits the provider if none is set', async () => {
   const { body } = await call(service, 'GET', '/openapi.json');
   expect(body.components.securitySchemes.openIdConnect).toMatchObject({
     type: 'openIdConnect',
@@ -642,7 +642,7 @@ test('The document has the provider beside every key and password, and nothing o
   expect(document.components.securitySchemes).not.toHaveProperty('openIdConnect');
 });
 
-test('A setting that is not valid, or lacks the other, is refused by its name', () => {
+test('An invalid setting, or a setting without its counterpart, is refused by name', () => {
   for (const [env, name] of [
     [{ OIDC_ISSUER: 'https://id.example' }, 'OIDC_AUDIENCE'],
     [{ OIDC_AUDIENCE: 'x' }, 'OIDC_ISSUER'],
@@ -672,7 +672,7 @@ test.each([
   for (const line of lines) expect(line).toMatch(/^OIDC_ISSUER .* http: .*replace its keys.*https/);
 });
 
-test('A start warns once of an issuer that others could pretend to be, whatever the number of workers', async () => {
+test('A start warns once of an issuer that an attacker could impersonate, whatever the number of workers', async () => {
   const env = { ...settings(issuer), OIDC_ISSUER: 'http://id.example', WORKERS: '2' };
   const at = await startService(env);
   await at.stop();

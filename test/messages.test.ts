@@ -102,7 +102,7 @@ describe('A message', () => {
     expect([body.id === id, body.createdAt === sent.createdAt]).toEqual([false, false]);
   });
 
-  test('sent many times at once is accepted each time, under ids of its own', async () => {
+  test('sent many times at once is accepted each time, under different ids', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => submit({ message: 'Again' })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(50);
@@ -136,7 +136,7 @@ describe('A message', () => {
     );
   });
 
-  test('has up to 65,536 characters; of four bytes each, it ends where a body does, before it has as many', async () => {
+  test('has up to 65,536 characters; of four bytes each, fewer fit into a body', async () => {
     for (const message of ['x'.repeat(65_536), '🐈'.repeat(25_000)]) {
       const { status, body } = await submit({ message });
       expect([status, body.message === message]).toEqual([202, true]);
@@ -159,7 +159,7 @@ describe('A message', () => {
     expect(await query(service.databaseUrl, own, [account.id])).toHaveLength(before.length);
   });
 
-  test('of another account is answered 404, as one that does not exist; what is no UUID is 400', async () => {
+  test('of another account is answered 404, like a missing message; an id that is no UUID is 400', async () => {
     const { body } = await submit({ message: 'Secret' }, { key: await createKey(service) });
     const theirs = await get(body.id);
     expectError(theirs, 404, 'message_not_found');
@@ -299,7 +299,7 @@ describe('The receiver of messages', () => {
     return jobs[0]!.start_after.getTime() - callsFor(text)[0]!.at;
   }
 
-  test('that closes before its answer has not accepted, and costs no other message', async () => {
+  test('that closes the connection before its answer has not accepted, and delays no other message', async () => {
     await eventually(() => callsFor('cut').length > 1);
     expect(await statusOf(idOf('cut'), where)).toBe('queued');
   });
@@ -315,7 +315,7 @@ describe('The receiver of messages', () => {
     expect(second!.at - first!.at).toBeGreaterThan(14_900);
   });
 
-  test('that has failed for a day has failed', async () => {
+  test('that fails for a day makes the message failed', async () => {
     await eventually(() => callsFor('always 500').length > 1);
     const age = `UPDATE pgboss.job SET start_after = now(), retry_limit = retry_count
                  WHERE id = $1 AND state = 'retry'`;
@@ -389,7 +389,7 @@ describe('A message and its job', () => {
     expect(await counts()).toEqual(more(before, 1));
   });
 
-  test('exist for all that came at the same time as one that was refused', async () => {
+  test('exist for every accepted request of the moment in which one request is refused', async () => {
     const before = await counts();
     const texts = Array.from({ length: 30 }, (_, i) => (i === 15 ? 'refused' : `Text ${i}`));
     const answers = await Promise.all(texts.map((text) => post(text)));
@@ -584,7 +584,7 @@ test('Messages of 1.1 are carried over, each once: queued, put off, and failed',
   receiver.stop();
 });
 
-test('Wrong settings of the delivery are refused, all of them at once, and without what is secret', () => {
+test('Wrong settings of the delivery are refused all together, without their secrets', () => {
   const wrong = {
     MESSAGES_WEBHOOK_URL: 'http://user:password@example.com/',
     MESSAGES_WEBHOOK_SECRET: 'whsec_c2hvcnQ=',

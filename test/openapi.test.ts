@@ -33,7 +33,7 @@ describe('The OpenAPI document', () => {
     expect(load(yaml.text)).toEqual(JSON.parse(text));
   });
 
-  test('is written by its program alone: no database, no port, and nothing that goes on', async () => {
+  test('is written by its program alone, without a database, a port or a process left running', async () => {
     const cwd = newFolder();
     // Whatever connects or listens fails.
     const nothing = `data:text/javascript,import{Socket,Server}from'node:net';Socket.prototype.connect=Server.prototype.listen=()=>{throw(Error('net'))}`;
@@ -135,7 +135,7 @@ describe('The OpenAPI document', () => {
     expect(limit).toMatchObject({ required: false, schema: { minimum: 1, maximum: 100, default: 20 } });
   });
 
-  test('names in every server the origin by which it was asked for, so that tools which import it call that', async () => {
+  test('names in every server the origin of the request, so that importing tools call the same origin', async () => {
     const port = new URL(service.url).port;
     for (const origin of [service.url, `http://localhost:${port}`]) {
       const { servers } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
@@ -143,7 +143,7 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  test('gives messages an absolute address of their own: that by which the document was asked for', async () => {
+  test('gives messages an absolute address of their own, at the origin of the request', async () => {
     const port = new URL(service.url).port;
     for (const origin of [service.url, `http://localhost:${port}`]) {
       const { paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
@@ -173,7 +173,7 @@ describe('The OpenAPI document', () => {
     },
   );
 
-  test('is known again by its tag under any name, and has another under another name', async () => {
+  test('has an ETag of its own under each host name, which answers 304', async () => {
     const ask = (host: string, more = '') =>
       send(service, `GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`, { path: '/openapi.json' });
     const [one, same, other] = [
@@ -193,7 +193,7 @@ describe('The OpenAPI document', () => {
     expect(headers.get('content-length')).toBe(one.headers.get('content-length'));
   });
 
-  test('says what every field is that a request leaves out', () => {
+  test('states the default of every optional field of a request', () => {
     const { ApiKeyRoll, AccountChange } = document.components.schemas;
     expect(ApiKeyRoll.properties.overlapSeconds).toMatchObject({ default: 0 });
     expect(AccountChange.properties.revokeKeys).toMatchObject({ default: false });
@@ -206,7 +206,7 @@ describe('The OpenAPI document', () => {
     expect(defaults).toEqual(expect.arrayContaining([...lists, 'listPets order asc']));
   });
 
-  test('links what was created to what can be done with its id', () => {
+  test('links every creation to the operations on the new id', () => {
     const linksOf = (id: string, status: string) =>
       Object.keys((operation(id).responses[status] as { links?: object }).links ?? {});
     expect(linksOf('createPet', '201')).toEqual(['getPet']);
@@ -217,7 +217,7 @@ describe('The OpenAPI document', () => {
     });
   });
 
-  test('describes what a receiver of messages gets', () => {
+  test('describes the requests that a receiver of messages gets', () => {
     const { deliverMessage } = (document as unknown as { webhooks: Record<string, { post: object }> })
       .webhooks;
     expect(deliverMessage!.post).toMatchObject({
@@ -245,7 +245,7 @@ describe('The OpenAPI document', () => {
   });
 
   // openapi-generator writes a file for each tag, and one of webhooks replaces that of operations, unless it leaves them out.
-  test('marks webhooks as none of what a client calls', () => {
+  test('marks webhooks as operations that no client calls', () => {
     const { webhooks } = document as unknown as { webhooks: Record<string, { post: object }> };
     const marks = Object.values(webhooks).map(
       ({ post }) => (post as { 'x-internal'?: boolean })['x-internal'],
@@ -254,7 +254,7 @@ describe('The OpenAPI document', () => {
     for (const { operation: one } of operations) expect(one).not.toHaveProperty('x-internal');
   });
 
-  test('leaves the codes of errors open, and names those that there are', () => {
+  test('leaves the set of error codes open, and names the present codes', () => {
     const [known, others] = document.components.schemas.ErrorCode.anyOf;
     expect(known.enum).toContain('pet_not_available');
     expect(Object.keys(known['x-enumDescriptions'])).toEqual(known.enum);

@@ -317,7 +317,7 @@ describe('The demo key', () => {
     expect(embedded.output().split(code!)).toHaveLength(2);
   });
 
-  test('is told to nobody who asks, from wherever and under whatever name', async () => {
+  test('is given to no request without the code, from any address and under any host name', async () => {
     const { port } = new URL(embedded.url);
     // As a proxy in front sends it by default, for the whole Internet: from this machine, to its own name.
     for (const Host of [`localhost:${port}`, `127.0.0.1:${port}`, 'localhost', '127.0.0.1'])
@@ -347,7 +347,7 @@ describe('The demo key', () => {
     expect(embedded.output().split(printed())).toHaveLength(2);
   });
 
-  test('is not there with a database of its own, nor in the link to a page that calls other addresses', async () => {
+  test('does not exist with an external database, nor in the link to a page that calls other addresses', async () => {
     expect(configured.output).toMatch(/ Swagger UI +\S+\/docs\n/);
     expect(hosted.output()).toMatch(/ Swagger UI +\S+\/docs\n/);
     expect(hosted.output()).not.toMatch(/Demo key|petstore_start_/);
@@ -388,7 +388,7 @@ describe('The guides', () => {
       expect(await pageOf(names[i]!)).toContain(`class="next" href="../guides/${name}"`);
   });
 
-  test('link to nothing that is not there, parts of pages and operations included', async () => {
+  test('have no broken link, parts of pages and operations included', async () => {
     const ids = new Set(operations.map(({ operation }) => `#/${operation.tags[0]}/${operation.operationId}`));
     const seen = new Map<string, string>();
     for (const page of ['/', '/guides', ...names.map((name) => `/guides/${name}`)]) {
@@ -592,7 +592,7 @@ describe('The receiver of the guide on messages', () => {
     expect(configured.message.status).toBe('delivered');
   });
 
-  test('refuses what is not signed with the secret, or was long ago, and counts what comes twice once', async () => {
+  test('refuses a message with a wrong or old signature, and counts a repeated message once', async () => {
     const now = new Date();
     const text = JSON.stringify({ id: 'one', message: 'Hello', createdAt: now.toISOString() });
     const deliver = async (at: Date, by = SECRET, body = text) => {

@@ -42,7 +42,7 @@ describe('POST /store/orders', () => {
     expect(await ada.petStatus(petId)).toBe('pending');
   });
 
-  test('never uses what the service assigns, and ignores properties that it does not know', async () => {
+  test('never uses values for fields that the service assigns, and ignores unknown properties', async () => {
     const petId = await ada.addPet('available');
     const createdAt = '2000-01-01T00:00:00.000Z';
     const { body } = await ada.post({ petId, id: 8_000_000, status: 'delivered', createdAt, accountId: 1 });
@@ -352,7 +352,7 @@ describe('The ETag of an order', () => {
     expect(answer.body.message).toMatch(/^orderId must be .*; status must be .*; If-Match must be .*\.$/);
   });
 
-  test('comes before the states of an order, and after whether there is one', async () => {
+  test('is checked before the status of the order, and after the existence of the order', async () => {
     const { id, tag } = await placed();
     for (const header of [tag, '*'])
       expectError(await ada.move(id, 'delivered', match(header)), 409, 'invalid_transition');
@@ -364,7 +364,7 @@ describe('The ETag of an order', () => {
     expectError(await call(service, 'PATCH', `/v1/store/orders/${id}`, unknown), 401, 'missing_api_key');
   });
 
-  test('lets one of many changes at once pass that know the same state', async () => {
+  test('lets one of many simultaneous changes with the same ETag pass', async () => {
     const { id, tag } = await placed();
     const answers = await times(20, (i) => ada.move(id, i % 2 ? 'approved' : 'cancelled', match(tag)));
     const passed = answers.filter(({ status }) => status === 200);

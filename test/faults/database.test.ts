@@ -82,7 +82,7 @@ test('A database that is frozen for six seconds costs 503s within three, and no 
   expectOnlyUnavailable(await undergo('PostgreSQL frozen', fault));
 });
 
-test('A network that swallows everything costs 503s within three seconds, and no acknowledged write', async () => {
+test('A network that drops every packet costs 503s within three seconds, and no acknowledged write', async () => {
   const proxy = await Proxy.start(database.url);
   const other = await startService({ DATABASE_URL: proxy.url });
   const fault = { begin: () => proxy.swallow(), end: () => proxy.pass(), lastsMs: 6_000 };
@@ -94,7 +94,7 @@ test('A network that swallows everything costs 503s within three seconds, and no
   }
 });
 
-test('A database that is out of connections costs 503s until it has some', async () => {
+test('A database without free connections costs 503s until a connection is free', async () => {
   await query(database.url, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'");
   await query(database.url, 'CREATE DATABASE clerks OWNER clerk');
   const url = database.url.replace(/\/\/.*@(.*)\/\w+$/, '//clerk:clerk@$1/clerks');
@@ -137,14 +137,14 @@ test('A locked table that many wait for costs 503s within three seconds', async 
   await lockPets(64);
 });
 
-test('A locked table costs 503s on that table, while the others are served', async () => {
+test('A locked table costs 503s on that table, while other tables are served', async () => {
   const { during, reads } = await lockPets(16);
   const pets = during.filter(({ path }) => path === '/v1/pets');
   expect(countStatuses(pets)).toBe(`503×${pets.length}`);
   expect(countStatuses(reads)).toBe(`200×${reads.length}`);
 });
 
-test('A locked animal holds up those who order it, but reads and orders of others only briefly', async () => {
+test('A locked animal delays its own orders, and other reads and orders only briefly', async () => {
   await query(
     database.url,
     `INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
@@ -193,7 +193,7 @@ test('A locked animal holds up those who order it, but reads and orders of other
   expect(median(reads.map(durationOf))).toBeLessThan(100);
 });
 
-test('A killed connection costs those whose statement it had 503s, and no acknowledged write', async () => {
+test('A killed connection costs the requests whose statements it carried 503s, and no acknowledged write', async () => {
   const load = new WriteLoad(service.url, key, { clients: 32 });
   let killed = 0;
   for (let i = 0; i < 30; i++) {

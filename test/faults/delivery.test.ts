@@ -188,7 +188,7 @@ test('A message is delivered once after the workers have lost their connection',
   receiver.stop();
 }, 90_000);
 
-test('A message is delivered within ten seconds of the server freezing behind an address that leads to another', async () => {
+test('A message is delivered within ten seconds after the database freezes and its address leads to another server', async () => {
   const { proxy, receiver, service, key, submit, arrives } = await behindProxy(true);
   proxy.strand();
   await eventually(async () => (await call(service, 'GET', '/v1/pets', { key })).status === 200);

@@ -30,7 +30,7 @@ test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
   },
 );
 
-test('The canary: a database that acknowledges writes before they are durable is seen to lose some', async () => {
+test('The canary: the test sees writes lost by a database that acknowledges them before they are durable', async () => {
   const database = await DatabaseServer.start();
   for (const setting of [
     'synchronous_commit = off',

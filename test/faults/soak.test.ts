@@ -140,7 +140,7 @@ function tell(minute: number, seen: Seen, now: Held): void {
 );
 
 test(
-  'Nothing of three clients fails, is lost or grows while a fourth one misbehaves in every way',
+  'Three clients see no failure and lose no write, and nothing grows, while a fourth client misbehaves in every way',
   async () => {
     const [port] = await freePorts(1);
     const instance = await start(port!);

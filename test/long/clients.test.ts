@@ -62,7 +62,7 @@ describe('The package of the TypeScript client', () => {
     await client.compile(sample);
   });
 
-  test('takes and gives what the document has, and nothing else', async () => {
+  test('accepts and returns the types of the document, and nothing else', async () => {
     await client.compile(`
       import { createClient, type Int64, type Schemas } from 'petstore-client';
       const store = createClient({ baseUrl: '' });
@@ -97,7 +97,7 @@ describe('The package of the TypeScript client', () => {
     await node('node_modules/typescript/bin/tsc', '--project', 'examples/typescript');
   });
 
-  test('follows no redirect in a browser either, which does not tell where to, nor one that its fetch has followed', async () => {
+  test('follows no redirect in a browser, which hides the target, nor a redirect that its fetch has followed', async () => {
     const seenBy = (answer: object) => {
       const response = Object.defineProperties(Response.json([]), Object.getOwnPropertyDescriptors(answer));
       return createClient({ baseUrl: service.url, fetch: () => Promise.resolve(response) }).GET('/pets');

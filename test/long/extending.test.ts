@@ -55,7 +55,7 @@ test('The service is what it was without their folders and tests, and their line
   copy.remove();
 });
 
-test('What new:feature writes, and the kennel, pass the linters, the compiler, their own tests, and those of every operation', async () => {
+test('The files of new:feature, and the kennel, pass the linters, the compiler, their own tests, and the tests of every operation', async () => {
   const paths = '^/(?:vets|medical-histories|shelves|dogs|photos|v2)';
   await expectToPass(checkout, NAMES, OTHERS, paths);
 }, 900_000);

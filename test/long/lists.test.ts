@@ -332,14 +332,14 @@ describe('A cursor', () => {
     }
   });
 
-  test('is not that of another table', async () => {
+  test('of another table is refused', async () => {
     const cursor = await cursorOf({});
     await expect(listOf(Other).page({}, { limit: 1, cursor })).rejects.toMatchObject({
       code: 'invalid_cursor',
     });
   });
 
-  test('means the same filter in another order, and the usual order by its name', async () => {
+  test('is valid for the same filters in another order, and for the default order by name', async () => {
     const cursor = await cursorOf({ owner: '1', state: ['shut', 'open'] });
     const same = { state: ['open', 'shut', 'open'], owner: '1', n: undefined };
     expect((await rows().page(same, { limit: 5, cursor, sort: 'id', order: 'asc' })).items).toHaveLength(5);
@@ -411,7 +411,7 @@ describe('Pages of a query of a feature', () => {
     },
   );
 
-  test('go on where they were when rows before them come and go', async () => {
+  test('continue at the same row when earlier rows come and go', async () => {
     const ask = (cursor?: string) =>
       listOf(Numbered).pageOf(byBuilder(Numbered, '2'), { limit: 5, cursor, sort: ['rank', 'label'] });
     const first = await ask();
@@ -423,7 +423,7 @@ describe('Pages of a query of a feature', () => {
     expect((await ask(first.next)).items).toEqual(next.items);
   });
 
-  test('have cursors that are good for the same words, query and order alone', async () => {
+  test('have cursors that are valid only for the same words, query and order', async () => {
     const rows = listOf(Numbered);
     const asked = { limit: 3, sort: ['rank', 'label'] };
     const { next: cursor } = await rows.pageOf(byBuilder(Numbered, '1'), asked);
@@ -453,7 +453,7 @@ describe('Pages of a query of a feature', () => {
     for (const other of others) await expect(other()).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 
-  test('need a value of what they are in the order of in each row', async () => {
+  test('need a value of every sort column in each row', async () => {
     const query = listOf(Numbered).createQueryBuilder('one').select('one.id', 'id').addSelect('NULL', 'rank');
     await expect(listOf(Numbered).pageOf(query, { limit: 2, sort: ['rank'] })).rejects.toThrow(
       'A search must have a value of "search"."rank" in every row',

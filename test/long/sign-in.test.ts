@@ -87,7 +87,7 @@ test('The policy of the page lets it ask the token endpoint, and nothing else ha
     expectError(await call(plain, 'GET', path), 404, 'route_not_found');
 });
 
-test('While the provider is away, the page takes a token that is entered, and the document says what it always does', async () => {
+test('While the provider is down, the page accepts a pasted token, and the document stays the same', async () => {
   const away = await startService({
     OIDC_ISSUER: 'http://127.0.0.1:9/',
     OIDC_AUDIENCE: AUDIENCE,
@@ -126,7 +126,7 @@ test('While the provider is away, the page takes a token that is entered, and th
   );
 
   test(
-    'says in words what the provider refuses',
+    'shows in words why the provider refuses',
     async () => {
       const { page } = await read(browser, service);
       const popup = await pressSignIn(page);

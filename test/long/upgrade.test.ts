@@ -137,7 +137,7 @@ beforeAll(async () => {
 afterEach(endRuns);
 afterAll(removeFolders);
 
-test.each(['1.0.0', '1.1.0'])('What %s had in a database goes on', async (version) => {
+test.each(['1.0.0', '1.1.0'])('The data of %s in a database stays in use', async (version) => {
   const kept = (name: string) => readFileSync(join(ROOT, 'released', name), 'utf8');
   const DATABASE_URL = await createDatabase();
   // By `pg_dump --inserts --no-owner`, of what `fill` had written with that release.
@@ -149,7 +149,7 @@ test.each(['1.0.0', '1.1.0'])('What %s had in a database goes on', async (versio
   expect(await service.stop()).toBe(0);
 });
 
-test('What the last release has in its own database goes on, its demo key too', async () => {
+test('The data of the last release in its embedded database stays in use, with the demo key', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
   const [file] = globSync('released/petstore-[0-9]*.tgz', { cwd: ROOT });
   execFileSync('tar', ['-xzf', join(ROOT, file!)], { cwd: folder });

@@ -187,7 +187,7 @@ describe('A service in need', () => {
   });
   afterAll(() => few.stop());
 
-  test('whose listener throws cuts off the client of that, and nobody else', async () => {
+  test('whose listener throws closes the connection of that client only', async () => {
     const failed = async () =>
       valueOf(await readMetrics({ url: metricsUrl }), 'http_server_failed_connections_total');
     const before = await failed();
@@ -205,7 +205,7 @@ describe('A service in need', () => {
     expect(few.output()).not.toMatch(/What the client sent|at secret/);
   });
 
-  test('of open files serves others, however many idle connections one client has', async () => {
+  test('of file descriptors serves other clients, however many idle connections one client has', async () => {
     const headers = { Authorization: `Bearer ${key}`, Connection: 'close' };
     for (const url of [few.url, metricsUrl]) {
       for (let i = 0; i < 2 * FEW; i++) open('', '127.0.0.7', url);

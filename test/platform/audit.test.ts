@@ -75,7 +75,7 @@ describe('The audit log', () => {
     expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
   });
 
-  test('has every state of an order, with the key that brought it there, and nothing of what is refused', async () => {
+  test('has every status of an order with the key that set it, and no refused change', async () => {
     const key = await createKey(service, account);
     const customer = await Customer.of(service, account);
     const { id, petId } = await customer.orderAt('placed');
@@ -96,7 +96,7 @@ describe('The audit log', () => {
     ]);
   });
 
-  test('can be asked for an account, a key, an action, a request and a time, one or several', async () => {
+  test('can be filtered by account, key, action, request and time, alone or combined', async () => {
     const key = await createKey(service, account);
     const { body } = await call(service, 'GET', '/v1/api-keys', { account });
     const headers = { 'X-Request-Id': `the-last-of-${account.id}` };
@@ -122,7 +122,7 @@ describe('The audit log', () => {
     expect(await run(['audit', '--since', 'yesterday'])).toMatchObject({ code: 2 });
   });
 
-  test('is not changed by anyone, and what is not old is not removed', async () => {
+  test('is not changed by anyone, and loses no record before its time', async () => {
     for (const sql of [`UPDATE audit_log SET action = 'x'`, `DELETE FROM audit_log`])
       await expect(query(service.databaseUrl, sql)).rejects.toThrow('cannot be changed');
   });

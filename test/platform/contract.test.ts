@@ -51,7 +51,7 @@ describe('Every operation', () => {
     );
   });
 
-  test('that needs credentials answers 401 before it looks at anything else, however wrong that is', async () => {
+  test('that needs credentials answers 401 before it looks at anything else, however invalid the rest is', async () => {
     for (const one of operations.filter((each) => !isPublic(each))) {
       const isBasic = 'basicAuth' in one.operation.security[0]!;
       const address = addressOf(one, () => 'x', { limit: 'x' });
@@ -63,7 +63,7 @@ describe('Every operation', () => {
     }
   });
 
-  test('is alone at its address: 405 with Allow to a method that this does not have', async () => {
+  test('answers 405 with Allow to a method that its path does not have', async () => {
     for (const [, all] of Map.groupBy(operations, ({ path }) => path)) {
       const own = all.map(({ method }) => method);
       const other = ['PUT', 'PATCH', 'DELETE', 'POST', 'GET'].find((method) => !own.includes(method))!;
@@ -168,7 +168,7 @@ describe('A failing database', () => {
     expect(await query(databaseUrl, kept, [headers['Idempotency-Key']])).toHaveLength(1);
   });
 
-  test('that falls silent to the connections that there are is connected to anew', async () => {
+  test('that falls silent on its open connections gets new connections', async () => {
     const { key } = await credentials();
     proxy.strand();
     await eventually(async () => (await client(key)('GET', '/v1/pets')).status === 200);

@@ -31,7 +31,7 @@ describe('Every route', () => {
     routes = JSON.parse((await run(process.execPath, [lister], { env })).stdout);
   });
 
-  test('with a version is an operation of the document, or the other address of one', () => {
+  test('with a version is an operation of the document, or its second address', () => {
     const told = operations.flatMap(({ method, path, operation }) => {
       const expressPath = path.replace(/\{(\w+)\}/g, ':$1');
       const addresses = [pathFrom(expressPath), ...(operation.servers ? [expressPath] : [])];
@@ -140,7 +140,7 @@ describe('Every operation', () => {
     expect(without.map(({ operation }) => operation.operationId)).toEqual(['revokeCurrentApiKey']);
   });
 
-  test('on what has an ETag lets a change ask for it', () => {
+  test('that changes a resource with an ETag takes If-Match', () => {
     const headersOf = ({ operation }: Placed) =>
       Object.entries(operation.responses).find(([status]) => status < '300')![1].headers;
     // What is told by 304 to be known is not for changes alone.
@@ -194,7 +194,7 @@ describe('Every operation', () => {
   );
 });
 
-test('What takes the place of a text is a literal or comes from a function: `$` in any other may be a pattern', () => {
+test('A replacement of text is a literal or a function: `$` in any other string may be a pattern', () => {
   const wrong: string[] = [];
   const files = globSync([
     'src/**/*.{ts,js}',
@@ -261,7 +261,7 @@ test.each(PAGES)('%s links to files and headings that exist', (page) => {
   expect(broken).toEqual([]);
 });
 
-test('Each promise of docs/security.md names tests that there are', () => {
+test('Each promise of docs/security.md names existing tests', () => {
   const all = promises();
   expect(all.length).toBeGreaterThan(30);
   expect(all.filter(({ missing }) => missing.length > 0)).toEqual([]);

@@ -65,7 +65,7 @@ describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
   });
 });
 
-test('A server behind a socket of Unix is used, by both ways in which a URL can name it', async () => {
+test('A server behind a Unix socket is used, with both forms of its URL', async () => {
   const folder = newFolder();
   const url = await createDatabase('TEMPLATE migrated');
   const { username, password, hostname, port, pathname } = new URL(url);
@@ -153,7 +153,7 @@ test('Tables in a schema of their own are served, and exported', async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
 });
 
-test('A schema in front of that of the tables is refused: they would be made anew there, without the data', async () => {
+test('A schema in front of the schema of the tables is refused: migrations would create empty tables there', async () => {
   const url = await createDatabase('TEMPLATE migrated');
   const name = new URL(url).pathname.slice(1);
   await query(url, `CREATE SCHEMA other; ALTER DATABASE ${name} SET search_path = other, public`);
@@ -207,7 +207,7 @@ test('A schema in front of that of the tables is refused: they would be made ane
   },
 );
 
-test('A certificate that is away for a while costs the requests of that while a 503, and no more', async () => {
+test('A missing certificate file costs 503s only while the file is missing', async () => {
   const file = join(newFolder(), 'root.crt');
   await writeFile(file, '');
   const url = await createDatabase('TEMPLATE migrated');

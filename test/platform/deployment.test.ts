@@ -83,7 +83,7 @@ describe('The manifests for Kubernetes', () => {
     }
   });
 
-  test('let pods reach no port of whatever machine', () => {
+  test('let pods reach no port on an unrestricted range of machines', () => {
     const rules = ofKind('NetworkPolicy').flatMap(({ spec }) => spec.egress ?? []);
     expect(rules).not.toEqual([]);
     for (const { to, ports } of rules) {

@@ -233,7 +233,7 @@ describe('A field', () => {
   const read = (type: Type<object>, sent: object) =>
     outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: type }));
 
-  test('of a change may be null where it may be in what is changed', async () => {
+  test('of a change may be null if the changed field may', async () => {
     class New {
       @TextField({ description: 'Text.', max: 5, nullable: true })
       a!: string | null;
@@ -243,7 +243,7 @@ describe('A field', () => {
     expect(await read(Change, {})).toEqual({ is: Change, has: { a: undefined } });
   });
 
-  test('of a query with an integer may be one that is asked for', async () => {
+  test('of a query with an integer may be required', async () => {
     class Asked {
       @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: false })
       times!: number;
@@ -252,7 +252,7 @@ describe('A field', () => {
     expect(await read(Asked, { times: '3' })).toEqual({ is: Asked, has: { times: 3 } });
   });
 
-  test('with a list of what differs compares what is meant, not how it is written', async () => {
+  test('with a list of unique items compares their values, not their spelling', async () => {
     class Times {
       @ListField({ description: 'Times.', of: TimestampField({ description: 'One.' }), max: 3, unique: true })
       times!: Date[];

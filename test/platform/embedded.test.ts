@@ -235,7 +235,7 @@ test('The embedded PostgreSQL allows as many connections as the workers may use'
   expect(connectionsOf(config)).toBeGreaterThan(2 * 100);
 });
 
-test('Links that npm has not made, as it runs no scripts, are made', () => {
+test('The start makes the links that npm leaves out when it runs no scripts', () => {
   const folder = newFolder();
   fs.mkdirSync(join(folder, 'native/lib'), { recursive: true });
   for (const name of ['libpq.so.5.18', 'libpq.so']) fs.writeFileSync(join(folder, 'native/lib', name), name);

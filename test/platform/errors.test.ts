@@ -256,7 +256,7 @@ describe('Bodies', () => {
     expect(message).toBe('The request body cannot be decompressed.');
   });
 
-  test('that are empty in chunks, as tunnels and proxies send them, are none', async () => {
+  test('that are chunked and empty, as tunnels and proxies send them, count as no body', async () => {
     const account = await createCheapAccount(service);
     const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
     const path = `/v1/api-keys/${body.id}/roll`;
@@ -523,7 +523,7 @@ describe('Requests in one packet', () => {
     [405, 'PUT /v1/pets', ''],
     [400, 'POST /v1/pets', 'Authorization: Bearer KEY\r\nContent-Type: text/plain\r\n'],
     [413, 'POST /v1/pets', 'Authorization: Bearer KEY\r\nContent-Type: application/json\r\n'],
-  ])('are none of a body whose request was answered %i before it had come', async (status, line, headers) => {
+  ])('do not include the late body of a request that was answered %i', async (status, line, headers) => {
     const start = `${line} HTTP/1.1\r\nHost: x\r\n${headers.replace('KEY', key)}`;
     const half = 'x'.repeat(60_000);
     /** Sends the rest of a body, and what follows it, once its request is answered. */

@@ -58,7 +58,7 @@ test('The linter refuses a look at the environment, and a circle of imports, tho
   expect(output).toContain('import(no-cycle)');
 });
 
-test('The guide for modules explains every name that they may use of the platform', () => {
+test('The guide for modules explains every name of the platform that modules may use', () => {
   const read = (path: string) => readFileSync(path, 'utf8');
   const first = read('docs/extending.md');
   const pages = [...first.matchAll(/\]\(([\w-]+\.md)/g)].map(([, page]) => read(`docs/${page}`));

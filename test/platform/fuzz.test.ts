@@ -89,7 +89,7 @@ async function check<T>(cases: Arbitrary<T>, runs: number, holds: (value: T) => 
   await fc.assert(fc.asyncProperty(cases, holds), { numRuns: Math.ceil(runs * TIMES), seed: SEED });
 }
 
-describe('What the document calls valid', () => {
+describe('A request that the document allows', () => {
   test.each(all)(
     'is not refused as invalid by %s',
     async (_id, one) => {
@@ -104,7 +104,7 @@ describe('What the document calls valid', () => {
   );
 });
 
-describe('What is wrong in one place', () => {
+describe('A request with one fault', () => {
   test.each(all.filter(([, one]) => isBreakable(one)))(
     'is refused by %s as documented',
     async (_id, one) => {

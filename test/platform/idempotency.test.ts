@@ -62,7 +62,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('repeats to the byte what was answered to any text', async () => {
+  test('repeats the answer to any text byte for byte', async () => {
     const text = fc
       .oneof(
         fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
@@ -84,7 +84,7 @@ describe('Idempotency-Key', () => {
     );
   });
 
-  test('takes a body that nests however deep', async () => {
+  test('accepts a body of any nesting depth', async () => {
     const retryKey = randomUUID();
     const send = (depth: number) => {
       const other = '['.repeat(depth) + ']'.repeat(depth);
@@ -95,7 +95,7 @@ describe('Idempotency-Key', () => {
     expectError(await send(20_001), 422, 'idempotency_key_reused');
   });
 
-  test('carries a request out whose first try fails meanwhile, in each of many at once', async () => {
+  test('carries out every simultaneous retry of a request whose first try fails', async () => {
     const lost = { ...PET, categoryId: 4711 };
     await eventually(async () => {
       const retryKey = randomUUID();
@@ -116,7 +116,7 @@ describe('Idempotency-Key', () => {
     expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
   });
 
-  test('answers 422 to the same body under the same key where it is for something else', async () => {
+  test('answers 422 to the same body under the same key on another path', async () => {
     const both = { ...PET, name: randomUUID() };
     expect((await post('/v1/pets', both, both.name)).status).toBe(201);
     expectError(await post('/v1/categories', both, both.name), 422, 'idempotency_key_reused');
@@ -130,7 +130,7 @@ describe('Idempotency-Key', () => {
     expectError(await approve(retryKey), 422, 'idempotency_key_reused');
   });
 
-  test('takes the same JSON value for the same request, whatever its order, white space and escapes', async () => {
+  test('takes equal JSON values for the same request, whatever their order, white space and escapes', async () => {
     const value = fc.record({
       name: fc
         .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
@@ -160,7 +160,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('of release 1.1 is answered from there, or refused to another request', async () => {
+  test('of release 1.1 repeats the answer of that release, or refuses another request', async () => {
     const retryKey = randomUUID();
     const first = await post('/v1/pets', PET, retryKey);
     const bytes = `POST /pets\n${JSON.stringify(PET)}`;
@@ -183,7 +183,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('belongs to one account, also while others send the same request under the same one', async () => {
+  test('belongs to one account, also while other accounts send the same request under the same key', async () => {
     const bearers = await Promise.all(Array.from({ length: 5 }, () => createKey(service)));
     const ask = () =>
       Promise.all(bearers.map((bearer) => post('/v1/messages', { message: 'Mine' }, 'ours', bearer)));
@@ -203,7 +203,7 @@ describe('Idempotency-Key', () => {
       expect((await post(path, { message: 'Once' }, 'thousand')).text).toBe(all[0]!.text);
   });
 
-  test('stores an order and its change with their records, and nothing where one is left out', async () => {
+  test('stores an order and its change with their audit records, and nothing if a record is missing', async () => {
     const petId = await newPet();
     const counts = () => Promise.all(['orders', 'audit_log', 'idempotency_keys'].map(count));
     const patch = (id: number, idempotencyKey: string, headers = {}) =>
@@ -243,7 +243,7 @@ describe('Idempotency-Key', () => {
     expect(record).toEqual({ action: 'order.placed', details: `{"petId": ${petId}}` });
   });
 
-  test('a change that another one overtakes is decided by what that has left', async () => {
+  test('decides an overtaken change by the state that the faster change left', async () => {
     const petId = await newPet();
     const { id } = (await post('/v1/store/orders', { petId }, randomUUID())).body;
     const other = new Client({ connectionString: service.databaseUrl });
@@ -264,7 +264,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('answers 409 where the first request takes too long elsewhere, to any number', async () => {
+  test('answers 409 to any number of retries while the first request takes too long elsewhere', async () => {
     const [owner] = await query<{ account_id: string }>(
       service.databaseUrl,
       `SELECT account_id FROM idempotency_keys WHERE key = 'fresh'`,
@@ -292,7 +292,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('has retries wait for the first request, whose answer they get', async () => {
+  test('makes retries wait for the first request and repeats its answer', async () => {
     for (const [path, body, other, table] of await writes()) {
       let answers: Answer[] = [];
       let late!: Answer;
@@ -357,7 +357,7 @@ describe('Idempotency-Key', () => {
     expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
   });
 
-  test('is kept by a write that uses it again while the old one is swept', async () => {
+  test('is kept for a write that reuses it while its expired record is swept', async () => {
     const petId = await newPet();
     await post('/v1/pets', PET, 'reused');
     const old = `FROM idempotency_keys WHERE key = 'reused' AND created_at < now() - interval '24 hours'`;
@@ -399,7 +399,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('makes a retried change happen once, which could not happen twice', async () => {
+  test('makes a retried change happen once, even a change that would fail the second time', async () => {
     const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
     const path = `/v1/store/orders/${order.body.id}`;
     const headers = { 'Idempotency-Key': randomUUID() };

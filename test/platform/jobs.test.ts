@@ -39,13 +39,13 @@ describe('A job', () => {
     expect((await reminders.calls('once')).map((one) => one.payload)).toEqual([payload]);
   });
 
-  test('is there only if the transaction is that it was added in', async () => {
+  test('exists only if the transaction that added it commits', async () => {
     const before = await reminders.visits();
     expect(await reminders.add({ payloads: [{ name: 'undone' }], undo: true })).toBe('undone');
     expect([await reminders.visits(), await reminders.jobs('undone')]).toEqual([before, []]);
   });
 
-  test('is one of several that one statement adds', async () => {
+  test('can be one of several jobs that one statement adds', async () => {
     const payloads = Array.from({ length: 50 }, (_, n) => ({ name: 'many', n }));
     expect(await reminders.add({ payloads })).toBe('added');
     await reminders.done('many');
@@ -62,7 +62,7 @@ describe('A job', () => {
     expect(await reminders.visits()).toBe(before);
   });
 
-  test('is refused with all that are added with it, if there is one with its id already', async () => {
+  test('with an existing id is refused, with all jobs that the same call adds', async () => {
     const ids = [randomUUID(), randomUUID(), randomUUID()];
     const named = (name: string) => ids.slice(0, 2).map((_id, n) => ({ name, n }));
     const first = { payloads: named('first'), ids, startAfter: Date.now() + 86_400_000 };
@@ -105,7 +105,7 @@ describe('A job', () => {
     expect(await reminders.state('tomorrow')).toBe('created');
   });
 
-  test('of a schedule is added no more once an operator takes that out', async () => {
+  test('of a schedule is added no more once an operator removes the schedule', async () => {
     const scheduled = () => reminders.query('SELECT name, cron FROM pgboss.schedule');
     await eventually(async () => (await scheduled()).length > 0);
     expect(await scheduled()).toEqual([{ name: 'every-minute', cron: '* * * * *' }]);
@@ -115,7 +115,7 @@ describe('A job', () => {
   });
 
   test.each(['', 'deliver', 'retry', 'drop', 'retry 1', 'retry --queue messages', 'list --failed --waiting'])(
-    'is not operated on with wrong usage, which ends with 2: %s',
+    'is left alone by a command with wrong usage, which ends with 2: %s',
     async (line) => {
       const { code, stdout, stderr } = await operate(...line.split(' ').filter(Boolean));
       expect([code, stdout]).toEqual([2, '']);
@@ -123,7 +123,7 @@ describe('A job', () => {
     },
   );
 
-  test('is who has made its changes, in the audit log, by its name; and so is a schedule', async () => {
+  test('is the actor of its changes in the audit log, by its name; so is a schedule', async () => {
     await reminders.add({ payloads: [{ name: 'audited', audits: '7' }] });
     await reminders.query(`INSERT INTO pgboss.job (name, data) VALUES ('every-minute', '{"payload":{}}')`);
     const records = (job: string) =>
@@ -178,7 +178,7 @@ describe('A job', () => {
   });
 });
 
-test('A handler takes what it needs, and gives back what it likes', async () => {
+test('A handler takes the parameters that it needs, and may return anything', async () => {
   const [remind, report] = ['remind', 'report'].map((method) => queueOf(new Handlers(), method)!);
   const { signal } = new AbortController();
   const by = { job: 'send-reminder' };
@@ -189,7 +189,7 @@ test('A handler takes what it needs, and gives back what it likes', async () => 
   expect(await report!.handle!(job)).toBeUndefined();
 });
 
-test('A promise that a feature forgets ends no process, and is in the log without what it says', async () => {
+test('An unhandled rejection in a feature ends no process, and is logged without its message', async () => {
   const { service } = reminders;
   expect(await reminders.add({ forgets: true, payloads: [{ forgotten: true }] })).toBe('added');
   await eventually(() => service.output().includes('A promise was forgotten'));

@@ -128,7 +128,7 @@ describe('Sign-ups and log-ins', () => {
     expect(statuses(answers)).toEqual([201, 201, 201, last]);
   });
 
-  test('are counted by whatever text a proxy has for an address', () => {
+  test('are counted by any text that a proxy sends as the address', () => {
     const odd = ['fe80::', '::', '::ffff:', '1', '%', '%a-b', '.', ':', '[', ']', '/', '1.2.3.4'];
     const part = fc.oneof(fc.constantFrom(...odd), fc.string({ maxLength: 3 }));
     const address = fc.oneof(fc.ipV6(), fc.ipV4(), fc.ipV4Extended());
@@ -209,7 +209,7 @@ describe('Location and Link behind a proxy', () => {
   const schemes = fc.constantFrom('http', 'HTTPS', '!', '', 'https, http', 'ftp', 'javascript', 'a b', '//');
 
   // More often than a minute has sign-ups: requests with a key are not among them.
-  test('are valid for whatever is sent as Host and X-Forwarded-…, or else nothing was done', async () => {
+  test('are valid for any Host and X-Forwarded-…, unless the service refuses the request', async () => {
     const property = fc.asyncProperty(hosts, schemes, hosts, async (host, scheme, other) => {
       const name = randomUUID();
       const body = JSON.stringify({ name, categoryId: 1 });

@@ -60,7 +60,7 @@ test('A migration that waits two seconds for a lock is undone, says so, and can 
   await query(url, 'SELECT failure FROM messages');
 });
 
-test('Indexes that are built beside writes do not wait for processes that wait for their turn', async () => {
+test('Concurrent index builds do not wait for processes that wait to migrate', async () => {
   await revert('PetsOfACategory1795273200000');
   const isAsked = (sql: string) => async () =>
     (await query(url, 'SELECT FROM pg_stat_activity WHERE query LIKE $1', [sql])).length > 0;
@@ -103,7 +103,7 @@ describe('A process that waits for its turn to migrate', () => {
     await session.release();
   });
 
-  test('has asked the server to look after half a minute whether its machine is still there', async () => {
+  test('makes the server check after half a minute whether the machine of the process is still there', async () => {
     const waiting = await new DataSource(sessionOptions(config())).initialize();
     const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval'];
     const found = await Promise.all(

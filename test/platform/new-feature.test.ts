@@ -54,7 +54,7 @@ if (!isFree)
     expect(listed.split('\n')).toHaveLength(before.length + lines.length);
   });
 
-  test('writes nothing with --dry-run, but says what it would', async () => {
+  test('writes nothing with --dry-run, but prints what it would write', async () => {
     const { code, output } = await checkout.node('schematics/main.ts', 'medical-histories', '--dry-run');
     expect([code, output]).toEqual([
       0,

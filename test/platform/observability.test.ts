@@ -121,7 +121,7 @@ describe('The log', () => {
 });
 
 describe('The metrics', () => {
-  test('wait for none that takes long to read, and leave it out', async () => {
+  test('omit a metric that takes too long to read', async () => {
     const metrics = new Metrics();
     metrics.gauge('never', 'One that is waited for.', () => new Promise<number>(() => {}));
     metrics.gauge('soon', 'One that is read.', () => Promise.resolve(7));
@@ -273,7 +273,7 @@ describe('Readiness', () => {
     await eventually(async () => (await ready()) === 200);
   });
 
-  test('is false where the database cannot be written', async () => {
+  test('is false while the database is read-only', async () => {
     const name = new URL(databaseUrl).pathname.slice(1);
     const admin = process.env.TEST_DATABASE_URL!;
     const set = async (setting: string) => {
@@ -289,7 +289,7 @@ describe('Readiness', () => {
   });
 });
 
-test('The backlog of messages is counted, and told with its oldest; estimated to some percent if it is large', async () => {
+test('The metrics have the number of waiting messages and the age of the oldest; a large number is estimated to some percent', async () => {
   /** Puts so many into the queue, beside as many that are done and wait in no queue. */
   const fill = (count: number) =>
     query(

@@ -163,7 +163,7 @@ describe('An idempotent operation', () => {
       expect([status, text, headers.get('x-number')]).toEqual([201, first!.text, '1']);
   });
 
-  test('is undone where an interceptor fails after the write, and repeats nothing that a filter tells of that', async () => {
+  test('is undone if an interceptor fails after the write, and does not store the answer of the exception filter', async () => {
     const text = randomUUID();
     const [told, again] = await sendAll(2, 'POST', 'told', text);
     expect([told!.status, JSON.parse(told!.text).text]).toEqual([409, 'a failure']);
@@ -171,20 +171,20 @@ describe('An idempotent operation', () => {
     expect([again!.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
   });
 
-  test('is refused with its write if its answer is no JSON', async () => {
+  test('is refused, and its write undone, if its answer is not JSON', async () => {
     expect((await send('POST', '/v1/notes/file', { text: 'file' })).text).toBe('file');
     const [refused] = await sendAll(1, 'POST', 'file', 'no file');
     expect([refused!.status, await rows('no file')]).toEqual([500, 0]);
   });
 
-  test('takes no notice of a key for retries where it is open to anyone', async () => {
+  test('ignores Idempotency-Key if it is public', async () => {
     const headers = { 'Idempotency-Key': 'one', Authorization: '' };
     const { status, text } = await send('POST', '/v1/usual/open', { text: 'a' }, headers);
     expect([status, text]).toEqual([200, '{"id":1,"text":"a"}']);
   });
 });
 
-describe("What a team writes as Nest's documentation has it", () => {
+describe("A controller that follows Nest's documentation", () => {
   test.each([
     ['conflict', 409, 'conflict', 'There is one already.'],
     ['none/1', 404, 'not_found', 'There is no such thing.'],
@@ -210,7 +210,7 @@ describe("What a team writes as Nest's documentation has it", () => {
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer realm="petstore"' : null);
   });
 
-  test('may return nothing, and less than it has: interceptors see all, and clients what is declared', async () => {
+  test('may return nothing, or more than it declares: interceptors see all properties, clients the declared ones', async () => {
     expect(await send('GET', '/v1/usual/nothing')).toMatchObject({ status: 200, text: '' });
     expect(await send('GET', '/v1/usual/number/7')).toMatchObject({ status: 200, text: '{"id":7}' });
     notes.seen.length = 0;
@@ -357,13 +357,13 @@ describe('An answer', () => {
       expect(sent).toEqual(expected);
     });
 
-    test('is sent as a whole for what is no range, several, or a part of another one', async () => {
+    test('is sent as a whole for an invalid range, several ranges, or a range of another version', async () => {
       for (const range of ['bytes=x', 'lines=0-1', 'bytes=0-1,5-6'])
         expect(await part(range)).toMatchObject({ status: 200, bytes });
       expect((await part('bytes=0-9', { 'If-Range': '"another"' })).status).toBe(200);
     });
 
-    test('is 416 beyond its end, with how long it is', async () => {
+    test('is 416 beyond its end, with its length', async () => {
       const response = await ask(path, { Range: 'bytes=99999999-' });
       expect([response.status, response.headers.get('content-range'), await response.json()]).toEqual([
         416,
@@ -462,14 +462,14 @@ describe('A body', () => {
     }
   });
 
-  test('that is optional is what its fields are without it; any other is asked for', async () => {
+  test('that is optional has the defaults of its fields; any other body is required', async () => {
     expect(await ask('POST', '/7/feast')).toMatchObject(told(5));
     expect(await ask('POST', '/7/feast', { grams: 9 })).toMatchObject(told(9));
     expect(document.paths['/bodies/{thingId}/feast'].post.requestBody.required).toBe(false);
     expect(await ask('POST', '')).toMatchObject({ status: 400, body: { code: 'invalid_content_type' } });
   });
 
-  test('of a DELETE is read, and part of what its Idempotency-Key stands for', async () => {
+  test('of a DELETE is read, and belongs to the request of an Idempotency-Key', async () => {
     expect(await ask('DELETE', '/7', { reason: 'Old' })).toMatchObject(told('7', 'Old'));
     expect(await ask('DELETE', '/7', {})).toMatchObject(refused('reason is required'));
     const keyed = { 'Idempotency-Key': randomUUID() };
@@ -501,7 +501,7 @@ describe('A body', () => {
   });
 });
 
-test('A list that will be gone links to its next page, its successor, and of an error to the guide', async () => {
+test('A deprecated list links to its next page and its successor, and in an error to the guide', async () => {
   const links = async (path: string) =>
     (await send('GET', `/v1/bodies${path}`)).headers.get('link')?.replace(/[^,]*(?=rel=)/g, '');
   expect(await links('')).toBe('rel="successor-version",rel="next"');
@@ -610,7 +610,7 @@ describe('Fields of every kind', () => {
     expect(reasons[1]).toBe('address.street.name is required');
   });
 
-  test('are refused for their length before what is in them is looked at', async () => {
+  test('are refused for their length before their items are checked', async () => {
     const long = `[${Array(20_000).fill('{}').join()}]`;
     expect(await messageOf(post(withJson('items', long)))).toBe('items must be a list of 0 to 4 items.');
     const many = `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":1`).join()}}`;
@@ -618,7 +618,7 @@ describe('Fields of every kind', () => {
     expect(await messageOf(post(withJson('labels', many)))).toBe(message);
   });
 
-  test('have no property that a prototype has, and ignore what they have no field for', async () => {
+  test('inherit no property of a prototype, and ignore properties without a field', async () => {
     for (const name of ['__proto__', 'constructor', 'toString'])
       expect(await messageOf(post(withJson('labels', `{"a":"b","${name}":"x"}`)))).toBe(
         `labels must not have a property named ${name}.`,
@@ -724,7 +724,7 @@ describe('Fields of every kind', () => {
   });
 });
 
-describe('What cannot work is refused by its name', () => {
+describe('A declaration that cannot work is refused by name', () => {
   const gives = (types: string[], example?: Content) => ({ types, example });
   test.each<[string, Partial<Parameters<typeof Operation>[0]>]>([
     ['gives no media type: csv', { gives: gives(['csv'], 'a') }],
@@ -753,7 +753,7 @@ describe('What cannot work is refused by its name', () => {
     expect(problemsIn(operationsIn(OneController)).join('\n')).toContain(`getIt ${message}`);
   });
 
-  test('an idempotent one that sends its answer itself, before the write is committed', () => {
+  test('an idempotent operation that sends its answer itself, before the write is committed', () => {
     class SendingController {
       @Post()
       @Idempotent()
@@ -782,7 +782,7 @@ describe('What cannot work is refused by its name', () => {
     );
   });
 
-  test('an enumeration of TypeScript in the place of what its values mean', () => {
+  test('a TypeScript enum in the place of a list of meanings', () => {
     enum Mood {
       Glad = 'glad',
       VerySad = 'very_sad',

@@ -456,7 +456,7 @@ async function faults(): Promise<string[]> {
 /** A generic plan does not depend on the values. */
 const distinctTexts = () => [...new Map(statements.map((one) => [one.text, one])).values()];
 
-test('The statements examined are those of every list, and of whatever else features do', () => {
+test('The examined statements are those of every list, and of all other work of the features', () => {
   const texts = distinctTexts().map(({ text }) => text);
   const filled = fill(1, 1).map(tableOf);
   const counts = {

@@ -139,7 +139,7 @@ describe('a start on the data of an earlier one', () => {
     expect(await isServed(told.api)).toBe(false);
   });
 
-  test('is refused while that one runs, and has its data after kill -9 of it, and of its database too', async () => {
+  test('is refused while the earlier service runs, and has its data after kill -9 of the service, and of its database too', async () => {
     const alone = nodeStart({ DATA_DIR });
     await (await alone.ready()).createPet('Milo');
     const second = await nodeStart({ DATA_DIR }).failure();
@@ -158,7 +158,7 @@ describe('a start on the data of an earlier one', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test('leaves a process alone that has the pid of a database that is gone', async () => {
+  test('leaves alone a process that has the pid of a stopped database', async () => {
     const other = spawn('sleep', ['30'], { ...(isRoot && NOBODY), cwd: '/', stdio: 'ignore' });
     fs.writeFileSync(join(DATA_DIR, 'postgres/postmaster.pid'), `${other.pid}\n${DATA_DIR}/postgres\n`);
     await nodeStart({ DATA_DIR }).ready();
@@ -274,7 +274,7 @@ test('a start by a Node that is too old names the one that npm has installed', a
   );
 });
 
-test('a module that lacks an import is all that a start complains of', async () => {
+test('a start reports the missing import of a module, and nothing else', async () => {
   const run = new Run(process.execPath, ['test/support/with-missing-import.js'], { DATA_DIR: newFolder() });
   const said = await run.failure();
   expect(said).toContain("Nest can't resolve dependencies of the Lonely");
@@ -422,7 +422,7 @@ describe('a file .env', () => {
     expect(warnings.map(([all, number]) => number ?? all).toSorted()).toEqual(about);
   });
 
-  test('is not alone: a name of the environment has a warning too, where no other program has such', () => {
+  test('gets a warning for an unknown name, as the environment does, unless other programs use the name', () => {
     const names = [
       'SIGN_UPS',
       'DATABASE_SERVICE_HOST',
@@ -495,7 +495,7 @@ describe('every number of the configuration', () => {
     expect(service.output()).toMatch(/^\n {2}Pet store is running\n\n(?: {2}.*\n)+\n?$/);
   });
 
-  test('is refused beyond, by its name and its bound', () => {
+  test('is refused beyond its bound, with its name and the bound', () => {
     for (const [name, [least, most]] of Object.entries(BOUNDS)) {
       expect(() => readConfig(all(1, 1))).toThrow(`${name} must not be greater than ${most}`);
       expect(() => readConfig(all(0, -2))).toThrow(`${name} must not be less than ${least}`);

@@ -165,7 +165,7 @@ describe.each(KINDS.map((kind) => [kind.entity.name, kind] as const))('%s', (nam
     }),
   );
 
-  test('has what is stored where a change sets undefined, or nothing', async () => {
+  test('keeps the stored values that a change leaves undefined', async () => {
     const row = await rows().addRow(make(`${name} undefined`)(1));
     const unset = Object.fromEntries(Object.keys(row).map((property) => [property, undefined]));
     const { label, ...others } = unset;
@@ -403,7 +403,7 @@ describe('Rows that are asked for at the same time', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('are the own ones of each caller: what one sets is seen by no other', async () => {
+  test('are separate objects for each caller: no caller sees the changes of another', async () => {
     const types = fast(kinds.Types);
     const { id } = await types.addRow({ label: 'shared', ...kinds.valuesOf(kinds.Types)(1) });
     const [one, other] = await Promise.all([types.findRow({ id }), types.findRow({ id })]);
@@ -424,7 +424,7 @@ describe('Rows that are asked for at the same time', () => {
     expect([yours!.price.cents, yours!.labels!.get('a')]).toEqual([5, '1']);
   });
 
-  test('fail alone, each with the reason of its own', async () => {
+  test('fail alone, each for its own reason', async () => {
     const ask = (n: number) => fast(kinds.Clashing).page({ n }, { limit: 5 });
     const outcomes = await Promise.allSettled([ask(1), ask(3e9), ask(0)]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -605,7 +605,7 @@ describe('A row that is changed or put', () => {
     expect(updated.map(({ label }) => label)).toEqual(['list c', 'list c']);
   });
 
-  test('takes no property with a relation, whose column can have the value', async () => {
+  test('accepts no value for a relation, only for its column', async () => {
     const added = fast(kinds.Related).addRow({
       label: 'by relation',
       parent: { id: '1' } as kinds.Identity,

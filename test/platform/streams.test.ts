@@ -194,7 +194,7 @@ describe('A large body', () => {
     expect(await names(110, 10_000)).toEqual(error(413, 'payload_too_large', message));
   });
 
-  test('counts for its Idempotency-Key: bytes one by one, forms by their parts', async () => {
+  test('is compared for its Idempotency-Key: bytes one by one, forms by their parts', async () => {
     const { calls } = UploadsController;
     const idempotency = 'a-picture';
     const first = await picture(PIXEL, { idempotency });
@@ -284,7 +284,7 @@ describe('A large body', () => {
     },
   );
 
-  test('that comes more slowly than 16 kB a second is given up, and one goes on that does not', async () => {
+  test('slower than 16 kB a second is given up, and a faster body goes on', async () => {
     const [crawling, steady] = [beginPicture(1_000_000), beginPicture(1_000_000)];
     crawling.write(bytes(16_000));
     steady.write(bytes(200_000));
@@ -301,7 +301,7 @@ describe('A large body', () => {
     for (const socket of [crawling, steady]) socket.destroy();
   });
 
-  test('of one client, and hundreds more that come slowly, leave another its room', async () => {
+  test('of one client, and hundreds of slow ones, leave another client its share', async () => {
     const crawling = Array.from({ length: 300 }, () => beginPicture(5_000_000));
     for (const socket of crawling) socket.write(bytes(100));
     await arrive();
@@ -476,7 +476,7 @@ describe('A stream', () => {
     expect(await answerInTime('generated?lines=2&pauseMs=0&firstMs=10000', 'late')).toBe(503);
   });
 
-  test('that comes when its time is over leaves no file open', async () => {
+  test('that starts after the deadline leaves no file open', async () => {
     const isOpen = (fd: string) => {
       // Others of the process close theirs meanwhile.
       try {
@@ -492,7 +492,7 @@ describe('A stream', () => {
     );
   });
 
-  test('is counted as what it is, and not as work', async () => {
+  test('is counted as a stream, and not as an active request', async () => {
     const response = await open('lines?lines=1000000', 'counted');
     await once(response, 'readable');
     await eventually(async () => (await metric('http_server_active_streams')) === 1);
@@ -640,7 +640,7 @@ describe('Server-sent events', () => {
     expect(extended.output()).not.toContain('what was sent');
   });
 
-  test('have a comment after 15 seconds without one, and not before', async () => {
+  test('have a comment after 15 seconds without an event, and not before', async () => {
     const heard = await hear();
     await post('said', { text: 'hello' });
     await heard.has('hello');
@@ -654,7 +654,7 @@ describe('Server-sent events', () => {
     await eventually(() => heard.text() === `${before}:\n\n`);
   });
 
-  test('are not sent for what is undone, nor without a key, and are an error where PostgreSQL takes none so large', async () => {
+  test('are not sent for an undone transaction or without a key; an event too large for PostgreSQL is an error', async () => {
     const heard = await hear();
     expect((await post('unsaid', { text: 'undone' })).status).toBe(204);
     await post('said', { text: 'done' });
@@ -667,7 +667,7 @@ describe('Server-sent events', () => {
 });
 
 describe('An error', () => {
-  test('has no header of the answer that it takes the place of', async () => {
+  test('has no header of the answer that it replaces', async () => {
     const response = await ask('labelled');
     const { headers } = response;
     expect([response.status, await response.json()]).toMatchObject([400, { code: 'bad_request' }]);

@@ -188,7 +188,7 @@ describe('A subscriber to transactions', () => {
       }),
   };
 
-  test('is told of each', async () => {
+  test('hears of each transaction', async () => {
     const start = MOMENTS.slice(0, 2);
     await WORKS.writes!();
     expect(told.splice(0)).toEqual([...start, ...MOMENTS.slice(2, 4)]);
@@ -218,7 +218,7 @@ describe('A subscriber to transactions', () => {
   );
 });
 
-describe('What a service writes', () => {
+describe('A write of several statements', () => {
   let proxy: Proxy;
   let service: Service;
   beforeAll(async () => {
@@ -232,7 +232,7 @@ describe('What a service writes', () => {
 
   const header = () => ({ 'Idempotency-Key': randomUUID() });
 
-  test('is never half of it, whenever statements and connections are cut off, and no answer is 500', async () => {
+  test('is never half done, whenever statements and connections are cut off, and no answer is 500', async () => {
     const customer = await Customer.of(service);
     const marker = `cut ${randomUUID()}`;
     const orders = await times(40, () => customer.orderAt('placed'));
@@ -292,7 +292,7 @@ describe('What a service writes', () => {
   });
 });
 
-test('A database that is cut off is one to try again, whatever the code; another failure is a bug', () => {
+test('A lost connection to the database counts as unavailable, whatever the code; any other failure is a bug', () => {
   const failure = (code: string) => Object.assign(new Error('failed'), { code });
   const away = [
     ...[

@@ -199,7 +199,7 @@ describe('A break is', () => {
     expect(forbidden(experimental)).toBe(0);
   });
 
-  test('no break once the sunset of an operation has come', () => {
+  test('not the removal of an operation after its sunset', () => {
     const without = changed((api) => delete api.paths['/pets/{petId}']);
     expect(findForbidden(first, without, new Date('2030-12-04T23:59:59Z'))).toEqual(['getPet: is gone']);
     expect(findForbidden(first, without, new Date('2030-12-05T00:00:00Z'))).toEqual([]);

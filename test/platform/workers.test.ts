@@ -70,7 +70,7 @@ test('The connections spread over the workers', async () => {
   });
 });
 
-test('They report their metrics together, whichever of them is asked', async () => {
+test('Every worker reports the metrics of all workers', async () => {
   const key = await createKey(service);
   const countIn = (samples: Awaited<ReturnType<typeof metrics>>) =>
     valueOf(samples, 'http_server_request_duration_seconds_count', { operation: 'listPets' });
@@ -81,7 +81,7 @@ test('They report their metrics together, whichever of them is asked', async () 
   expect(valueOf(scrapes[0]!, 'petstore_database_connections_max')).toBe(2 * 10);
 });
 
-test('They report their metrics while one of them is stopped, and say which', async () => {
+test('The workers report their metrics while one worker is stopped, and name the stopped worker', async () => {
   const [stopped, other] = workers() as [number, number];
   const answered = (samples: Awaited<ReturnType<typeof metrics>>) =>
     [stopped, other].map((pid) => valueOf(samples, 'petstore_worker_answered', { pid: String(pid) }));
@@ -96,7 +96,7 @@ test('They report their metrics while one of them is stopped, and say which', as
   expect(answered(await metrics())).toEqual([1, 1]);
 });
 
-test('They refuse a revoked key, whichever of them revoked it', async () => {
+test('All workers refuse a key that one worker has revoked', async () => {
   const account = await createAccount(service);
   const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name: 'Till' } });
   const { id, key } = body as { id: number; key: string };
@@ -105,7 +105,7 @@ test('They refuse a revoked key, whichever of them revoked it', async () => {
   await expectRevoked(() => everywhere(() => listPets(key), 8));
 });
 
-test('They count the requests of a key together', async () => {
+test('The workers count the requests of a key together', async () => {
   const key = await createKey(service);
   const answers = await everywhere(() => listPets(key), LIMIT + 20);
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
@@ -159,7 +159,7 @@ async function finish(post: ClientRequest): Promise<number> {
 }
 
 // Last on this service, as it ends it.
-test('Ctrl-C, which each of them receives, lets them finish what they have accepted, and ends with 0', async () => {
+test('Ctrl-C, which each worker receives, lets the workers finish accepted requests, and ends with 0', async () => {
   const key = await createKey(service);
   // One that has just been started in the place of another answers a moment later.
   await eventually(async () =>
@@ -176,7 +176,7 @@ test('Ctrl-C, which each of them receives, lets them finish what they have accep
   expect(service.output()).not.toContain('"level":"error"');
 });
 
-test('They serve on one embedded database, which is told once, and end with a primary that is killed', async () => {
+test('The workers share one embedded database, announced once, and end with a primary that is killed', async () => {
   const run = nodeStart({ DATA_DIR: newFolder(), WORKERS, LOG_LEVEL: 'warn' });
   const told = await run.ready();
   expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
@@ -193,7 +193,7 @@ test('They serve on one embedded database, which is told once, and end with a pr
   await eventually(async () => !(await isServed(told.api)));
 });
 
-test('They serve where sockets cannot share a port, too', async () => {
+test('The workers serve where sockets cannot share a port, too', async () => {
   const elsewhere = await startService({ WORKERS, NODE_OPTIONS: ELSEWHERE });
   const key = await createKey(elsewhere);
   const answers = await everywhere(() => call(elsewhere, 'GET', '/v1/pets', { key }));
@@ -211,7 +211,7 @@ test('A start whose workers end at once is given up with 1 and one line of expla
   expect(run.stdout).not.toContain('running');
 });
 
-test('A number of workers that is none is refused', () => {
+test('An invalid number of workers is refused', () => {
   for (const number of ['0', '65', 'two', '-1'])
     expect(() => readConfig({ WORKERS: number })).toThrow(/^Invalid environment: WORKERS /);
 });

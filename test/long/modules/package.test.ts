@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  'Its image has all that the steps of its Dockerfile need',
+  'The image of the repository has everything that the steps of the Dockerfile need',
   async () => {
     const image = join(folder, 'image');
     const [stage] = readFileSync(join(clinic, 'Dockerfile'), 'utf8').split('\n\n');
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'Without the development packages, its build says in one line what it needs',
+  'Without the development packages, the build of the repository says in one line what it needs',
   async () => {
     const production = join(folder, 'production');
     await run('git', ['clone', '--quiet', clinic, production], at(folder));
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'Features that were built with one release run on the next as they are, whose migrations come after their own',
+  'Features built with one release run unchanged on the next release, whose migrations come after theirs',
   async () => {
     await npm(clinic, 'run', 'new:feature', '--', 'rooms', '--owned');
     cpSync(join(ROOT, 'examples/appointments/src'), join(clinic, 'src'), { recursive: true });

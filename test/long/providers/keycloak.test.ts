@@ -96,7 +96,7 @@ async function tokenOfProgram(): Promise<string> {
     (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
 
   test(
-    'A new key counts once the service has fetched the keys again, and tokens of the former one go on',
+    'A new signing key counts once the service has fetched the keys again, and tokens of the former key stay valid',
     async () => {
       const before = await tokenOfProgram();
       await rotateKey(new URL(issuer).origin);
@@ -109,7 +109,7 @@ async function tokenOfProgram(): Promise<string> {
     MINUTES * 2,
   );
 
-  test('While it is away, its tokens go on', async () => {
+  test('While Keycloak is down, its tokens stay valid', async () => {
     const key = await tokenOfProgram();
     keycloak.signalGroup('SIGTERM');
     await eventually(() =>
