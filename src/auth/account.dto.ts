@@ -58,7 +58,7 @@ export class ListedAccountDto extends AccountDto {
   issuer?: string;
 
   @TextField({
-    description: 'Whom the account belongs to, as that issuer names them.',
+    description: 'The owner of the account: the claim `sub` in tokens of the issuer.',
     max: 255,
     optional: true,
   })

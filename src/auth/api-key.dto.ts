@@ -97,7 +97,7 @@ export class ApiKeyDto {
 
   @TimestampField({
     description:
-      'The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.',
+      'Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.',
     optional: true,
   })
   lastUsedAt?: Date | null;

@@ -50,7 +50,7 @@ export class ApiKeysController {
     id: 'createApiKey',
     summary: 'Create an API key',
     description:
-      'The key itself is only ever shown in this answer. It may do what its permissions say, and an account has at most 1,000 keys.',
+      'Only this answer ever shows the key itself. The key may do what its permissions say, and an account has at most 1,000 keys.',
     returns: CreatedApiKeyDto,
     status: 201,
     errors: { permission_denied: 403, too_many_api_keys: 409 },
@@ -100,7 +100,7 @@ export class ApiKeysController {
     id: 'rollApiKey',
     summary: 'Replace an API key',
     description:
-      'Makes a new key with the name, the permissions and the end of the old one, which stays valid for the overlap. The new key is only ever shown in this answer.',
+      'Makes a new key with the name, the permissions and the expiry of the old key, which stays valid for the overlap. Only this answer ever shows the new key.',
     returns: CreatedApiKeyDto,
     status: 201,
     bodyOptional: true,

@@ -4,7 +4,7 @@ const ERRORS = {
   invalid_token: {
     status: 401,
     meaning:
-      'The access token is not valid: it has expired, or is not one of the identity provider for this service.',
+      'The access token is not valid: it has expired, or the identity provider has not issued it for this service.',
     advice: 'Get another access token from the identity provider, for the audience of this service.',
   },
   sign_up_closed: {

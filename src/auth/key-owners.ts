@@ -106,10 +106,14 @@ export class KeyOwners {
     metrics: Metrics,
   ) {
     onBroadcast(CHANGED, () => this.cache.clear());
-    metrics.counter('petstore_key_lookups_total', 'API keys that were looked up, in memory or not.', () => [
-      { labels: { result: 'hit' }, value: this.cache.hits },
-      { labels: { result: 'miss' }, value: this.cache.misses },
-    ]);
+    metrics.counter(
+      'petstore_key_lookups_total',
+      'Look-ups of API keys: `hit` in memory, `miss` otherwise.',
+      () => [
+        { labels: { result: 'hit' }, value: this.cache.hits },
+        { labels: { result: 'miss' }, value: this.cache.misses },
+      ],
+    );
   }
 
   /** The owner of a cached valid key, else undefined. */

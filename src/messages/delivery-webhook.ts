@@ -22,6 +22,6 @@ export const DELIVERY: Webhook = {
     '410': 'The message has failed.',
     '413': 'The message has failed.',
     '422': 'The message has failed.',
-    default: 'It is tried again later, or when `Retry-After` says. A redirect is not followed.',
+    default: 'The service tries again later, or when `Retry-After` says, and follows no redirect.',
   },
 };

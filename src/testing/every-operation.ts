@@ -64,7 +64,7 @@ export function testEveryOperation(): void {
       });
     }
     if (placed.path.includes('{'))
-      test(`${operationId} does not find what is not there, unless it makes what its client names`, () =>
+      test(`${operationId} answers 404 for a missing resource, unless the operation creates the resource`, () =>
         service.doesNotFind(placed));
   }
 }

@@ -40,7 +40,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The key itself is only ever shown in this answer. It may do what its permissions say, and an account has at most 1,000 keys.
+         * @description Only this answer ever shows the key itself. The key may do what its permissions say, and an account has at most 1,000 keys.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -104,7 +104,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description Makes a new key with the name, the permissions and the end of the old one, which stays valid for the overlap. The new key is only ever shown in this answer.
+         * @description Makes a new key with the name, the permissions and the expiry of the old key, which stays valid for the overlap. Only this answer ever shows the new key.
          */
         post: operations["rollApiKey"];
         delete?: never;
@@ -410,7 +410,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.
+             * @description Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.
              */
             lastUsedAt?: string;
             /**
@@ -470,7 +470,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The beginning of the hour in which the key was last used, which may lie before its creation; a key without it has not been used.
+             * @description Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.
              */
             lastUsedAt?: string;
             /**
@@ -744,7 +744,7 @@ export interface components {
          *     | 400 | `validation_failed` | A parameter or a field of the body has an invalid value. |
          *     | 401 | `invalid_api_key` | The API key is not valid. |
          *     | 401 | `invalid_credentials` | The email and password are missing or wrong. |
-         *     | 401 | `invalid_token` | The access token is not valid: it has expired, or is not one of the identity provider for this service. |
+         *     | 401 | `invalid_token` | The access token is not valid: it has expired, or the identity provider has not issued it for this service. |
          *     | 401 | `missing_api_key` | The request needs an API key in its Authorization header: Bearer, then the key. |
          *     | 403 | `permission_denied` | The API key lacks a permission, or may not be used from this address; the message names which. |
          *     | 403 | `sign_up_closed` | Signing up is closed, or needs an invitation. |
@@ -4678,7 +4678,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It is tried again later, or when `Retry-After` says. A redirect is not followed. */
+            /** @description The service tries again later, or when `Retry-After` says, and follows no redirect. */
             default: {
                 headers: {
                     [name: string]: unknown;

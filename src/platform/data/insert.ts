@@ -87,7 +87,8 @@ export class Insert<Entity extends ObjectLiteral> {
 
   /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
   requiring(required: Setting): this {
-    if (this.requirement) throw new Error('An insert has one requirement: use a transaction');
+    if (this.requirement)
+      throw new Error('An insert can have only one requirement: use a transaction for more');
     this.requirement = required;
     return this;
   }

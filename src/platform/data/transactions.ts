@@ -68,7 +68,8 @@ export class Transactions {
   /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */
   last(statement: () => Promise<unknown>): void {
     const { current } = this;
-    if (!current || current.last) throw new Error('A transaction has one last statement');
+    if (!current || current.last)
+      throw new Error('Only an open transaction can have a last statement, and only one');
     current.last = statement;
   }
 

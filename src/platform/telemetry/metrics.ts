@@ -118,7 +118,7 @@ export class Metrics {
 
 async function timeOut(): Promise<never> {
   await sleep(READ_MS, undefined, { ref: false });
-  throw new Error(`The figures took more than ${READ_MS} ms.`);
+  throw new Error(`Reading the figures took more than ${READ_MS} ms.`);
 }
 
 /** Caches a result for a second, and shares a read under way. */

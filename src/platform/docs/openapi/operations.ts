@@ -80,7 +80,7 @@ const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
 const LAST_EVENT = {
   name: 'Last-Event-ID',
   required: false,
-  description: 'The id of the last event that was heard: what came after it is sent first.',
+  description: 'Id of the last event that the client received: the service sends the later events first.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 

@@ -38,13 +38,13 @@ export const HEADERS = {
     example: '"Zm9yIGFuIG9yZGVyIGhlcm"',
   },
   'Accept-Ranges': {
-    description: 'That parts can be asked for (RFC 9110, 14.3).',
+    description: 'The resource supports range requests (RFC 9110, 14.3).',
     required: true,
     schema: { type: 'string', const: 'bytes' },
     example: 'bytes',
   },
   'Content-Range': {
-    description: 'Which bytes these are, and of how many (RFC 9110, 14.4).',
+    description: 'The range of bytes sent, and the length of the whole resource (RFC 9110, 14.4).',
     required: true,
     schema: { type: 'string' },
     example: 'bytes 0-1023/5000',
