@@ -249,17 +249,17 @@ describe('While many passwords are checked', () => {
 
   test('of one address, the service checks those of other addresses in between, and answers the excess 503 with Retry-After', async () => {
     const seen: Answer[] = [];
-    let isOver = false;
+    const over = new AbortController();
     const flood = times(200, async () => {
       do seen.push(await logInFrom('192.0.2.1', 'wrong horse battery'));
-      while (!isOver);
+      while (!over.signal.aborted);
     });
     await eventually(() => seen.some(({ status }) => status === 401));
     for (const ip of ['192.0.2.2', '2001:db8::1'])
       expect((await untilServed(() => logInFrom(ip))).status).toBe(200);
     expect((await call(other, 'GET', '/openapi.json')).status).toBe(200);
     await eventually(() => seen.some(({ status }) => status !== 401));
-    isOver = true;
+    over.abort();
     await flood;
     const refused = seen.filter(({ status }) => status !== 401);
     for (const answer of refused) {
