@@ -461,7 +461,7 @@ describe('A service with rights only on the rows', () => {
     [
       'by docs/operating.md',
       (role) =>
-        /```sql\n(.*?)```/s
+        /```sql\n(CREATE ROLE .*?)```/s
           .exec(OPERATING)![1]!
           .replaceAll('petstore_app', role)
           .replaceAll('petstore_owner', 'petstore'),
