@@ -121,8 +121,8 @@ export function Needs(...permissions: Permission[]): MethodDecorator {
  * @param permissions the permission that each value of the property needs
  */
 export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
-  const any = [...new Set(Object.values(permissions))];
-  return Declare({ permissions: any, needsBy: { field, permissions } });
+  const sufficient = [...new Set(Object.values(permissions))];
+  return Declare({ permissions: sufficient, needsBy: { field, permissions } });
 }
 
 interface SunsetOptions {
