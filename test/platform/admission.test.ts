@@ -56,11 +56,16 @@ async function expectOthersServed(): Promise<void> {
     call(service, 'GET', '/v1/pets', { key: others }),
     call(service, 'POST', '/v1/pets', { key: others, body: PET }),
   ];
+  const all: number[] = [];
   await eventually(async () => {
     const answers = await Promise.all(Array.from({ length: 25 }, both).flat());
-    const statuses = new Set(answers.map(({ status }) => status));
-    return statuses.size === 2 && statuses.has(200) && statuses.has(201);
+    const statuses = answers.map(({ status }) => status);
+    all.push(...statuses);
+    return statuses.every((status) => status < 300);
   });
+  const refused = all.filter((status) => status >= 300);
+  expect(refused.filter((status) => status !== 503)).toEqual([]);
+  expect(refused.length).toBeLessThanOrEqual(all.length / 2);
   expect(sockets.some(({ destroyed }) => !destroyed)).toBe(true);
 }
 
