@@ -110,7 +110,7 @@ function enqueue<Caller, Item>(queues: Map<Caller, Item[]>, caller: Caller, item
  * Milliseconds of one iteration of the event loop in which a caller may start more than one work: with several callers, and
  * alone. Measured: beside 64 connections that are refused at once, four others get as much as beside 64 that are served.
  */
-const SLICE_MS = { shared: 2, alone: 5 };
+const SLICE_MS = { shared: 1, alone: 5 };
 
 /**
  * Shares the event loop: starts one work of each caller per iteration, and repeats the round while the iteration is short. So
