@@ -843,13 +843,6 @@ describe('A declaration that cannot work is refused by name', () => {
     @Get(':name') get(): void {}
   }
 
-  @Public()
-  @Controller('bookings')
-  class LateController {
-    @Get(':bookingId') get(): void {}
-    @Get('export') export(): void {}
-  }
-
   const Told = Operation({ id: 'getTwice', summary: 'It' });
 
   @Public()
@@ -930,11 +923,6 @@ describe('A declaration that cannot work is refused by name', () => {
       'a DTO of fields that class-transformer or class-validator has rules of, too',
       'A DTO has either fields or decorators of class-validator and class-transformer, not both: MixedDto, RuledDto.',
       [MixedController],
-    ],
-    [
-      'a route after one that takes its requests',
-      'GET /v1/bookings/export is never called: GET /v1/bookings/:bookingId takes its requests first.',
-      [LateController],
     ],
     [
       'a route by another name of its parameter',
