@@ -630,22 +630,18 @@ describe('Fields of every kind', () => {
   });
 
   test.each([
-    ['[]', 'settings must be an object of at most 2000 bytes of JSON.'],
-    [`{"a":"${'ä'.repeat(1_000)}"}`, 'settings must be an object of at most 2000 bytes of JSON.'],
-    [
-      '{"a":[{"b":{"c":[[1]]}}]}',
-      'settings["a"][0]["b"]["c"][0] must not nest objects and lists deeper than 5.',
-    ],
-    ['{"a":[1,"\\u0000"]}', 'settings["a"][1] must be text without NUL or lone surrogates.'],
-    ['{"\\udfff":1}', 'settings must have names that are text without NUL or lone surrogates.'],
-    ['{"a":{"__proto__":{"admin":true}}}', 'settings["a"] must not have a property named __proto__.'],
-    [
-      '{"constructor":{"prototype":{}}}',
-      'settings must not have a property named constructor with a prototype.',
-    ],
-    ['{"a":-1e999}', 'settings["a"] must be a number that a double can hold.'],
-  ])('of any JSON are refused with the path of what is wrong: %s', async (json, message) => {
-    expect(await messageOf(post(withJson('settings', json)))).toBe(message);
+    '[]',
+    `{"a":"${'ä'.repeat(1_000)}"}`,
+    '{"a":[{"b":{"c":[[1]]}}]}',
+    '{"a":[1,"\\u0000"]}',
+    '{"\\udfff":1}',
+    '{"a":{"__proto__":{"admin":true}}}',
+    '{"constructor":{"prototype":{}}}',
+    '{"a":-1e999}',
+  ])('of any JSON are refused in a sentence with all that they must be: %s', async (json) => {
+    expect(await messageOf(post(withJson('settings', json)))).toMatch(
+      /^settings must be an object of at most 2000 bytes of JSON and 5 levels, whose numbers /,
+    );
   });
 
   test('of any JSON keep every integer of 64 bits, and may have names that every object has', async () => {

@@ -233,76 +233,58 @@ function plainSchema({ options: { description }, kind }: Field): object {
   return { ...(description && { description }), ...rest, ...shape };
 }
 
-const PLAIN_TEXT = 'text without NUL or lone surrogates';
-/** Characters of a name that the path of a fault shows. */
-const MAX_NAME_LENGTH = 50;
-
 /**
  * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 as an answer writes it, with at most
  * `maxDepth` levels of objects and lists, itself included. 64-bit integers keep every digit: an integer that JavaScript would
  * round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
  * PostgreSQL cannot hold, numbers beyond a double, and names that enable prototype pollution: `__proto__`, and a
- * `constructor` with a `prototype`. A fault names its path: `settings["tags"][2] must be …`.
+ * `constructor` with a `prototype`.
  */
 export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: number }): FieldDecorator {
   const { maxBytes, maxDepth } = options;
   const read = (value: object) => {
-    const copy = copyOf(value, '', maxDepth);
-    if (copy instanceof Faults) return copy;
-    return Buffer.byteLength(JSON.stringify(copy)) <= maxBytes ? copy : UNREADABLE;
+    const copy = storable(value, maxDepth);
+    return copy !== UNREADABLE && Buffer.byteLength(JSON.stringify(copy)) <= maxBytes ? copy : UNREADABLE;
   };
   return field(options, {
     schema: {
       ...{ type: 'object', additionalProperties: true, propertyNames: { not: { const: '__proto__' } } },
       ...{ 'x-max-bytes': maxBytes, 'x-max-depth': maxDepth },
     },
-    must: `an object of at most ${maxBytes} bytes of JSON`,
+    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, whose numbers a double can hold, whose texts have no NUL or lone surrogate, and whose names are not __proto__, nor constructor of a prototype`,
     nested: true,
     accepts: isAccepted,
     read: (value) => (isObject(value) ? read(value) : UNREADABLE),
   });
-
-  function copyOf(
-    value: unknown,
-    path: string,
-    depth: number,
-    ...place: [object?, (string | number)?]
-  ): unknown {
-    if (typeof value === 'string') return isPlainText(value) ? value : fault(path, `be ${PLAIN_TEXT}`);
-    if (typeof value === 'number' || typeof value === 'bigint')
-      return numberOf(value, ...place) ?? fault(path, 'be a number that a double can hold');
-    if (typeof value !== 'object' || value === null) return value;
-    if (depth === 0) return fault(path, `not nest objects and lists deeper than ${maxDepth}`);
-    const isList = Array.isArray(value);
-    const copies: [name: string, copy: unknown][] = [];
-    for (const [name, item] of Object.entries(value)) {
-      const why = isList ? undefined : whyNotName(name, item);
-      if (why) return fault(path, why);
-      const copy = copyOf(item, `${path}[${isList ? name : shown(name)}]`, depth - 1, value, name);
-      if (copy instanceof Faults) return copy;
-      copies.push([name, copy]);
-    }
-    return isList ? copies.map(([, copy]) => copy) : Object.fromEntries(copies);
-  }
 }
 
-const fault = (path: string, must: string) => new Faults([`${path} must ${must}`]);
-const shown = (name: string) =>
-  JSON.stringify(name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name);
+/** A copy of a JSON value as `jsonb` can hold it; UNREADABLE for any other. */
+function storable(value: unknown, depth: number, ...place: [object?, (string | number)?]): unknown {
+  if (typeof value === 'string') return isPlainText(value) ? value : UNREADABLE;
+  if (typeof value === 'number' || typeof value === 'bigint') return storableNumber(value, ...place);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return UNREADABLE;
+  const isList = Array.isArray(value);
+  const copies: [name: string, copy: unknown][] = [];
+  for (const [name, item] of Object.entries(value)) {
+    const copy = isList || isSafeName(name, item) ? storable(item, depth - 1, value, name) : UNREADABLE;
+    if (copy === UNREADABLE) return UNREADABLE;
+    copies.push([name, copy]);
+  }
+  return isList ? copies.map(([, copy]) => copy) : Object.fromEntries(copies);
+}
 
-function numberOf(value: number | bigint, ...place: [object?, (string | number)?]): unknown {
+function storableNumber(value: number | bigint, ...place: [object?, (string | number)?]): unknown {
   if (typeof value === 'bigint') {
     const digits = int64FromJson(value);
     return digits === undefined ? Number(value) : JSON.rawJSON(digits);
   }
   // NaN stands for a fraction that would round to an integer.
   const number = Number.isNaN(value) ? Number(numberText(value, ...place)) : value;
-  return Number.isFinite(number) ? number : undefined;
+  return Number.isFinite(number) ? number : UNREADABLE;
 }
 
-function whyNotName(name: string, value: unknown): string | undefined {
-  if (!isPlainText(name)) return `have names that are ${PLAIN_TEXT}`;
-  if (name === '__proto__') return 'not have a property named __proto__';
+function isSafeName(name: string, value: unknown): boolean {
   const isPolluting = name === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype');
-  return isPolluting ? 'not have a property named constructor with a prototype' : undefined;
+  return isPlainText(name) && name !== '__proto__' && !isPolluting;
 }
