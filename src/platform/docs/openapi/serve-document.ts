@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
@@ -9,8 +8,6 @@ import { originOf } from '../../api/index.js';
 import { StaticContent } from '../../http/index.js';
 import { buildDocument } from './document.js';
 import { HERE } from './operations.js';
-
-const CACHE_CONTROL = 'no-cache';
 
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -45,20 +42,11 @@ export class DocumentText {
   async send(request: Request, response: Response): Promise<void> {
     const text = (this.text ??= this.write());
     const origin = text.includes(HERE) ? originOf(request) : '';
-    const resolved = () => text.replaceAll(HERE, () => origin);
-    if (origin && !isLocal(origin, request)) {
-      const body = resolved();
-      const tag = createHash('sha256').update(body).digest('base64url');
-      response.type(this.extension).vary('Accept-Encoding');
-      response.set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` }).send(body);
-      return;
-    }
-    let content = this.contents.get(origin);
-    if (!content) {
-      content = new StaticContent(this.extension, () => Buffer.from(resolved()));
-      this.contents.set(origin, content);
-    }
-    await content.send(request, response, CACHE_CONTROL);
+    const load = () => Buffer.from(text.replaceAll(HERE, () => origin));
+    const content = this.contents.get(origin) ?? new StaticContent(this.extension, load);
+    const isKept = !origin || isLocal(origin, request);
+    if (isKept) this.contents.set(origin, content);
+    await content.send(request, response, 'no-cache', isKept);
   }
 }
 
