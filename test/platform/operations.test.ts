@@ -698,8 +698,7 @@ describe('Fields of every kind', () => {
     expect(await echoed('known', '{"a":null,"b":9007199254740993}')).toMatch(/^\{"a":null/);
     expect(await messageOf(post(withJson('labels', '{"a":null}')))).toMatch(/^labels\["a"\] must be text/);
     const { additionalProperties } = document.components.schemas.Everything.properties.known;
-    const int64 = expect.objectContaining({ type: 'integer', format: 'int64' });
-    expect(additionalProperties).toEqual({ anyOf: [int64, { type: 'null' }] });
+    expect(additionalProperties).toMatchObject({ type: ['integer', 'null'], format: 'int64' });
   });
 
   test('of a query are read as what they are', async () => {

@@ -1,12 +1,14 @@
 import type { Type } from '@nestjs/common';
-import { type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { getSchemaPath } from '@nestjs/swagger';
 import {
+  type Enumeration,
   Faults,
   field,
   type Field,
   type FieldDecorator,
   type FieldOptions,
   fieldsIn,
+  type JsonSchema,
   objectReader,
   objectWriter,
   UNREADABLE,
@@ -34,8 +36,8 @@ export function ObjectField(options: FieldOptions & { of: Type<object> }): Field
   return field(
     { ...options, example },
     {
-      schema: { type: () => of },
-      models: [of],
+      schema: { $ref: getSchemaPath(of) },
+      model: of,
       must: 'an object',
       nested: true,
       accepts: isAccepted,
@@ -73,18 +75,13 @@ export function ListField(
     Array.isArray(value) && value.length >= min && value.length <= maxItems();
   const ofItem = item.options.example;
   const { example = ofItem === undefined ? undefined : [ofItem] } = options;
-  const bounds = {
-    ...(min > 0 && { minItems: min }),
-    maxItems: maxItems(),
-    ...(unique && { uniqueItems: true }),
-  };
+  const bounds = { ...(min > 0 && { minItems: min }), ...(unique && { uniqueItems: true }) };
   return field(
     { ...options, example },
     {
-      schema: { ...listSchema(item), ...bounds },
-      models: item.kind.models,
-      enumeration: item.kind.enumeration,
-      late: () => ({ maxItems: maxItems() }),
+      schema: () => ({ type: 'array', items: schemaOf(item), ...bounds, maxItems: maxItems() }),
+      model: item.kind.model,
+      enumeration: enumerationOf(item),
       get must() {
         return `a list of ${min} to ${maxItems()} items`;
       },
@@ -106,10 +103,9 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
     const parts = text.split(',', max + 1);
     return parts.length <= max ? readItems(of.field, parts) : UNREADABLE;
   };
-  const items = () => ({ items: plainSchema(of.field) });
   return field(options, {
-    schema: { type: 'array', ...items(), minItems: 1, maxItems: max },
-    late: items,
+    schema: () => ({ type: 'array', items: schemaOf(of.field), minItems: 1, maxItems: max }),
+    enumeration: enumerationOf(of.field),
     must: `1 to ${max} values, separated by commas`,
     accepts: Array.isArray,
     read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
@@ -130,19 +126,15 @@ export function MapField(
 ): FieldDecorator {
   const { max, keys: { field: key } = ANY_NAME } = options;
   const item = itemOf(options.of, true);
-  const values = () => {
-    const value = plainSchema(item);
-    return { additionalProperties: item.options.nullable ? { anyOf: [value, { type: 'null' }] } : value };
-  };
   return field(options, {
-    late: values,
-    schema: {
+    schema: () => ({
       type: 'object',
-      ...values(),
+      additionalProperties: schemaOf(item),
       maxProperties: max,
-      propertyNames: { ...plainSchema(key), not: { enum: RESERVED } },
-    } as ApiPropertyOptions,
-    models: item.kind.models,
+      propertyNames: { ...schemaOf(key), not: { enum: RESERVED } },
+    }),
+    model: item.kind.model,
+    enumeration: enumerationOf(item),
     must: `an object of at most ${max} properties`,
     nested: true,
     accepts: isAccepted,
@@ -202,35 +194,13 @@ function whyNotKey(key: Field, name: string): string | undefined {
   return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
 }
 
-/** The properties of a schema in Swagger's notation for classes, enumerations and lists. */
-interface Schema {
-  type?: string | (() => Type);
-  isArray?: boolean;
-  enum?: string[];
-  enumName?: string;
-  enumSchema?: object;
+/** The schema of an item or a name, with its description, which a class or an enumeration has itself. */
+function schemaOf({ options: { description }, schema }: Field): JsonSchema {
+  return schema.type && description ? { description, ...schema } : schema;
 }
 
-/** The schema of a list in a body. A list of objects or of an enumeration refers to the schema of these, as Swagger does. */
-function listSchema(item: Field): object {
-  const schema = item.kind.schema as Schema;
-  const { type, enumName, enumSchema, isArray } = schema;
-  // Swagger would describe the enumeration by the description of the list.
-  const described = enumName && { enumSchema: { description: item.options.description, ...enumSchema } };
-  if (isArray || (typeof type !== 'function' && !described))
-    return { type: 'array', items: plainSchema(item) };
-  return { ...schema, ...described, isArray: true };
-}
-
-/** A schema in JSON Schema's own notation, for places that Swagger does not convert. */
-function plainSchema({ options: { description }, kind }: Field): object {
-  const { type, isArray, enum: _, enumName, enumSchema, ...rest } = kind.schema as Schema;
-  const meanings = kind.enumeration?.meanings() ?? {};
-  const values = { enum: Object.keys(meanings), ...enumSchema, 'x-enumDescriptions': meanings };
-  const flat = enumName === undefined ? { type } : { type: 'string', ...values };
-  const schema = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
-  const shape = isArray ? { type: 'array', items: schema } : schema;
-  return { ...(description && { description }), ...rest, ...shape };
+function enumerationOf({ options: { description }, kind: { enumeration } }: Field): Enumeration | undefined {
+  return enumeration && { description, ...enumeration };
 }
 
 /**

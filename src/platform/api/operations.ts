@@ -4,7 +4,7 @@ import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
 import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
-import { fieldsIn, type Kind } from './dto.js';
+import { type Enumeration, fieldsIn } from './dto.js';
 import {
   BODY,
   indexesOf,
@@ -74,18 +74,19 @@ function notJsonOf({ successes }: OperationFacts, handler: object, returned?: Ty
 }
 
 /** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes in their fields. */
-function schemasOf(operations: readonly DeclaredOperation[]): Set<Type<object>> {
+export function schemasOf(
+  operations: readonly Pick<DeclaredOperation, 'bodies' | 'returns' | 'webhook'>[],
+): Set<Type<object>> {
   const all = new Set<Type<object>>();
   for (const { bodies, returns, webhook } of operations)
     for (const type of [...bodies, returns, webhook?.body]) if (type) all.add(type);
   // The set grows while it is walked.
-  for (const type of all)
-    for (const [, { kind }] of fieldsIn(type)) for (const model of kind.models ?? []) all.add(model);
+  for (const type of all) for (const [, { kind }] of fieldsIn(type)) if (kind.model) all.add(kind.model);
   return all;
 }
 
 /** The enumerations in the fields of operations. */
-export function enumerationsIn(operations: readonly DeclaredOperation[]): NonNullable<Kind['enumeration']>[] {
+export function enumerationsIn(operations: readonly DeclaredOperation[]): Enumeration[] {
   const classes = new Set([...schemasOf(operations), ...operations.flatMap(({ parameters }) => parameters)]);
   return [...classes].flatMap((type) => fieldsIn(type).flatMap(([, { kind }]) => kind.enumeration ?? []));
 }

@@ -1,6 +1,13 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
-import { fieldsIn, pageName } from '../../api/index.js';
+import {
+  type DeclaredOperation,
+  enumerationsIn,
+  type Field,
+  fieldsIn,
+  pageName,
+  schemasOf,
+} from '../../api/index.js';
 import type { Sample } from './call-samples.js';
 
 /** The parts of a schema that this folder reads or writes. */
@@ -10,7 +17,6 @@ export interface Schema {
   anyOf?: Schema[];
   oneOf?: Schema[];
   type?: string | string[];
-  nullable?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
@@ -64,7 +70,6 @@ export interface Parameter {
   description?: string;
   schema?: Schema;
   example?: string;
-  [extension: `x-${string}`]: unknown;
 }
 
 export interface Operation {
@@ -88,65 +93,45 @@ export function operationsIn(item: OpenAPIObject['paths'][string]): [method: str
   return Object.entries(item as Record<string, Operation>);
 }
 
-/** Converts the properties of all schemas to OpenAPI 3.1. */
-export function finishSchemas(document: OpenAPIObject): void {
-  for (const schema of Object.values(document.components?.schemas ?? {}) as Schema[]) {
-    for (const property of Object.values(schema.properties ?? {})) {
-      unwrapReference(property);
-      if (property.nullable) addNull(property);
-      delete property.nullable;
-    }
+/** Describes the classes and the enumerations of operations by their fields. */
+export function describeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
+  const schemas = document.components!.schemas as Record<string, Schema>;
+  const sent = schemasOf(declared.map(({ bodies }) => ({ bodies })));
+  for (const type of schemasOf(declared)) {
+    const { properties = {} } = schemas[nameOf(getSchemaPath(type))] ?? {};
+    const initial = sent.has(type) ? initialValues(type) : {};
+    for (const [name, member] of fieldsIn(type))
+      properties[name] = { description: member.options.description, ...describe(member, initial[name]) };
+  }
+  for (const { name, description, meanings } of enumerationsIn(declared)) {
+    const values = { enum: Object.keys(meanings()), 'x-enumDescriptions': meanings() };
+    schemas[name] = { ...schemas[name], type: 'string', ...(description && { description }), ...values };
   }
 }
 
-/** Sets the values of an enumeration as of when the document is built. */
-export function nameValues(
-  document: OpenAPIObject,
-  name: string,
-  meanings: Readonly<Record<string, string>>,
-): void {
-  const schema = document.components!.schemas![name];
-  const values = { enum: Object.keys(meanings), 'x-enumDescriptions': meanings };
-  // Swagger declares an enumeration that was empty when its class was loaded as one of numbers.
-  if (schema) Object.assign(schema, { type: 'string', ...values });
+/** Describes the parameters that are fields of a class. */
+export function describeParameters(parameters: readonly Parameter[], type: Type<object>): void {
+  const fields = new Map(fieldsIn(type));
+  const initial = initialValues(type);
+  for (const parameter of parameters) {
+    const member = fields.get(parameter.name);
+    if (member) parameter.schema = describe(member, initial[parameter.name]);
+  }
 }
 
-/** Adds to the schemas of fields their defaults, which are initial values of properties, and the late facts of kinds. */
-export function finishFields(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
-  const fields = fieldsIn(type);
-  if (fields.length === 0) return;
-  const initial = new type() as Record<string, unknown>;
-  const schemas = document.components!.schemas as Record<string, Schema | undefined>;
-  const bodySchema = schemas[nameOf(getSchemaPath(type))];
-  const { parameters = [] } = operation;
-  for (const [name, { kind, write }] of fields) {
-    for (const model of kind.models ?? []) finishFields(document, operation, model);
-    const schema =
-      bodySchema?.properties?.[name] ?? parameters.find((parameter) => parameter.name === name)?.schema;
-    if (!schema) continue;
-    const value = initial[name];
-    if (value !== undefined) schema.default = value === null ? null : JSON.parse(write(value));
-    Object.assign(schema, kind.late?.());
-  }
+/** The schema of a field with its example and its default, which is the initial value of the property. */
+function describe({ options: { example }, schema, write }: Field, initial: unknown): Schema {
+  const defaults =
+    initial === undefined ? {} : { default: initial === null ? null : JSON.parse(write(initial)) };
+  return { ...(example !== undefined && { example }), ...(schema as Schema), ...defaults };
+}
+
+/** The initial values of a class of fields, which the service constructs to read a request. */
+function initialValues(type: Type<object>): Record<string, unknown> {
+  return fieldsIn(type).length > 0 ? { ...new type() } : {};
 }
 
 const nameOf = (reference: string): string => reference.split('/').at(-1)!;
-
-/** Unwraps a described reference from `allOf`: the description stands beside it. */
-function unwrapReference(property: Schema): void {
-  const [only, ...more] = property.allOf ?? [];
-  if (!only?.$ref || more.length > 0) return;
-  delete property.allOf;
-  property.$ref = only.$ref;
-}
-
-function addNull(property: Schema): void {
-  const { $ref, type } = property;
-  if (type) property.type = [type, 'null'].flat();
-  if (!$ref) return;
-  delete property.$ref;
-  property.anyOf = [{ $ref }, { type: 'null' }];
-}
 
 /** Names the schema of a page: `listPets` returns `Pets`. */
 export function namePage(
