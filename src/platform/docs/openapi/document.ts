@@ -17,7 +17,7 @@ import {
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, headersIn } from './responses.js';
-import { describeSchemas, exampleFor, type Operation, operationsIn, withPrunedInlined } from './schemas.js';
+import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -185,7 +185,7 @@ function webhooksOf(
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
-  const schema = withPrunedInlined(reference, document);
+  const schema = inlined(reference, document);
   const content = { 'application/json': { schema, example: exampleFor(document, reference) } };
   const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
   return {

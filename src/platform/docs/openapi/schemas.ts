@@ -171,7 +171,7 @@ export function partAt(document: OpenAPIObject, reference: string): unknown {
 }
 
 /** The names of the components of a kind that a part of the document refers to. */
-export function referredTo(part: object, kind: 'schemas' | 'headers' | 'examples'): Set<string> {
+export function referredTo(part: object, kind: 'headers' | 'examples'): Set<string> {
   const found = JSON.stringify(part).matchAll(new RegExp(`"#/components/${kind}/([^"]+)"`, 'g'));
   return new Set(Array.from(found, ([, name]) => name!));
 }
@@ -197,29 +197,14 @@ function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Sche
   return values?.[0] ?? minimum ?? (type === 'boolean' ? false : undefined);
 }
 
-/** Inlines schemas that no operation uses: oapi-codegen prunes them, and its client of the webhook would not compile. */
-export function withPrunedInlined(schema: Schema, { paths, components }: OpenAPIObject): Schema {
-  const schemas = components!.schemas as Record<string, Schema>;
-  return inline(schema, schemas, namesIn(paths, schemas));
-}
-
-/** @param kept the schemas that may stay references; so may a recursive schema */
-function inline(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlySet<string>): Schema {
+/**
+ * A schema without references: oapi-codegen prunes the schemas that only webhooks use, and its client would not compile. A
+ * recursive schema keeps its references.
+ */
+export function inlined(schema: Schema, document: OpenAPIObject, within: readonly string[] = []): Schema {
   return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
-    const name = typeof value?.$ref === 'string' ? nameOf(value.$ref) : undefined;
-    if (name === undefined || kept.has(name)) return value;
-    const { $ref: _, ...beside } = value!;
-    return { ...inline(schemas[name]!, schemas, new Set([...kept, name])), ...beside };
+    const { $ref, ...beside } = Object(value) as Schema;
+    if (typeof $ref !== 'string' || within.includes($ref)) return value;
+    return { ...inlined(schemaOf(document, { $ref }), document, [...within, $ref]), ...beside };
   }) as Schema;
-}
-
-/** The names of the schemas that a part of the document refers to, directly or through others. */
-function namesIn(part: object, schemas: Record<string, Schema>, found = new Set<string>()): Set<string> {
-  for (const name of referredTo(part, 'schemas')) {
-    if (found.has(name)) continue;
-    found.add(name);
-    // The error schemas are added later.
-    if (schemas[name]) namesIn(schemas[name], schemas, found);
-  }
-  return found;
 }
