@@ -142,12 +142,6 @@ export class Config {
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   /** Share of requests traced, unless the client has decided. */
   @AsNumber() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
-
-  /** Connections that this process may open to the receiver of messages. */
-  get connectionsForMessages(): number {
-    const delivers = this.ROLE !== 'api' && this.MESSAGES_WEBHOOK_URL !== undefined;
-    return delivers ? this.MESSAGES_CONCURRENCY : 0;
-  }
 }
 
 /**

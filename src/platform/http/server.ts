@@ -69,7 +69,7 @@ export class HttpAdapter extends ExpressAdapter {
     setGuideOrigin(config.BASE_URL);
     guardEvents(app.request);
     guardEvents(app.response);
-    this.connections = new Connections(app, new Quotas(config));
+    this.connections = new Connections(app, new Quotas());
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
