@@ -91,25 +91,12 @@ export const IsClaim = () =>
     (value) => /^(?!\/)|^(?:\/(?:[^~/]|~[01])+)+$/.test(String(value)),
   );
 
-/** Parameters that the sign-in page sets itself (RFC 6749, 4.1.1; RFC 7636, 4.3). */
-const SET_BY_PAGE = new Set([
-  'client_id',
-  'code_challenge',
-  'code_challenge_method',
-  'redirect_uri',
-  'response_type',
-  'state',
-]);
-
 /** Parameters of an authorization request, as a query string. */
 export const IsSignInQuery = () =>
-  must(
-    'be parameters of an authorization request such as scope=openid&audience=…, without those that the page sets itself',
-    (value) => {
-      const names = [...new URLSearchParams(String(value)).keys()];
-      return names.length > 0 && !names.some((name) => SET_BY_PAGE.has(name) || name === '');
-    },
-  );
+  must('be parameters of an authorization request such as scope=openid&audience=…', (value) => {
+    const names = [...new URLSearchParams(String(value)).keys()];
+    return names.length > 0 && !names.includes('');
+  });
 
 /** The issuer and the audience require each other; a client requires both. */
 export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; OIDC_CLIENT_ID?: string }) =>
