@@ -21,7 +21,6 @@ import {
   type RoutedRequest,
   SMALL_JSON,
   type Takes,
-  timesSent,
   typeOf,
 } from '../api/index.js';
 import { Exchange } from './exchange.js';
@@ -72,7 +71,8 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
     return false;
   }
   // Node keeps the first of several: the sender's meaning is unknown.
-  const type = timesSent(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
+  const [contentType, ...others] = request.headersDistinct['content-type'] ?? [];
+  const type = others.length > 0 ? undefined : typeOf(takes, contentType);
   const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   const requireFit = () => {
     if (type === undefined) throw refuseBody('invalid_content_type', takes);
