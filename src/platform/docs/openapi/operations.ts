@@ -15,7 +15,7 @@ import {
 import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { describeParameters, exampleIn, namePage, type Operation, type Parameter } from './schemas.js';
+import { describeParameters, impliedValue, namePage, type Operation, type Parameter } from './schemas.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -171,9 +171,9 @@ export function codeSamples(
   const { path, method, operation } = placed;
   const { parameters = [] } = operation;
   const examples = new Map(
-    parameters.map(({ name, schema, example = schema && (exampleIn(document, schema) as string) }) => [
+    parameters.map(({ name, schema = {}, example = schema.example ?? impliedValue(document, schema) }) => [
       name,
-      encodeURIComponent(example ?? name),
+      encodeURIComponent((example ?? name) as string),
     ]),
   );
   const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);

@@ -69,7 +69,7 @@ export interface Parameter {
   required?: boolean;
   description?: string;
   schema?: Schema;
-  example?: string;
+  example?: unknown;
 }
 
 export interface Operation {
@@ -150,12 +150,6 @@ export function namePage(
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** An example of a parameter: its own, or the first value of its enumeration. */
-export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values }: Schema): unknown {
-  if (example !== undefined || !$ref) return example ?? values?.[0];
-  return exampleIn(document, schemaOf(document, { $ref }));
-}
-
 /** Resolves a reference to a schema. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
   return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
@@ -188,8 +182,8 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   return Object.fromEntries(shown);
 }
 
-/** A value for a property without an example. */
-function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
+/** A value for a property or a parameter without an example. */
+export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
   const schema = schemaOf(document, allOf[0] ?? property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
