@@ -200,12 +200,13 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   /** All codes with their statuses, from the table of the document. */
   private errorCodes(): string {
-    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema | undefined>;
-    if (!ErrorCode?.description) return '';
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema>;
+    const { code, ...properties } = Error!.properties!;
+    const text = { type: 'string', description: code!.description };
     return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>
 <p>Every failure has the same shape:</p>
-${Error ? this.fields.fieldsOf({ ...Error, properties: { ...Error.properties, code: { type: 'string', description: Error.properties?.code?.description } } }) : ''}
-${this.textOf(linkedCodes(ErrorCode.description))}</section>\n`;
+${this.fields.fieldsOf({ ...Error, properties: { code: text, ...properties } })}
+${this.textOf(linkedCodes(ErrorCode!.description!))}</section>\n`;
   }
 }
 
@@ -233,9 +234,7 @@ function accessTo(security: readonly object[] | undefined): string {
 }
 
 function licenseOf({ license }: OpenAPIObject['info']): string {
-  if (!license) return '';
-  const name = escape(license.name);
-  return `<p>License: ${license.url ? `<a href="${escape(license.url)}">${name}</a>` : name}.</p>`;
+  return `<p>License: <a href="${escape(license!.url!)}">${escape(license!.name)}</a>.</p>`;
 }
 
 /** Samples in all languages; a choice of one works without a script. */
