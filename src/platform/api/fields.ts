@@ -4,6 +4,7 @@ import {
   field,
   type FieldDecorator,
   type FieldOptions,
+  type JsonSchema,
   type Kind,
   type KindWithText,
   param,
@@ -210,7 +211,7 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   const fraction = decimals > 0 ? `(?:[.][0-9]{1,${decimals}})?` : '';
   const pattern = `^${least < 0n ? '-?' : ''}(?:0|[1-9][0-9]*)${fraction}$`;
   const plain = new RegExp(pattern);
-  const form: Omit<Kind, 'accepts'> =
+  const form: Omit<Kind, 'accepts' | 'schema'> & { schema: JsonSchema } =
     as === 'text'
       ? {
           schema: { type: 'string', pattern },

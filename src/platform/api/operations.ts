@@ -7,6 +7,7 @@ import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { type Enumeration, fieldsIn } from './dto.js';
 import {
   BODY,
+  hasSuccess,
   indexesOf,
   isSse,
   methodOf,
@@ -162,16 +163,18 @@ function namedTwice(all: readonly DeclaredOperation[]): string[] {
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The problems of one operation, each in a sentence that names the operation. */
-function problemsOf({ id, takes, successes }: DeclaredOperation): string[] {
+function problemsOf(operation: DeclaredOperation): string[] {
+  const { id, takes, successes } = operation;
   const { types = [], maxBytes = 0, example } = takes ?? {};
-  const statuses = successes.map(({ status }) => status);
   const lacksExample = ({ gives }: Success) =>
     gives?.example === undefined && gives?.types.some((type) => type !== JSON_TYPE);
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     types.some(isRaw) && example === undefined && 'has no example of what it takes',
     successes.some(lacksExample) && 'has no example of what it gives',
-    statuses.includes(206) && !statuses.includes(304) && 'gives parts (206), and needs the success 304 too',
+    hasSuccess(operation, 206) &&
+      !hasSuccess(operation, 304) &&
+      'gives parts (206), and needs the success 304 too',
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }
