@@ -14,11 +14,6 @@ export function referencePage(document: OpenAPIObject, guides: ReadonlySet<strin
 
 const HEAD = '<link rel="stylesheet" href="~/assets/reference.css" />';
 
-const MEANING: Record<string, string> = {
-  beta: 'May still change in details',
-  experimental: 'May still change altogether',
-};
-
 const ACCESS: Record<string, string> = {
   bearerAuth: 'an API key',
   basicAuth: 'the email and password of an account',
@@ -95,7 +90,7 @@ ${this.errorCodes()}</main>
     const sunset = operation['x-deprecated-sunset'];
     const stability = operation['x-stability'];
     const marks = [
-      ...(stability ? [badge(stability, stability, MEANING[stability])] : []),
+      ...(stability ? [badge(stability, stability)] : []),
       ...(sunset ? [badge('deprecated', `deprecated, until ${sunset}`)] : []),
     ];
     const code = `<code>${breakable(escape(path))}</code>`;
@@ -216,9 +211,8 @@ function section(name: string, about: string, operations: string): string {
 ${operations}</section>`;
 }
 
-function badge(kind: string, text: string, title = ''): string {
-  const hint = title && ` title="${escape(title)}"`;
-  return `<small class="badge ${escape(kind)}"${hint}>${escape(text)}</small>`;
+function badge(kind: string, text: string): string {
+  return `<small class="badge ${escape(kind)}">${escape(text)}</small>`;
 }
 
 /** Links each code to its advice in the guide. */
