@@ -26,12 +26,8 @@ export interface FieldOptions {
 /** Reads a value as sent. `numberText` finds the digits that a number has lost by its `holder` and `name`. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
-/** A JSON Schema, as far as this room reads it. */
-export interface JsonSchema {
-  readonly $ref?: string;
-  readonly type?: unknown;
-  readonly [keyword: string]: unknown;
-}
+/** A JSON Schema. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** An enumeration: its name in the document, and its values with their meanings. */
 export interface Enumeration {
@@ -104,7 +100,7 @@ export class Field {
     const { schema } = this.kind;
     const own = typeof schema === 'function' ? schema() : schema;
     if (!this.options.nullable) return own;
-    return own.$ref ? { anyOf: [own, { type: 'null' }] } : { ...own, type: [own.type, 'null'] };
+    return own.type ? { ...own, type: [own.type, 'null'].flat() } : { anyOf: [own, { type: 'null' }] };
   }
 
   get must(): string {

@@ -14,7 +14,7 @@ import { Exchange } from './exchange.js';
 import type { HttpAdapter } from './server.js';
 import { failStream } from './streams.js';
 
-/** The page that browsers get for an unknown address, if the service has pages. */
+/** The page that browsers get for an unknown address. */
 export abstract class NotFoundPage {
   /** Whether a browser that shows pages has sent the request. */
   abstract isFor(request: Request): boolean;

@@ -48,11 +48,9 @@ export class Quotas {
 /** The soft limit, as Node has raised it; Infinity if there is none. */
 function openFileLimit(): number {
   const report = process.report as typeof process.report & { excludeNetwork: boolean };
-  const { excludeNetwork } = report;
   // Otherwise a report resolves the names of all remote addresses.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
-  report.excludeNetwork = excludeNetwork;
   const soft = Number(userLimits?.open_files?.soft);
   return soft > 0 ? soft : Infinity;
 }
