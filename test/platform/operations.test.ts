@@ -2,17 +2,7 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  Body,
-  Controller,
-  Get,
-  type MessageEvent,
-  Post,
-  Res,
-  Sse,
-  StreamableFile,
-  type Type,
-} from '@nestjs/common';
+import { Body, Controller, Get, type MessageEvent, Post, Res, Sse, type Type } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsNotEmpty } from 'class-validator';
@@ -792,13 +782,6 @@ describe('A declaration that cannot work is refused by name', () => {
       return '';
     }
 
-    @Idempotent()
-    @Post('file')
-    @Operation({ id: 'copyFile', summary: 'A copy' })
-    file(): StreamableFile {
-      return new StreamableFile(Buffer.from(''));
-    }
-
     @Sse('heard')
     @Idempotent()
     @Operation({ id: 'hearCopies', summary: 'Copies' })
@@ -892,7 +875,7 @@ describe('A declaration that cannot work is refused by name', () => {
   test.each<[what: string, message: string, classes: Type[]]>([
     [
       'idempotent operations that give no JSON',
-      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), copyFile (StreamableFile), hearCopies (text/event-stream).',
+      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), hearCopies (text/event-stream).',
       [CopiesController],
     ],
     [

@@ -1,4 +1,4 @@
-import { StreamableFile, type Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
@@ -30,7 +30,7 @@ export interface DeclaredOperation extends OperationFacts {
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
-  /** Declared answers that are not JSON: media types, and the class that the method returns. */
+  /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
 }
@@ -50,28 +50,22 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
     if (methodOf(handler) === undefined) return [];
     const facts = operationOf(handler, controller, name);
     const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
-    const returned = Reflect.getMetadata('design:returntype', prototype, name) as Type | undefined;
     return [
       {
         ...facts,
         id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
         parameters: types.filter((type) => typeof type === 'function'),
         bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
-        notJson: notJsonOf(facts, handler, returned),
+        notJson: notJsonOf(facts, handler),
         sendsItself: sendsItself(controller, name),
       },
     ];
   });
 }
 
-/** Classes whose instances are not sent as JSON. */
-const NOT_JSON = new Set<unknown>([StreamableFile, Buffer, Uint8Array, String]);
-
-function notJsonOf({ successes }: OperationFacts, handler: object, returned?: Type): string[] {
+function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
   const types = successes.flatMap(({ gives }) => gives?.types ?? []).filter((type) => type !== JSON_TYPE);
-  if (isSse(handler)) types.push(EVENTS_TYPE);
-  if (returned && NOT_JSON.has(returned)) types.push(returned.name);
-  return [...new Set(types)];
+  return isSse(handler) ? [...types, EVENTS_TYPE] : types;
 }
 
 /** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes in their fields. */
