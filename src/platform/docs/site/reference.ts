@@ -12,8 +12,6 @@ export function referencePage(document: OpenAPIObject, guides: ReadonlySet<strin
   return new Reference(document, guides).page();
 }
 
-const HEAD = '<link rel="stylesheet" href="~/assets/reference.css" />';
-
 const ACCESS: Record<string, string> = {
   bearerAuth: 'an API key',
   basicAuth: 'the email and password of an account',
@@ -65,7 +63,6 @@ ${this.errorCodes()}</main>
       title: 'Reference',
       description: 'Every operation, with its fields, answers and errors.',
       content: content.replaceAll(HERE, '<span class="origin">http://localhost:3000</span>'),
-      head: HEAD,
     };
   }
 
