@@ -26,9 +26,7 @@ const refused = new WeakMap<object, Problems>();
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 export async function refusePart(part: string, reasons: readonly string[]): Promise<never> {
-  const request = asker.getStore() ?? {};
-  const problems = refused.get(request) ?? {};
-  refused.set(request, problems);
+  const problems = refused.getOrInsertComputed(asker.getStore() ?? {}, (): Problems => ({}));
   problems[part] = [...(problems[part] ?? []), ...reasons];
   await nextTurn();
   const all = PARTS.flatMap((name) => problems[name] ?? []);
@@ -58,18 +56,12 @@ export class ValidationPipe implements PipeTransform {
   transform(value: unknown, metadata: ArgumentMetadata): unknown {
     const { metatype, type } = metadata;
     if (type === 'custom' || !metatype) return value;
-    const read = this.readerOf(metatype);
+    const read = this.readers.getOrInsertComputed(metatype, readerOf);
     if (!read) return this.byLibraries(value, metadata);
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return refusePart(type, [`The ${type} must be a JSON object`]);
     const dto = read(value);
     return dto instanceof Faults ? refusePart(type, dto.reasons) : dto;
-  }
-
-  private readerOf(metatype: Type<object>): Reader | undefined {
-    if (!this.readers.has(metatype))
-      this.readers.set(metatype, fieldsIn(metatype).length > 0 ? objectReader(metatype) : undefined);
-    return this.readers.get(metatype);
   }
 
   /** By class-validator and class-transformer. */
@@ -84,6 +76,10 @@ export class ValidationPipe implements PipeTransform {
       throw error;
     }
   }
+}
+
+function readerOf(type: Type<object>): Reader | undefined {
+  return fieldsIn(type).length > 0 ? objectReader(type) : undefined;
 }
 
 /** The messages for a property and the properties inside it. */

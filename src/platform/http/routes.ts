@@ -36,8 +36,7 @@ export class Routes {
         `${method} ${path} is never called: ${method} ${earlier} takes its requests first.`,
       );
     methods.set(method, path);
-    const route = this.routes.get(path) ?? this.app.route(path).all(only(methods));
-    this.routes.set(path, route);
+    const route = this.routes.getOrInsertComputed(path, () => this.app.route(path).all(only(methods)));
     route[method.toLowerCase() as 'get'](handler);
   }
 
@@ -47,10 +46,7 @@ export class Routes {
   }
 
   private methodsOf(path: string): Methods {
-    const form = path.replaceAll(/:\w+/g, ':');
-    const methods = this.methods.get(form) ?? new Map<string, string>();
-    this.methods.set(form, methods);
-    return methods;
+    return this.methods.getOrInsertComputed(path.replaceAll(/:\w+/g, ':'), () => new Map());
   }
 }
 

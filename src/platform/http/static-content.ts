@@ -44,13 +44,12 @@ export class StaticContent {
   }
 
   private representation(coding: Coding): Promise<Representation> {
-    const cached = this.representations.get(coding);
-    if (cached) return cached;
-    const made = this.encode(coding);
-    this.representations.set(coding, made);
-    // A failure is not cached.
-    void made.catch(() => this.representations.delete(coding));
-    return made;
+    return this.representations.getOrInsertComputed(coding, () => {
+      const made = this.encode(coding);
+      // A failure is not cached.
+      void made.catch(() => this.representations.delete(coding));
+      return made;
+    });
   }
 
   private async encode(coding: Coding): Promise<Representation> {
