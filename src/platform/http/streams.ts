@@ -118,11 +118,9 @@ const CLIENT_GONE = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_
  */
 export function failStream(response: ServerResponse, failure: unknown): void {
   const request = response.req as IncomingMessage & { errorCode?: ErrorCode };
-  const { message, code: own } = Object(failure) as { message?: string; code?: unknown };
-  if (request.errorCode || response.writableEnded || CLIENT_GONE.has(own)) return;
   // The failure may be any value, such as an error of another realm.
-  const cause =
-    failure instanceof Error ? failure : Object.assign(new Error(message ?? String(failure)), { code: own });
+  const cause: Error & { code?: unknown } = Error.isError(failure) ? failure : new Error(String(failure));
+  if (request.errorCode || response.writableEnded || CLIENT_GONE.has(cause.code)) return;
   const { code } = toApiError(cause);
   const error = new ApiError(code === 'service_unavailable' ? code : 'internal_error', undefined, { cause });
   logFailure(error, response);
