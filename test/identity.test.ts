@@ -650,7 +650,7 @@ test('An invalid setting, or a setting without its counterpart, is refused by na
     [{ OIDC_SIGN_UP: 'perhaps' }, 'OIDC_SIGN_UP'],
     [{ OIDC_PERMISSIONS_CLAIM: '/a~2' }, 'OIDC_PERMISSIONS_CLAIM'],
     [{ OIDC_CLIENT_ID: 'x' }, 'OIDC_ISSUER'],
-    [{ OIDC_SIGN_IN_QUERY: 'state=x' }, 'OIDC_SIGN_IN_QUERY'],
+    [{ OIDC_SIGN_IN_QUERY: '=x' }, 'OIDC_SIGN_IN_QUERY'],
     [{ SIGN_UP: 'maybe' }, 'SIGN_UP'],
     [{ ACCOUNT_PERMISSIONS: 'pets:read,pets:fly' }, 'ACCOUNT_PERMISSIONS'],
     [{ ACCOUNT_PERMISSIONS: 'pets:read,pets:read' }, 'ACCOUNT_PERMISSIONS'],

@@ -2,7 +2,6 @@ import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { ApiError } from 'petstore/platform';
 import type { Config } from '../config.js';
 import { isEmailAddress, isPermission, isPlainText } from '../platform/api/index.js';
-import type { IdentityProvider } from '../platform/process/index.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -47,11 +46,11 @@ export class AccessTokens {
   private readonly options;
   private readonly permissionsClaim: string;
 
-  constructor({ OIDC_AUDIENCE, OIDC_PERMISSIONS_CLAIM }: Config, provider: IdentityProvider) {
-    this.keys = new IssuerKeys(provider);
+  constructor({ OIDC_ISSUER, OIDC_AUDIENCE, OIDC_PERMISSIONS_CLAIM }: Config) {
+    this.keys = new IssuerKeys(OIDC_ISSUER!);
     this.options = {
       algorithms: ALGORITHMS,
-      issuer: provider.issuer,
+      issuer: OIDC_ISSUER!,
       audience: OIDC_AUDIENCE!.split(','),
       requiredClaims: ['exp', 'sub'],
       clockTolerance: LEEWAY_SECONDS,

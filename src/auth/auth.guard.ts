@@ -13,7 +13,6 @@ import {
   clientAddress,
   type OperationFacts,
   operationOf,
-  timesSent,
 } from '../platform/api/index.js';
 import { Exchange, readBody } from '../platform/http/index.js';
 import { Clock } from '../platform/process/index.js';
@@ -187,7 +186,7 @@ export class AuthGuard implements CanActivate {
 
 /** With two `Authorization` headers, the service does not guess which one is meant. */
 function hasTwoAuthorizations(request: Request): boolean {
-  return timesSent(request, 'authorization') > 1;
+  return (request.headersDistinct.authorization?.length ?? 0) > 1;
 }
 
 const BEARER = /^bearer +(?=\S)/i;

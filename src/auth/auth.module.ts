@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DataModule } from '../platform/data/index.js';
 import { Config } from '../config.js';
-import { IdentityProvider } from '../platform/process/index.js';
 import { AccountChanges } from './account-changes.js';
 import { AccountIdentity } from './account-identity.entity.js';
 import { Account } from './account.entity.js';
@@ -24,9 +23,9 @@ import './auth.errors.js';
 /** Not loaded without an identity provider. */
 const accessTokens = {
   provide: ACCESS_TOKENS,
-  inject: [Config, IdentityProvider],
-  useFactory: async (config: Config, provider: IdentityProvider) =>
-    config.OIDC_ISSUER && new (await import('./access-tokens.js')).AccessTokens(config, provider),
+  inject: [Config],
+  useFactory: async (config: Config) =>
+    config.OIDC_ISSUER && new (await import('./access-tokens.js')).AccessTokens(config),
 };
 
 const SERVICES = [

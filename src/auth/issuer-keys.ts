@@ -7,7 +7,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose';
 import { ApiError } from 'petstore/platform';
-import { addressIn, discoveryUrl, fetchJson, type IdentityProvider } from '../platform/process/index.js';
+import { addressIn, discoveryUrl, fetchDiscovery, fetchJson } from '../platform/process/index.js';
 
 const OPTIONS = {
   /** For the discovery document and the keys together, as requests that wait for them are answered within 3 s. */
@@ -30,8 +30,8 @@ export class IssuerKeys {
   private retryAt = -Infinity;
   private readonly remote;
 
-  constructor(private readonly provider: IdentityProvider) {
-    this.remote = createRemoteJWKSet(new URL(discoveryUrl(provider.issuer)), {
+  constructor(private readonly issuer: string) {
+    this.remote = createRemoteJWKSet(new URL(discoveryUrl(issuer)), {
       ...OPTIONS,
       [customFetch]: (_url, { signal }) => this.fetch(signal),
     });
@@ -66,7 +66,7 @@ export class IssuerKeys {
   /** Replaces the fetch of jose: bounded, without redirects, from the current address of the keys. */
   private async fetch(signal: AbortSignal): Promise<Response> {
     try {
-      const about = await this.provider.fetch(signal);
+      const about = await fetchDiscovery(this.issuer, signal);
       const keys = await fetchJson(addressIn(about, 'jwks_uri').href, signal);
       this.lastGood = createLocalJWKSet(keys as unknown as JSONWebKeySet);
       this.failure = undefined;

@@ -281,9 +281,12 @@ test('An enumeration may get its values after the classes that have it', async (
   const read = (sent: object) => outcomeOf(() => pipe.transform(sent, { type: 'body', metatype: Later }));
   expect(await read({ list: ['a', 'b'] })).toEqual({ is: Later, has: { list: ['a', 'b'] } });
   expect(await read({ list: ['c'] })).toMatchObject({ because: 'list[0] must be one of a, b.' });
-  const values = { type: 'string', enum: ['a', 'b'], 'x-enumDescriptions': meanings };
-  expect(param.field.kind.late!()).toMatchObject({ items: values });
-  expect(map.field.kind.late!()).toMatchObject({ additionalProperties: values });
+  const $ref = '#/components/schemas/Later';
+  expect(fieldsIn(Later)[0]![1].schema).toMatchObject({ items: { $ref }, maxItems: 2 });
+  expect(param.field.schema).toMatchObject({ items: { $ref } });
+  expect(map.field.schema).toMatchObject({ additionalProperties: { $ref } });
+  for (const { kind } of [fieldsIn(Later)[0]![1], param.field, map.field])
+    expect(kind.enumeration!.meanings()).toEqual(meanings);
 });
 
 test('A number of JSON with more digits than any field takes stays a number', () => {
@@ -293,41 +296,51 @@ test('A number of JSON with more digits than any field takes stays a number', ()
 });
 
 interface Schema {
-  example?: unknown;
-  type?: string | (() => Type<object>);
-  isArray?: boolean;
+  $ref?: string;
+  anyOf?: Schema[];
+  type?: string | string[];
   format?: string;
-  enum?: string[];
   items?: Schema;
   additionalProperties?: Schema;
 }
 
-/** The schema of a property in the OpenAPI document. */
-function schemaOf(type: Type<object>, name: string): Schema {
-  return Reflect.getMetadata('swagger/apiModelProperties', type.prototype, name) as Schema;
-}
+/** The values of the enumerations in the fields, by their reference. */
+const enumerations = new Map<string, string[]>(
+  dtos.flatMap((type) =>
+    fieldsIn(type).flatMap(([, { kind }]) => {
+      const { name, meanings } = kind.enumeration ?? {};
+      return name ? [[`#/components/schemas/${name}`, Object.keys(meanings!())] as const] : [];
+    }),
+  ),
+);
 
 function exampleOf(type: Type<object>): Values {
-  const names = namesOf(type).filter((name) => schemaOf(type, name).example !== undefined);
-  return Object.fromEntries(names.map((name) => [name, schemaOf(type, name).example]));
+  const all = fieldsIn(type).map(([name, { options }]) => [name, options.example] as const);
+  return Object.fromEntries(all.filter(([, example]) => example !== undefined));
 }
 
 /** Any value that an entity can hold in a property. */
-function stored(schema: Schema): Arbitrary<unknown> {
-  const { type, isArray, items, additionalProperties: values } = schema;
-  if (isArray) return fc.array(stored({ ...schema, isArray: false }), { maxLength: 3 });
-  if (typeof type === 'function') return storedIn(type());
+function stored({
+  $ref,
+  anyOf,
+  type,
+  format,
+  items,
+  additionalProperties: values,
+}: Schema): Arbitrary<unknown> {
+  if (anyOf) return stored(anyOf[0]!);
+  if ($ref) return fc.constantFrom(...enumerations.get($ref)!);
   if (items) return fc.array(stored(items), { maxLength: 3 });
-  return values ? fc.dictionary(fc.string(), stored(values), { noNullPrototype: true }) : storedOne(schema);
+  if (values) return fc.dictionary(fc.string(), stored(values), { noNullPrototype: true });
+  return storedOne([type].flat()[0], format);
 }
 
 function storedIn(type: Type<object>): Arbitrary<Values> {
-  const each = fieldsIn(type).map(([name]) => [name, fc.option(stored(schemaOf(type, name)))]);
+  const each = fieldsIn(type).map(([name, { schema }]) => [name, fc.option(stored(schema as Schema))]);
   return fc.record(Object.fromEntries(each) as Record<string, Arbitrary<unknown>>, { requiredKeys: [] });
 }
 
-function storedOne({ type, format, enum: values }: Schema): Arbitrary<unknown> {
-  if (values) return fc.constantFrom(...values);
+function storedOne(type?: string, format?: string): Arbitrary<unknown> {
   if (type === 'boolean') return fc.boolean();
   if (type === 'integer' && format !== 'int64') return fc.maxSafeInteger();
   if (format === 'int64') return fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
@@ -345,16 +358,14 @@ function storedOne({ type, format, enum: values }: Schema): Arbitrary<unknown> {
 /** What `JSON.stringify` writes as an answer: only the properties of the DTO, digits as they are. */
 function pictureOf(type: Type<object>, item: Values): object {
   return Object.fromEntries(
-    fieldsIn(type).map(([name]) => [name, picture(schemaOf(type, name), item[name])]),
+    fieldsIn(type).map(([name, { schema }]) => [name, picture(schema as Schema, item[name])]),
   );
 }
 
-function picture(schema: Schema, held: unknown): unknown {
-  const { type, format, items } = schema;
+function picture({ type, format, items }: Schema, held: unknown): unknown {
   if (held === undefined || held === null) return undefined;
-  if (Array.isArray(held)) return held.map((one) => picture(items ?? { ...schema, isArray: false }, one));
-  if (typeof type === 'function') return pictureOf(type(), held as Values);
-  const isDigits = format === 'int64' || (format === 'decimal' && type === 'number');
+  if (Array.isArray(held)) return held.map((one) => picture(items!, one));
+  const isDigits = format === 'int64' || (format === 'decimal' && [type].flat()[0] === 'number');
   return isDigits ? JSON.rawJSON(held as string) : held;
 }
 

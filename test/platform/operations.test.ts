@@ -2,17 +2,7 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  Body,
-  Controller,
-  Get,
-  type MessageEvent,
-  Post,
-  Res,
-  Sse,
-  StreamableFile,
-  type Type,
-} from '@nestjs/common';
+import { Body, Controller, Get, type MessageEvent, Post, Res, Sse, type Type } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsNotEmpty } from 'class-validator';
@@ -22,7 +12,7 @@ import { from, type Observable } from 'rxjs';
 import '../support/features.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
-import { type Content, type Success } from '../../src/platform/api/index.js';
+import type { Success } from '../../src/platform/api/index.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
@@ -630,22 +620,18 @@ describe('Fields of every kind', () => {
   });
 
   test.each([
-    ['[]', 'settings must be an object of at most 2000 bytes of JSON.'],
-    [`{"a":"${'ä'.repeat(1_000)}"}`, 'settings must be an object of at most 2000 bytes of JSON.'],
-    [
-      '{"a":[{"b":{"c":[[1]]}}]}',
-      'settings["a"][0]["b"]["c"][0] must not nest objects and lists deeper than 5.',
-    ],
-    ['{"a":[1,"\\u0000"]}', 'settings["a"][1] must be text without NUL or lone surrogates.'],
-    ['{"\\udfff":1}', 'settings must have names that are text without NUL or lone surrogates.'],
-    ['{"a":{"__proto__":{"admin":true}}}', 'settings["a"] must not have a property named __proto__.'],
-    [
-      '{"constructor":{"prototype":{}}}',
-      'settings must not have a property named constructor with a prototype.',
-    ],
-    ['{"a":-1e999}', 'settings["a"] must be a number that a double can hold.'],
-  ])('of any JSON are refused with the path of what is wrong: %s', async (json, message) => {
-    expect(await messageOf(post(withJson('settings', json)))).toBe(message);
+    '[]',
+    `{"a":"${'ä'.repeat(1_000)}"}`,
+    '{"a":[{"b":{"c":[[1]]}}]}',
+    '{"a":[1,"\\u0000"]}',
+    '{"\\udfff":1}',
+    '{"a":{"__proto__":{"admin":true}}}',
+    '{"constructor":{"prototype":{}}}',
+    '{"a":-1e999}',
+  ])('of any JSON are refused in a sentence with all that they must be: %s', async (json) => {
+    expect(await messageOf(post(withJson('settings', json)))).toMatch(
+      /^settings must be an object of at most 2000 bytes of JSON and 5 levels, whose numbers /,
+    );
   });
 
   test('of any JSON keep every integer of 64 bits, and may have names that every object has', async () => {
@@ -702,8 +688,7 @@ describe('Fields of every kind', () => {
     expect(await echoed('known', '{"a":null,"b":9007199254740993}')).toMatch(/^\{"a":null/);
     expect(await messageOf(post(withJson('labels', '{"a":null}')))).toMatch(/^labels\["a"\] must be text/);
     const { additionalProperties } = document.components.schemas.Everything.properties.known;
-    const int64 = expect.objectContaining({ type: 'integer', format: 'int64' });
-    expect(additionalProperties).toEqual({ anyOf: [int64, { type: 'null' }] });
+    expect(additionalProperties).toMatchObject({ type: ['integer', 'null'], format: 'int64' });
   });
 
   test('of a query are read as what they are', async () => {
@@ -725,25 +710,14 @@ describe('Fields of every kind', () => {
 });
 
 describe('A declaration that cannot work is refused by name', () => {
-  const gives = (types: string[], example?: Content) => ({ types, example });
   test.each<[string, Partial<Parameters<typeof Operation>[0]>]>([
-    ['gives no media type: csv', { gives: gives(['csv'], 'a') }],
-    ['has no example of what it gives', { gives: gives(['text/csv']) }],
-    ['returns no class to give as JSON', { gives: gives(['application/json', 'text/csv'], 'a') }],
-    ['has two successes with one status: 200, 200', { successes: [{ status: 200 }, { status: 200 }] }],
-    [
-      'gives a body with 304, which has none',
-      { successes: [{ status: 200 }, { status: 304, gives: gives(['text/csv'], 'a') }] },
-    ],
+    ['has no example of what it gives', { gives: { types: ['text/csv'] } }],
     [
       'gives parts (206), and needs the success 304 too',
       { successes: [{ status: 200 }, { status: 206 }] as [Success, ...Success[]] },
     ],
-    ['', { takes: { types: [], maxBytes: 1 } }],
-    ['', { takes: { types: ['png'], maxBytes: 1, example: '' } }],
-    ['', { takes: { types: ['text/csv'], maxBytes: 0, example: '' } }],
-    ['', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
-    ['', { takes: { types: ['text/csv'], maxBytes: 1 } }],
+    ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
+    ['has no example of what it takes', { takes: { types: ['text/csv'], maxBytes: 1 } }],
   ])('an operation that %s %j', (message, options) => {
     class OneController {
       @Get()
@@ -808,13 +782,6 @@ describe('A declaration that cannot work is refused by name', () => {
       return '';
     }
 
-    @Idempotent()
-    @Post('file')
-    @Operation({ id: 'copyFile', summary: 'A copy' })
-    file(): StreamableFile {
-      return new StreamableFile(Buffer.from(''));
-    }
-
     @Sse('heard')
     @Idempotent()
     @Operation({ id: 'hearCopies', summary: 'Copies' })
@@ -841,13 +808,6 @@ describe('A declaration that cannot work is refused by name', () => {
   @Controller('bookings')
   class RenamingController {
     @Get(':name') get(): void {}
-  }
-
-  @Public()
-  @Controller('bookings')
-  class LateController {
-    @Get(':bookingId') get(): void {}
-    @Get('export') export(): void {}
   }
 
   const Told = Operation({ id: 'getTwice', summary: 'It' });
@@ -915,7 +875,7 @@ describe('A declaration that cannot work is refused by name', () => {
   test.each<[what: string, message: string, classes: Type[]]>([
     [
       'idempotent operations that give no JSON',
-      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), copyFile (StreamableFile), hearCopies (text/event-stream).',
+      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), hearCopies (text/event-stream).',
       [CopiesController],
     ],
     [
@@ -930,11 +890,6 @@ describe('A declaration that cannot work is refused by name', () => {
       'a DTO of fields that class-transformer or class-validator has rules of, too',
       'A DTO has either fields or decorators of class-validator and class-transformer, not both: MixedDto, RuledDto.',
       [MixedController],
-    ],
-    [
-      'a route after one that takes its requests',
-      'GET /v1/bookings/export is never called: GET /v1/bookings/:bookingId takes its requests first.',
-      [LateController],
     ],
     [
       'a route by another name of its parameter',

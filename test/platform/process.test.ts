@@ -531,21 +531,21 @@ describe('the configuration', () => {
   });
 
   test.each([
-    ['mysql://u:s3cret@db/shop', 'be a postgresql:// URL'],
-    ['postgresql://u:s3cret#x@db/shop', '# is written %23'],
-    ['postgresql://u:12#s3cret@db/shop', '# is written %23'],
-    ['postgresql://u:s3cret/x@db/shop', '/ is written %2F'],
-    ['postgresql://u:12/s3cret@db/shop', '/ is written %2F'],
-    ['postgresql://u:s3cret?x@db/shop', '? is written %3F'],
-    ['postgresql://u:s3cret%@db/shop', '% is written %25'],
-    ['postgresql://u:s3cret@db:65536/shop', 'a valid host, and a port up to 65535'],
-    ['postgresql://u:s3cret@db:x/shop', 'a valid host, and a port up to 65535'],
-  ])('refuses %s, and says why without the password', (url, reason) => {
+    'mysql://u:s3cret@db/shop',
+    'postgresql://u:s3cret#x@db/shop',
+    'postgresql://u:12#s3cret@db/shop',
+    'postgresql://u:s3cret/x@db/shop',
+    'postgresql://u:12/s3cret@db/shop',
+    'postgresql://u:s3cret?x@db/shop',
+    'postgresql://u:s3cret%@db/shop',
+    'postgresql://u:s3cret@db:65536/shop',
+    'postgresql://u:s3cret@db:x/shop',
+  ])('refuses %s, and says without the password what it must be', (url) => {
     for (const name of URLS) {
       const given = name === 'DATABASE_REPLICA_URLS' ? `postgresql://db,${url}` : url;
       const read = () => readConfig({ [name]: given });
-      expect(read).toThrow(`Invalid environment: ${name} must `);
-      expect(read).toThrow(reason);
+      expect(read).toThrow(`Invalid environment: ${name} must be a postgresql:// URL with one host`);
+      expect(read).toThrow('# % / ? are written %23 %25 %2F %3F');
       expect(read).not.toThrow('s3cret');
     }
   });

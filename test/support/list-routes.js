@@ -6,8 +6,11 @@ import { openLog } from '../../dist/src/platform/telemetry/log.js';
 const config = readConfig(process.env);
 const app = await createApplication(config, await openLog(config));
 const { stack } = app.getHttpAdapter().getInstance().router;
+// `_all` answers wrong methods.
 const routes = stack.flatMap(({ route }) =>
-  route ? Object.keys(route.methods).map((method) => `${method.toUpperCase()} ${route.path}`) : [],
+  Object.keys(route?.methods ?? {})
+    .filter((method) => method !== '_all')
+    .map((method) => `${method.toUpperCase()} ${route.path}`),
 );
 console.log(JSON.stringify(routes));
 await app.close();

@@ -296,11 +296,11 @@ export class UsualController {
 @Public()
 @Controller('bookings')
 export class BookingsController {
-  @Get('export') export() {
-    return { is: 'export' };
-  }
   @Get(':bookingId') get() {
     return { is: 'booking' };
+  }
+  @Get('export') export() {
+    return { is: 'export' };
   }
   @Patch(':bookingId') change() {
     return { is: 'changed' };

@@ -421,11 +421,6 @@ export interface components {
             /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
             networks?: string[];
         };
-        /**
-         * @description What a key may do.
-         * @enum {string}
-         */
-        Permission: "pets:read" | "pets:write" | "categories:read" | "categories:write" | "orders:read" | "orders:write" | "orders:manage" | "messages:read" | "messages:write";
         NewApiKey: {
             /**
              * @description What the key is for.
@@ -557,10 +552,6 @@ export interface components {
              */
             revokeKeys?: boolean;
         };
-        /** @enum {string} */
-        PetStatus: "available" | "pending" | "sold";
-        /** @enum {string} */
-        Direction: "asc" | "desc";
         Pet: {
             /**
              * Format: int64
@@ -623,8 +614,6 @@ export interface components {
              */
             name: string;
         };
-        /** @enum {string} */
-        OrderStatus: "placed" | "approved" | "delivered" | "cancelled";
         Order: {
             /**
              * Format: int64
@@ -697,11 +686,6 @@ export interface components {
              */
             message: string;
         };
-        /**
-         * @description Whether the message is still queued, has been delivered, or has failed.
-         * @enum {string}
-         */
-        MessageStatus: "queued" | "delivered" | "failed";
         Message: {
             /**
              * Format: uuid
@@ -726,6 +710,19 @@ export interface components {
              */
             createdAt: string;
         };
+        /**
+         * @description What a key may do.
+         * @enum {string}
+         */
+        Permission: "pets:read" | "pets:write" | "categories:read" | "categories:write" | "orders:read" | "orders:write" | "orders:manage" | "messages:read" | "messages:write";
+        /** @enum {string} */
+        PetStatus: "available" | "pending" | "sold";
+        /** @enum {string} */
+        OrderStatus: "placed" | "approved" | "delivered" | "cancelled";
+        /** @enum {string} */
+        MessageStatus: "queued" | "delivered" | "failed";
+        /** @enum {string} */
+        Direction: "asc" | "desc";
         /** @description One page, in ascending order of ids. */
         ApiKeys: components["schemas"]["ApiKey"][];
         /** @description One page, in the order of `order`. */

@@ -16,40 +16,29 @@ export type ErrorCode = keyof DeclaredErrors;
 
 export type Errors = Readonly<Record<string, ErrorFacts>>;
 
-const serviceErrors = new Map<string, ErrorFacts>(Object.entries<ErrorFacts>(PLATFORM_ERRORS));
-let featureErrors: ReadonlyMap<string, ErrorFacts> = new Map();
+let registered: Errors = PLATFORM_ERRORS;
 
-/** Registers errors of the service itself, outside features. */
+/** Registers errors of the service itself, or of its features. @throws OperatorError for a code that is there already */
 export function registerErrors(errors: Errors): void {
-  for (const [code, facts] of Object.entries(errors)) serviceErrors.set(code, facts);
-  refuseDuplicates();
-}
-
-/** Registers the errors of all features. @throws OperatorError for a code of the service itself */
-export function registerFeatureErrors(errors: Errors): void {
-  featureErrors = new Map(Object.entries(errors));
-  refuseDuplicates();
-}
-
-function refuseDuplicates(): void {
-  const code = [...featureErrors.keys()].find((name) => serviceErrors.has(name));
-  if (code) throw new OperatorError(`A feature declares the error ${code}, which the service has itself.`);
+  const twice = Object.keys(errors).find((code) => (registered[code] ?? errors[code]) !== errors[code]);
+  if (twice) throw new OperatorError(`A feature declares the error ${twice}, which the service has itself.`);
+  registered = { ...registered, ...errors };
 }
 
 export function isErrorCode(code: string): code is ErrorCode {
-  return serviceErrors.has(code) || featureErrors.has(code);
+  return Object.hasOwn(registered, code);
 }
 
 /** @throws Error for an unregistered code: its feature is not loaded */
 export function factsOf(code: ErrorCode): ErrorFacts {
-  const facts = serviceErrors.get(code) ?? featureErrors.get(code);
+  const facts = registered[code];
   if (!facts) throw new Error(`The error ${code} is not declared.`);
   return facts;
 }
 
 /** All errors by status, then by code; complete once all features are loaded. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
-  const all = [...serviceErrors, ...featureErrors] as [ErrorCode, ErrorFacts][];
+  const all = Object.entries(registered) as [ErrorCode, ErrorFacts][];
   return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 

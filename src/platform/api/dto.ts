@@ -1,6 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import {
-  ApiExtraModels,
   ApiProperty,
   type ApiPropertyOptions,
   ApiSchema,
@@ -27,9 +26,20 @@ export interface FieldOptions {
 /** Reads a value as sent. `numberText` finds the digits that a number has lost by its `holder` and `name`. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
+/** A JSON Schema. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** An enumeration: its name in the document, and its values with their meanings. */
+export interface Enumeration {
+  readonly name: string;
+  readonly description?: string;
+  readonly meanings: () => Readonly<Record<string, string>>;
+}
+
 /** The kind of a field's values. */
 export interface Kind {
-  schema: ApiPropertyOptions;
+  /** What the document says of a value; a function is called when the document is built. */
+  schema: JsonSchema | (() => JsonSchema);
   /** Completes the sentence "name must be …". */
   must: string;
   accepts: (value: unknown) => boolean;
@@ -39,12 +49,10 @@ export interface Kind {
   write?: (value: unknown) => string;
   /** Whether `read` takes objects and arrays; any other field refuses them unread. */
   nested?: boolean;
-  /** Classes whose schemas `schema` refers to. */
-  models?: Type[];
-  /** For an enumeration: the name in the document, and the values with their meanings. */
-  enumeration?: { name: string; meanings: () => Readonly<Record<string, string>> };
-  /** Parts of the schema that are known only when the document is built. */
-  late?: () => object;
+  /** The class that `schema` refers to. */
+  model?: Type<object>;
+  /** The enumeration that `schema` refers to. */
+  enumeration?: Enumeration;
 }
 
 /** A kind whose values are not strings in JSON. */
@@ -87,6 +95,14 @@ export class Field {
     this.write = nullable ? (value) => (value === null ? 'null' : write(value)) : write;
   }
 
+  /** The JSON Schema of a value, as of now. */
+  get schema(): JsonSchema {
+    const { schema } = this.kind;
+    const own = typeof schema === 'function' ? schema() : schema;
+    if (!this.options.nullable) return own;
+    return own.type ? { ...own, type: [own.type, 'null'].flat() } : { anyOf: [own, { type: 'null' }] };
+  }
+
   get must(): string {
     return this.options.nullable ? `${this.kind.must}, or null` : this.kind.must;
   }
@@ -115,20 +131,21 @@ export const FIELD_RULE = 'field';
 
 /** Makes the decorator of a field: how it is read, validated, written and documented. */
 export function field(options: FieldOptions, kind: Kind): FieldDecorator {
-  const { description, example, optional = false, nullable } = options;
+  const { description, optional = false } = options;
   const made = new Field(options, kind);
   const validator = {
     validate: (value: unknown) => value !== undefined && made.accepts(value),
     defaultMessage: (about?: { property: string; value: unknown }) =>
       made.reasons(about!.property, about!.value).join('; '),
   };
-  const required = !optional;
-  const property = { description, example, required, ...(nullable && { nullable }), [FIELD]: made };
+  // Swagger lists the property and explores its class; the document has the schema of the field itself.
+  const { model } = kind;
+  const type = model ? { type: () => model } : { type: 'string' };
+  const property = { description, required: !optional, ...type, [FIELD]: made };
   const decorate = applyDecorators(
-    ApiProperty({ ...property, ...kind.schema } as ApiPropertyOptions),
+    ApiProperty(property as ApiPropertyOptions),
     ValidateBy({ name: FIELD_RULE, validator }),
     ...(optional ? [ValidateIf((_dto, value) => value !== undefined)] : []),
-    ({ constructor }: object) => ApiExtraModels(...(kind.models ?? []))(constructor),
   ) as PropertyDecorator;
   return Object.assign(decorate, { field: made });
 }

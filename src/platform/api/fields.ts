@@ -1,9 +1,10 @@
-import type { ApiPropertyOptions } from '@nestjs/swagger';
+import { getSchemaPath } from '@nestjs/swagger';
 import { isUUID } from 'class-validator';
 import {
   field,
   type FieldDecorator,
   type FieldOptions,
+  type JsonSchema,
   type Kind,
   type KindWithText,
   param,
@@ -36,8 +37,8 @@ export function TextField(
     return length >= min && length <= max && (blank || form.test(value));
   };
   const must = `text of ${min} to ${max} characters${blank ? '' : ', not only white space'}, without NUL or lone surrogates`;
-  const schema: ApiPropertyOptions = { type: 'string', minLength: min, maxLength: max, pattern };
-  if (secret) schema.format = 'password';
+  const format = secret && { format: 'password' };
+  const schema = { type: 'string', minLength: min, maxLength: max, pattern, ...format };
   return field(options, { schema, must, accepts });
 }
 
@@ -104,11 +105,7 @@ export function EnumField(options: FieldOptions & { name: string; values: Meanin
   if (typeof values === 'object' && Object.entries(values).every(isMember))
     throw new TypeError(`${name}: its values need meanings, as in { [${name}.Value]: 'What it means.' }`);
   return field(options, {
-    schema: {
-      enum: Object.keys(meanings()),
-      enumName: name,
-      enumSchema: { 'x-enumDescriptions': meanings() },
-    } as ApiPropertyOptions,
+    schema: { $ref: getSchemaPath(name) },
     enumeration: { name, meanings },
     get must() {
       return `one of ${Object.keys(meanings()).join(', ')}`;
@@ -214,7 +211,7 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   const fraction = decimals > 0 ? `(?:[.][0-9]{1,${decimals}})?` : '';
   const pattern = `^${least < 0n ? '-?' : ''}(?:0|[1-9][0-9]*)${fraction}$`;
   const plain = new RegExp(pattern);
-  const form: Omit<Kind, 'accepts'> =
+  const form: Omit<Kind, 'accepts' | 'schema'> & { schema: JsonSchema } =
     as === 'text'
       ? {
           schema: { type: 'string', pattern },
@@ -243,7 +240,7 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
 
 /** A calendar day in the years 1 to 9999, as a text such as `2030-01-31`, in the service and in a column `date` too. */
 export function DateField(options: FieldOptions) {
-  const schema: ApiPropertyOptions = { type: 'string', format: 'date' };
+  const schema = { type: 'string', format: 'date' };
   return field(options, { schema, must: 'a day such as 2030-01-31', accepts: isDay });
 }
 

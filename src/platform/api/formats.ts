@@ -31,7 +31,7 @@ function exactly(this: unknown, key: string, value: unknown, { source }: { sourc
   if (INTEGER.test(source))
     return Number.isSafeInteger(value) || source.length > MAX_NUMBER_LENGTH ? value : BigInt(source);
   if (source === String(value)) return value;
-  sources.set(this as object, (sources.get(this as object) ?? new Map<string, string>()).set(key, source));
+  sources.getOrInsertComputed(this as object, () => new Map()).set(key, source);
   if (!Number.isInteger(value)) return value;
   if (!Number.isSafeInteger(value) && Math.abs(value) < ABOVE_INT64) return unitsOf(source, 0) ?? NaN;
   return FRACTION.test(source) && unitsOf(source, 0) === undefined ? NaN : value;

@@ -1,6 +1,6 @@
 export * from './api-error.js';
 export * from './bodies.js';
-export { ChangeSchema, ChangeType, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
+export { ChangeSchema, ChangeType, type Field, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';
 export {
   decimalText,
@@ -33,6 +33,7 @@ export {
   enumerationsIn,
   pageName,
   requireSound,
+  schemasOf,
 } from './operations.js';
 export * from './paging.js';
 export * from './permissions.js';

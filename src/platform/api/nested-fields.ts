@@ -1,12 +1,14 @@
 import type { Type } from '@nestjs/common';
-import { type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { getSchemaPath } from '@nestjs/swagger';
 import {
+  type Enumeration,
   Faults,
   field,
   type Field,
   type FieldDecorator,
   type FieldOptions,
   fieldsIn,
+  type JsonSchema,
   objectReader,
   objectWriter,
   UNREADABLE,
@@ -34,8 +36,8 @@ export function ObjectField(options: FieldOptions & { of: Type<object> }): Field
   return field(
     { ...options, example },
     {
-      schema: { type: () => of },
-      models: [of],
+      schema: { $ref: getSchemaPath(of) },
+      model: of,
       must: 'an object',
       nested: true,
       accepts: isAccepted,
@@ -73,18 +75,13 @@ export function ListField(
     Array.isArray(value) && value.length >= min && value.length <= maxItems();
   const ofItem = item.options.example;
   const { example = ofItem === undefined ? undefined : [ofItem] } = options;
-  const bounds = {
-    ...(min > 0 && { minItems: min }),
-    maxItems: maxItems(),
-    ...(unique && { uniqueItems: true }),
-  };
+  const bounds = { ...(min > 0 && { minItems: min }), ...(unique && { uniqueItems: true }) };
   return field(
     { ...options, example },
     {
-      schema: { ...listSchema(item), ...bounds },
-      models: item.kind.models,
-      enumeration: item.kind.enumeration,
-      late: () => ({ maxItems: maxItems() }),
+      schema: () => ({ type: 'array', items: schemaOf(item), ...bounds, maxItems: maxItems() }),
+      model: item.kind.model,
+      enumeration: enumerationOf(item),
       get must() {
         return `a list of ${min} to ${maxItems()} items`;
       },
@@ -106,10 +103,9 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
     const parts = text.split(',', max + 1);
     return parts.length <= max ? readItems(of.field, parts) : UNREADABLE;
   };
-  const items = () => ({ items: plainSchema(of.field) });
   return field(options, {
-    schema: { type: 'array', ...items(), minItems: 1, maxItems: max },
-    late: items,
+    schema: () => ({ type: 'array', items: schemaOf(of.field), minItems: 1, maxItems: max }),
+    enumeration: enumerationOf(of.field),
     must: `1 to ${max} values, separated by commas`,
     accepts: Array.isArray,
     read: (value) => (typeof value === 'string' ? read(value) : UNREADABLE),
@@ -130,19 +126,15 @@ export function MapField(
 ): FieldDecorator {
   const { max, keys: { field: key } = ANY_NAME } = options;
   const item = itemOf(options.of, true);
-  const values = () => {
-    const value = plainSchema(item);
-    return { additionalProperties: item.options.nullable ? { anyOf: [value, { type: 'null' }] } : value };
-  };
   return field(options, {
-    late: values,
-    schema: {
+    schema: () => ({
       type: 'object',
-      ...values(),
+      additionalProperties: schemaOf(item),
       maxProperties: max,
-      propertyNames: { ...plainSchema(key), not: { enum: RESERVED } },
-    } as ApiPropertyOptions,
-    models: item.kind.models,
+      propertyNames: { ...schemaOf(key), not: { enum: RESERVED } },
+    }),
+    model: item.kind.model,
+    enumeration: enumerationOf(item),
     must: `an object of at most ${max} properties`,
     nested: true,
     accepts: isAccepted,
@@ -202,107 +194,67 @@ function whyNotKey(key: Field, name: string): string | undefined {
   return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
 }
 
-/** The properties of a schema in Swagger's notation for classes, enumerations and lists. */
-interface Schema {
-  type?: string | (() => Type);
-  isArray?: boolean;
-  enum?: string[];
-  enumName?: string;
-  enumSchema?: object;
+/** The schema of an item or a name, with its description, which a class or an enumeration has itself. */
+function schemaOf({ options: { description }, schema }: Field): JsonSchema {
+  return schema.type && description ? { description, ...schema } : schema;
 }
 
-/** The schema of a list in a body. A list of objects or of an enumeration refers to the schema of these, as Swagger does. */
-function listSchema(item: Field): object {
-  const schema = item.kind.schema as Schema;
-  const { type, enumName, enumSchema, isArray } = schema;
-  // Swagger would describe the enumeration by the description of the list.
-  const described = enumName && { enumSchema: { description: item.options.description, ...enumSchema } };
-  if (isArray || (typeof type !== 'function' && !described))
-    return { type: 'array', items: plainSchema(item) };
-  return { ...schema, ...described, isArray: true };
+function enumerationOf({ options: { description }, kind: { enumeration } }: Field): Enumeration | undefined {
+  return enumeration && { description, ...enumeration };
 }
-
-/** A schema in JSON Schema's own notation, for places that Swagger does not convert. */
-function plainSchema({ options: { description }, kind }: Field): object {
-  const { type, isArray, enum: _, enumName, enumSchema, ...rest } = kind.schema as Schema;
-  const meanings = kind.enumeration?.meanings() ?? {};
-  const values = { enum: Object.keys(meanings), ...enumSchema, 'x-enumDescriptions': meanings };
-  const flat = enumName === undefined ? { type } : { type: 'string', ...values };
-  const schema = typeof type === 'function' ? { $ref: getSchemaPath(type()) } : flat;
-  const shape = isArray ? { type: 'array', items: schema } : schema;
-  return { ...(description && { description }), ...rest, ...shape };
-}
-
-const PLAIN_TEXT = 'text without NUL or lone surrogates';
-/** Characters of a name that the path of a fault shows. */
-const MAX_NAME_LENGTH = 50;
 
 /**
  * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 as an answer writes it, with at most
  * `maxDepth` levels of objects and lists, itself included. 64-bit integers keep every digit: an integer that JavaScript would
  * round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
  * PostgreSQL cannot hold, numbers beyond a double, and names that enable prototype pollution: `__proto__`, and a
- * `constructor` with a `prototype`. A fault names its path: `settings["tags"][2] must be …`.
+ * `constructor` with a `prototype`.
  */
 export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: number }): FieldDecorator {
   const { maxBytes, maxDepth } = options;
   const read = (value: object) => {
-    const copy = copyOf(value, '', maxDepth);
-    if (copy instanceof Faults) return copy;
-    return Buffer.byteLength(JSON.stringify(copy)) <= maxBytes ? copy : UNREADABLE;
+    const copy = storable(value, maxDepth);
+    return copy !== UNREADABLE && Buffer.byteLength(JSON.stringify(copy)) <= maxBytes ? copy : UNREADABLE;
   };
   return field(options, {
     schema: {
       ...{ type: 'object', additionalProperties: true, propertyNames: { not: { const: '__proto__' } } },
       ...{ 'x-max-bytes': maxBytes, 'x-max-depth': maxDepth },
     },
-    must: `an object of at most ${maxBytes} bytes of JSON`,
+    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, whose numbers a double can hold, whose texts have no NUL or lone surrogate, and whose names are not __proto__, nor constructor of a prototype`,
     nested: true,
     accepts: isAccepted,
     read: (value) => (isObject(value) ? read(value) : UNREADABLE),
   });
-
-  function copyOf(
-    value: unknown,
-    path: string,
-    depth: number,
-    ...place: [object?, (string | number)?]
-  ): unknown {
-    if (typeof value === 'string') return isPlainText(value) ? value : fault(path, `be ${PLAIN_TEXT}`);
-    if (typeof value === 'number' || typeof value === 'bigint')
-      return numberOf(value, ...place) ?? fault(path, 'be a number that a double can hold');
-    if (typeof value !== 'object' || value === null) return value;
-    if (depth === 0) return fault(path, `not nest objects and lists deeper than ${maxDepth}`);
-    const isList = Array.isArray(value);
-    const copies: [name: string, copy: unknown][] = [];
-    for (const [name, item] of Object.entries(value)) {
-      const why = isList ? undefined : whyNotName(name, item);
-      if (why) return fault(path, why);
-      const copy = copyOf(item, `${path}[${isList ? name : shown(name)}]`, depth - 1, value, name);
-      if (copy instanceof Faults) return copy;
-      copies.push([name, copy]);
-    }
-    return isList ? copies.map(([, copy]) => copy) : Object.fromEntries(copies);
-  }
 }
 
-const fault = (path: string, must: string) => new Faults([`${path} must ${must}`]);
-const shown = (name: string) =>
-  JSON.stringify(name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name);
+/** A copy of a JSON value as `jsonb` can hold it; UNREADABLE for any other. */
+function storable(value: unknown, depth: number, ...place: [object?, (string | number)?]): unknown {
+  if (typeof value === 'string') return isPlainText(value) ? value : UNREADABLE;
+  if (typeof value === 'number' || typeof value === 'bigint') return storableNumber(value, ...place);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return UNREADABLE;
+  const isList = Array.isArray(value);
+  const copies: [name: string, copy: unknown][] = [];
+  for (const [name, item] of Object.entries(value)) {
+    const copy = isList || isSafeName(name, item) ? storable(item, depth - 1, value, name) : UNREADABLE;
+    if (copy === UNREADABLE) return UNREADABLE;
+    copies.push([name, copy]);
+  }
+  return isList ? copies.map(([, copy]) => copy) : Object.fromEntries(copies);
+}
 
-function numberOf(value: number | bigint, ...place: [object?, (string | number)?]): unknown {
+function storableNumber(value: number | bigint, ...place: [object?, (string | number)?]): unknown {
   if (typeof value === 'bigint') {
     const digits = int64FromJson(value);
     return digits === undefined ? Number(value) : JSON.rawJSON(digits);
   }
   // NaN stands for a fraction that would round to an integer.
   const number = Number.isNaN(value) ? Number(numberText(value, ...place)) : value;
-  return Number.isFinite(number) ? number : undefined;
+  return Number.isFinite(number) ? number : UNREADABLE;
 }
 
-function whyNotName(name: string, value: unknown): string | undefined {
-  if (!isPlainText(name)) return `have names that are ${PLAIN_TEXT}`;
-  if (name === '__proto__') return 'not have a property named __proto__';
+function isSafeName(name: string, value: unknown): boolean {
   const isPolluting = name === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype');
-  return isPolluting ? 'not have a property named constructor with a prototype' : undefined;
+  return isPlainText(name) && name !== '__proto__' && !isPolluting;
 }

@@ -185,20 +185,20 @@ export function operationOf(
   controller: object,
   name = (handler as { name: string }).name,
 ): OperationFacts {
-  let facts = cache.get(handler)?.get(controller);
-  if (!facts) {
-    const all = { ...DEFAULTS, ...declaredBy(controller), ...declaredBy(handler) };
-    const takesBody = all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0;
-    facts = {
-      ...all,
-      permissions: all.permissions ?? defaultPermissions(all, handler),
-      takesBody,
-      readsBody: takesBody || WITH_BODY.has(methodOf(handler)),
-      successes: successesOf(all, handler),
-    };
-    cache.set(handler, (cache.get(handler) ?? new Map<object, OperationFacts>()).set(controller, facts));
-  }
-  return facts;
+  const byController = cache.getOrInsertComputed(handler, () => new Map());
+  return byController.getOrInsertComputed(controller, () => compose(handler, controller, name));
+}
+
+function compose(handler: object, controller: object, name: string): OperationFacts {
+  const all = { ...DEFAULTS, ...declaredBy(controller), ...declaredBy(handler) };
+  const takesBody = all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0;
+  return {
+    ...all,
+    permissions: all.permissions ?? defaultPermissions(all, handler),
+    takesBody,
+    readsBody: takesBody || WITH_BODY.has(methodOf(handler)),
+    successes: successesOf(all, handler),
+  };
 }
 
 /** Adds 304 to the read of a tagged entity (RFC 9110, 13.1.2). */

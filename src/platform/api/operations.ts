@@ -1,13 +1,13 @@
-import { StreamableFile, type Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
-import { EVENTS_TYPE, FORM_TYPE, isRaw, JSON_TYPE } from './bodies.js';
-import { fieldsIn, type Kind } from './dto.js';
+import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
+import { type Enumeration, fieldsIn } from './dto.js';
 import {
   BODY,
-  hasBody,
+  hasSuccess,
   indexesOf,
   isSse,
   methodOf,
@@ -15,6 +15,7 @@ import {
   type OperationFacts,
   operationOf,
   sendsItself,
+  type Success,
 } from './operation.js';
 import { isPermission } from './permissions.js';
 import { isMixed } from './validation.js';
@@ -29,7 +30,7 @@ export interface DeclaredOperation extends OperationFacts {
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
-  /** Declared answers that are not JSON: media types, and the class that the method returns. */
+  /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
 }
@@ -49,43 +50,38 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
     if (methodOf(handler) === undefined) return [];
     const facts = operationOf(handler, controller, name);
     const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
-    const returned = Reflect.getMetadata('design:returntype', prototype, name) as Type | undefined;
     return [
       {
         ...facts,
         id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
         parameters: types.filter((type) => typeof type === 'function'),
         bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
-        notJson: notJsonOf(facts, handler, returned),
+        notJson: notJsonOf(facts, handler),
         sendsItself: sendsItself(controller, name),
       },
     ];
   });
 }
 
-/** Classes whose instances are not sent as JSON. */
-const NOT_JSON = new Set<unknown>([StreamableFile, Buffer, Uint8Array, String]);
-
-function notJsonOf({ successes }: OperationFacts, handler: object, returned?: Type): string[] {
+function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
   const types = successes.flatMap(({ gives }) => gives?.types ?? []).filter((type) => type !== JSON_TYPE);
-  if (isSse(handler)) types.push(EVENTS_TYPE);
-  if (returned && NOT_JSON.has(returned)) types.push(returned.name);
-  return [...new Set(types)];
+  return isSse(handler) ? [...types, EVENTS_TYPE] : types;
 }
 
 /** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes in their fields. */
-function schemasOf(operations: readonly DeclaredOperation[]): Set<Type<object>> {
+export function schemasOf(
+  operations: readonly Pick<DeclaredOperation, 'bodies' | 'returns' | 'webhook'>[],
+): Set<Type<object>> {
   const all = new Set<Type<object>>();
   for (const { bodies, returns, webhook } of operations)
     for (const type of [...bodies, returns, webhook?.body]) if (type) all.add(type);
   // The set grows while it is walked.
-  for (const type of all)
-    for (const [, { kind }] of fieldsIn(type)) for (const model of kind.models ?? []) all.add(model);
+  for (const type of all) for (const [, { kind }] of fieldsIn(type)) if (kind.model) all.add(kind.model);
   return all;
 }
 
 /** The enumerations in the fields of operations. */
-export function enumerationsIn(operations: readonly DeclaredOperation[]): NonNullable<Kind['enumeration']>[] {
+export function enumerationsIn(operations: readonly DeclaredOperation[]): Enumeration[] {
   const classes = new Set([...schemasOf(operations), ...operations.flatMap(({ parameters }) => parameters)]);
   return [...classes].flatMap((type) => fieldsIn(type).flatMap(([, { kind }]) => kind.enumeration ?? []));
 }
@@ -157,50 +153,22 @@ function namedTwice(all: readonly DeclaredOperation[]): string[] {
   ];
 }
 
-/** The maximum of `OPERATION_MAX_SECONDS`. */
-const MAX_SECONDS = 30;
-
 /** Larger bodies belong in object storage. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** A media type (RFC 9110, 8.3.1) in lower case, or a range (12.5.1). */
-const MEDIA_TYPE = /^[a-z]+\/(?:\*|[a-z\d][a-z\d!#$&^_.+-]*)$/;
-
 /** The problems of one operation, each in a sentence that names the operation. */
-function problemsOf({ id, seconds = 1, takes, successes, returns }: DeclaredOperation): string[] {
-  const found: (string | false)[] = [];
-  found.push(
-    !(seconds > 0 && seconds <= MAX_SECONDS) &&
-      `may take at most ${MAX_SECONDS} seconds, not ${seconds}: do longer work in a job`,
-  );
-  const noTypes = (verb: string, types: readonly string[]) => {
-    const wrong = types.filter((type) => !MEDIA_TYPE.test(type));
-    return (types.length === 0 || wrong.length > 0) && `${verb} no media type: ${wrong.join(', ')}`;
-  };
-  if (takes) {
-    const { types, maxBytes, example, files } = takes;
-    found.push(
-      noTypes('takes', types),
-      !(Number.isInteger(maxBytes) && maxBytes > 0 && maxBytes <= MAX_BYTES) &&
-        `may take a body of 1 to ${MAX_BYTES} bytes, not ${maxBytes}`,
-      types.some(isRaw) && example === undefined && 'has no example of what it takes',
-      types.includes(FORM_TYPE) && !files && 'does not name the files of its form',
-    );
-  }
-  const statuses = successes.map(({ status }) => status);
-  found.push(
-    new Set(statuses).size < statuses.length && `has two successes with one status: ${statuses.join(', ')}`,
-    statuses.includes(206) && !statuses.includes(304) && 'gives parts (206), and needs the success 304 too',
-  );
-  for (const { status, gives } of successes) {
-    if (!gives) continue;
-    const { types, example } = gives;
-    found.push(
-      !hasBody(status) && `gives a body with ${status}, which has none`,
-      noTypes('gives', types),
-      types.some((type) => type !== JSON_TYPE) && example === undefined && 'has no example of what it gives',
-      types.includes(JSON_TYPE) && !returns && 'returns no class to give as JSON',
-    );
-  }
+function problemsOf(operation: DeclaredOperation): string[] {
+  const { id, takes, successes } = operation;
+  const { types = [], maxBytes = 0, example } = takes ?? {};
+  const lacksExample = ({ gives }: Success) =>
+    gives?.example === undefined && gives?.types.some((type) => type !== JSON_TYPE);
+  const found = [
+    maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
+    types.some(isRaw) && example === undefined && 'has no example of what it takes',
+    successes.some(lacksExample) && 'has no example of what it gives',
+    hasSuccess(operation, 206) &&
+      !hasSuccess(operation, 304) &&
+      'gives parts (206), and needs the success 304 too',
+  ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }

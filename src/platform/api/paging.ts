@@ -139,9 +139,6 @@ export function listSerializer(type: Type): Serializer<Page<{ id: string }> | re
   return (list) => {
     if (!(list instanceof Page)) return writeAll(list);
     const rows = list.untouched;
-    if (!rows) return writeAll(list.items);
-    let json = written.get(rows);
-    if (!json) written.set(rows, (json = writeAll(list.readAll())));
-    return json;
+    return rows ? written.getOrInsertComputed(rows, () => writeAll(list.readAll())) : writeAll(list.items);
   };
 }

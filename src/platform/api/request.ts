@@ -21,16 +21,6 @@ export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader(REQUEST_ID) ?? '');
 }
 
-/** How often a header, named in lower case, was sent: `headers` keeps only the first value of some headers. */
-export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const sent = rawHeaders[i]!;
-    if (sent.length === name.length && sent.toLowerCase() === name) count++;
-  }
-  return count;
-}
-
 /** An IP address without a zone; IPv4 is never mapped into IPv6. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 

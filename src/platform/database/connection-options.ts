@@ -79,7 +79,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 export const JOB_CONNECTIONS = 2;
 
 /** Connections of a process outside its pool: for jobs, events, slow operations and streams of rows. */
-export function besidePool({ DATABASE_STREAMS }: Config): number {
+function besidePool({ DATABASE_STREAMS }: Config): number {
   return JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS + DATABASE_STREAMS;
 }
 

@@ -1,11 +1,5 @@
 export { asker, type Asker, outside } from './asker.js';
-export {
-  commandOptions,
-  JOB_CONNECTIONS,
-  poolOptions,
-  besidePool,
-  sessionOptions,
-} from './connection-options.js';
+export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';

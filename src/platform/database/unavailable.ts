@@ -33,7 +33,7 @@ export class NoConnection extends Error {}
 
 /** Whether an error means that the database is away, too slow or too busy, and a later try can succeed. */
 export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
+  if (!Error.isError(error)) return false;
   const { code, driverError, syscall } = error as {
     code?: unknown;
     driverError?: unknown;

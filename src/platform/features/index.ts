@@ -1,12 +1,7 @@
 import { basename } from 'node:path';
 import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import type { MigrationInterface, ObjectLiteral } from 'typeorm';
-import {
-  type Errors,
-  type Permissions,
-  registerFeatureErrors,
-  registerFeaturePermissions,
-} from '../api/index.js';
+import { type Errors, type Permissions, registerErrors, registerFeaturePermissions } from '../api/index.js';
 import { DataModule } from '../data/index.js';
 import { bringMigrations } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
@@ -89,7 +84,7 @@ export class Features {
 
   /** Registers the errors, permissions and migrations of the features in this process. */
   register(): this {
-    registerFeatureErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
+    registerErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
     registerFeaturePermissions(
       Object.assign({}, ...this.all.map(({ permissions }) => permissions)) as Permissions,
     );

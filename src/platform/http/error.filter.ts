@@ -4,7 +4,6 @@ import {
   type ExceptionFilter,
   NotFoundException,
   type OnModuleInit,
-  Optional,
 } from '@nestjs/common';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import type { Request, Response } from 'express';
@@ -15,7 +14,7 @@ import { Exchange } from './exchange.js';
 import type { HttpAdapter } from './server.js';
 import { failStream } from './streams.js';
 
-/** The page that browsers get for an unknown address, if the service has pages. */
+/** The page that browsers get for an unknown address. */
 export abstract class NotFoundPage {
   /** Whether a browser that shows pages has sent the request. */
   abstract isFor(request: Request): boolean;
@@ -30,7 +29,7 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     private readonly modules: ModulesContainer,
     private readonly host: HttpAdapterHost<HttpAdapter>,
     private readonly config: Config,
-    @Optional() private readonly page?: NotFoundPage,
+    private readonly page: NotFoundPage,
   ) {}
 
   /** @throws as `requireSound` does */
@@ -53,17 +52,10 @@ export class ErrorFilter implements ExceptionFilter, OnModuleInit {
     writeError(response, error);
   }
 
-  /** Answers a request without a handler: for OPTIONS, a wrong method, or an unknown address. */
+  /** Answers a request for an unknown address. */
   private miss(request: Request, response: Response): void {
-    const { method } = request;
-    const allow = this.host.httpAdapter.routes.allowed(request);
-    if (allow !== '' && method === 'OPTIONS') return void response.status(204).set('Allow', allow).end();
-    if (allow !== '' && !allow.split(', ').includes(method)) {
-      const refusal = new ApiError('method_not_allowed', undefined, { headers: { Allow: allow } });
-      return writeError(response, refusal);
-    }
     const error = new ApiError('route_not_found');
-    if (!this.page?.isFor(request)) return writeError(response, error);
+    if (!this.page.isFor(request)) return writeError(response, error);
     nameError(response, error);
     this.page.send(request, response);
   }

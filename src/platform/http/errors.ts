@@ -92,7 +92,7 @@ const logger = new Logger('Errors');
 /** Logs the cause of a failure with a status from 500 on. */
 export function logFailure(error: ApiError, response: ServerResponse): void {
   if (error.status < 500) return;
-  const cause = error.cause instanceof Error ? error.cause : error;
+  const cause = Error.isError(error.cause) ? error.cause : error;
   const line = { requestId: requestIdOf(response), msg: `${error.code}: ${cause.name}: ${messageOf(cause)}` };
   if (error.status === 500) logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
   else logger.warn(line);

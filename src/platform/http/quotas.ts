@@ -1,6 +1,4 @@
 import { Logger } from '@nestjs/common';
-import type { Config } from '../../config.js';
-import { besidePool } from '../database/index.js';
 import { Quota } from '../process/index.js';
 
 /** Client connections per process. An idle connection takes about 15 kB. */
@@ -22,8 +20,8 @@ const BYTES = 128 * 1024 * 1024;
  */
 const LISTENING = 128;
 
-/** File descriptors reserved for files, the log, the event loop and so on. */
-const RESERVED = 100;
+/** File descriptors for listening sockets, the database, the receiver of messages, files, the log and so on. */
+const RESERVED = 1_500;
 
 /** The quotas of the HTTP server. One caller holds at most half of each; see `Quota`. */
 export class Quotas {
@@ -34,12 +32,11 @@ export class Quotas {
   /** The number of listening sockets of the API. */
   readonly listening: number;
 
-  constructor(config: Config) {
+  constructor() {
     const limit = openFileLimit();
-    // Under a very low limit, a sixteenth is for listening sockets, and at least a quarter for clients.
+    // Under a low limit, half is for clients, and a sixteenth for listening sockets.
     this.listening = Math.min(LISTENING, Math.ceil(limit / 16));
-    const left = limit - this.listening - ownConnections(config) - RESERVED;
-    const clients = Math.min(CLIENTS, Math.max(left, Math.floor(limit / 4)));
+    const clients = Math.min(CLIENTS, Math.max(limit - RESERVED, Math.floor(limit / 2)));
     this.connections = new Quota(clients);
     if (clients < CLIENTS)
       new Logger('Connections').warn(
@@ -48,20 +45,12 @@ export class Quotas {
   }
 }
 
-/** Connections to the database and to the receiver of messages. */
-function ownConnections(config: Config): number {
-  const replicas = config.DATABASE_REPLICA_URLS?.split(',').length ?? 0;
-  return config.DATABASE_POOL_SIZE * (1 + replicas) + besidePool(config) + config.connectionsForMessages;
-}
-
 /** The soft limit, as Node has raised it; Infinity if there is none. */
 function openFileLimit(): number {
   const report = process.report as typeof process.report & { excludeNetwork: boolean };
-  const { excludeNetwork } = report;
   // Otherwise a report resolves the names of all remote addresses.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
-  report.excludeNetwork = excludeNetwork;
   const soft = Number(userLimits?.open_files?.soft);
   return soft > 0 ? soft : Infinity;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError, timesSent } from '../api/index.js';
+import { ApiError } from '../api/index.js';
 
 /** A path and query that need no conversion, as nearly all targets. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
@@ -42,8 +42,8 @@ function escapeMalformedPercents(target: string): string {
 
 /** An error if the `Host` of a request, on which `Location` and `Link` rely, is missing, repeated or invalid. */
 export function findHostProblem(request: IncomingMessage): ApiError | undefined {
-  const { host } = request.headers;
-  if (request.httpVersion === '1.1' && (!host || timesSent(request, 'host') > 1))
+  const [host, ...others] = request.headersDistinct.host ?? [];
+  if (request.httpVersion === '1.1' && (!host || others.length > 0))
     return new ApiError('bad_request', 'The request needs one Host header.');
   if (host && !isHost(host)) return new ApiError('bad_request', 'The Host header is not valid.');
   return undefined;

@@ -1,86 +1,67 @@
 import { type NestApplicationOptions, RequestMethod } from '@nestjs/common';
-import type { Request, RequestHandler } from 'express';
-import { pathToRegexp } from 'path-to-regexp';
+import type { Express, IRoute, Request, RequestHandler } from 'express';
+import { ApiError } from '../api/index.js';
 import { OperatorError } from '../process/index.js';
+import { writeError } from './errors.js';
 
-/** Nest refuses duplicate routes. */
-export const ROUTING = { routeConflictPolicy: { duplicate: 'error' } } satisfies NestApplicationOptions;
+/** Nest refuses duplicate routes, and registers a literal path before one with a parameter. */
+export const ROUTING = {
+  routeConflictPolicy: { duplicate: 'error' },
+  routeResolutionStrategy: 'specificity',
+} satisfies NestApplicationOptions;
 
 /** The names of the HTTP methods that Nest knows. */
 export const METHODS = Object.values(RequestMethod).filter((name) => typeof name === 'string');
 
-/** The path of routes, and their methods. */
-interface Path {
-  readonly path: string;
-  readonly form: RegExp;
-  readonly methods: Set<string>;
-}
+/** The methods of a path, each with the path as its route spells it. */
+type Methods = Map<string, string>;
 
-/** The paths of all routes of the HTTP adapter, compared by the library of Express's router. */
+/**
+ * The routes of the HTTP adapter. Each path is one route of Express, which answers every method itself, so that a literal
+ * path wins over a parameter, as in OpenAPI: `PATCH /api-keys/current` is not the `PATCH` of a key with the id `current`.
+ */
 export class Routes {
-  private readonly paths = new Map<string, Path>();
+  private readonly routes = new Map<string, IRoute>();
+  /** Keyed by the path without the names of its parameters. */
+  private readonly methods = new Map<string, Methods>();
 
-  /**
-   * Adds a route. Returns its handler, wrapped so that literal paths win over parameters.
-   * @throws OperatorError for a route that an earlier route hides; names both
-   */
-  add(method: string, path: string, handler: RequestHandler): RequestHandler {
-    let entry = this.paths.get(path);
-    // Express: "case sensitive routing" on, "strict routing" off.
-    if (!entry) {
-      entry = { path, form: pathToRegexp(path, { sensitive: true }).regexp, methods: new Set() };
-      this.paths.set(path, entry);
-    }
-    const earlier = [...this.paths.values()].find((candidate) => hides(candidate, method, path));
-    if (earlier)
+  constructor(private readonly app: Express) {}
+
+  /** @throws OperatorError for a route that an earlier one hides, which differs by the name of a parameter alone */
+  add(method: string, path: string, handler: RequestHandler): void {
+    const methods = this.methodsOf(path);
+    const earlier = methods.get(method) ?? path;
+    if (earlier !== path)
       throw new OperatorError(
-        `${method} ${path} is never called: ${method} ${earlier.path} takes its requests first. Declare the literal path before the parameter.`,
+        `${method} ${path} is never called: ${method} ${earlier} takes its requests first.`,
       );
-    entry.methods.add(method);
-    if (method === 'GET') entry.methods.add('HEAD');
-    return path.includes(':') ? this.yieldingToLiterals(entry, handler) : handler;
+    methods.set(method, path);
+    const route = this.routes.getOrInsertComputed(path, () => this.app.route(path).all(only(methods)));
+    route[method.toLowerCase() as 'get'](handler);
   }
 
-  /** The `Allow` header for the path of a request, e.g. `GET, HEAD, OPTIONS`; empty for an unknown path. */
-  allowed({ path }: Request): string {
-    const matching = [...this.paths.values()].filter(({ form }) => form.test(path));
-    const first = matching.filter((entry) => !matching.some((rival) => isMoreLiteral(rival, entry)));
-    const methods = new Set(first.flatMap((entry) => [...entry.methods]));
-    if (methods.size > 0) methods.add('OPTIONS');
-    return [...methods].toSorted().join(', ');
+  /** The `Allow` header for the path of a request, e.g. `GET, HEAD, OPTIONS`; empty before routing. */
+  allowed({ route }: Request): string {
+    return route ? allowHeader(this.methodsOf((route as IRoute).path)) : '';
   }
 
-  /**
-   * Lets a literal segment win over a parameter of another path, whatever the method, as in OpenAPI: `PATCH
-   * /api-keys/current` is not the `PATCH` of a key with the id `current`. A method that only the path with the parameter has
-   * is a wrong method (405).
-   */
-  private yieldingToLiterals(own: Path, handler: RequestHandler): RequestHandler {
-    let literals: Path[] | undefined;
-    return (request, response, next) => {
-      literals ??= [...this.paths.values()].filter((entry) => isMoreLiteral(entry, own));
-      const { path, method } = request;
-      const yields = literals.some(
-        ({ form, methods }) => form.test(path) && !methods.has(method) && !methods.has('ALL'),
-      );
-      return yields ? next() : handler(request, response, next);
-    };
+  private methodsOf(path: string): Methods {
+    return this.methods.getOrInsertComputed(path.replaceAll(/:\w+/g, ':'), () => new Map());
   }
 }
 
-/** Whether a parameter of the second path matches a literal of the first; a path with a wildcard comes last anyway. */
-function isMoreLiteral(first: Path, second: Path): boolean {
-  return (
-    !/[*{]/.test(first.path + second.path) && second.form.test(first.path) && !first.form.test(second.path)
-  );
+/** Answers OPTIONS, and any other method that a path lacks. */
+function only(methods: Methods): RequestHandler {
+  return ({ method }, response, next) => {
+    const isHead = method === 'HEAD' && methods.has('GET');
+    if (isHead || methods.has(method) || methods.has('ALL')) return next();
+    const headers = { Allow: allowHeader(methods) };
+    if (method === 'OPTIONS') response.status(204).set(headers).end();
+    else writeError(response, new ApiError('method_not_allowed', undefined, { headers }));
+  };
 }
 
-/** Whether an earlier path matches all requests of a route. */
-function hides({ path, form, methods }: Path, method: string, route: string): boolean {
-  return (
-    path !== route &&
-    !/[*{]/.test(path + route) &&
-    (methods.has(method) || methods.has('ALL')) &&
-    form.test(route)
-  );
+function allowHeader(methods: Methods): string {
+  const names = new Set([...methods.keys(), 'OPTIONS', ...(methods.has('GET') ? ['HEAD'] : [])]);
+  return [...names].toSorted().join(', ');
 }

@@ -48,7 +48,7 @@ const IDLE_CHECK_MS = 50;
 export class HttpAdapter extends ExpressAdapter {
   readonly connections: Connections;
   /** The routes registered through this adapter, not directly at Express. */
-  readonly routes = new Routes();
+  readonly routes: Routes;
   private readonly keepAliveMs: number;
   /** Further listening servers, which pass their sockets to the HTTP server. */
   private readonly listeners: Server[] = [];
@@ -61,21 +61,16 @@ export class HttpAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.set('query parser', parseQuery);
     super(app);
-    for (const method of METHODS) this.recordRoutes(method);
+    this.routes = new Routes(app);
+    for (const method of METHODS) {
+      const add = (path: string, handler: RequestHandler) => this.routes.add(method, path, handler);
+      Object.assign(this, { [method.toLowerCase()]: add });
+    }
     setGuideOrigin(config.BASE_URL);
     guardEvents(app.request);
     guardEvents(app.response);
-    this.connections = new Connections(app, new Quotas(config));
+    this.connections = new Connections(app, new Quotas());
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
-  }
-
-  /** Overrides the adapter's function for a method, such as `get`, to add each route to `routes`. */
-  private recordRoutes(method: string): void {
-    const name = method.toLowerCase() as 'get';
-    const app = this.getInstance<Express>();
-    const register = (path: string, handler: RequestHandler) =>
-      app[name](path, this.routes.add(method, path, handler));
-    Object.assign(this, { [name]: register });
   }
 
   override initHttpServer(): void {

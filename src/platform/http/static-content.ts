@@ -29,9 +29,13 @@ export class StaticContent {
     private readonly load: () => Buffer | Promise<Buffer>,
   ) {}
 
-  /** Answers with the smallest coding that the client accepts, or 304. */
-  async send(request: Request, response: Response, cacheControl: string): Promise<void> {
-    const coding = (['br', 'gzip'] as const).find((name) => request.acceptsEncodings(name)) ?? 'identity';
+  /**
+   * Answers with the smallest coding that the client accepts, or 304.
+   * @param compress false for content of a single answer
+   */
+  async send(request: Request, response: Response, cacheControl: string, compress = true): Promise<void> {
+    const codings: Coding[] = compress ? ['br', 'gzip'] : [];
+    const coding = codings.find((name) => request.acceptsEncodings(name)) ?? 'identity';
     const { body, tag } = await this.representation(coding);
     response.type(this.extension).vary('Accept-Encoding');
     response.set({ 'Cache-Control': cacheControl, ETag: tag });
@@ -40,13 +44,12 @@ export class StaticContent {
   }
 
   private representation(coding: Coding): Promise<Representation> {
-    const cached = this.representations.get(coding);
-    if (cached) return cached;
-    const made = this.encode(coding);
-    this.representations.set(coding, made);
-    // A failure is not cached.
-    void made.catch(() => this.representations.delete(coding));
-    return made;
+    return this.representations.getOrInsertComputed(coding, () => {
+      const made = this.encode(coding);
+      // A failure is not cached.
+      void made.catch(() => this.representations.delete(coding));
+      return made;
+    });
   }
 
   private async encode(coding: Coding): Promise<Representation> {

@@ -27,8 +27,6 @@ export class Stream {
   bytes = 0;
   /** The last write, in milliseconds of `performance.now`. */
   private writtenAt = performance.now();
-  /** Whether the last event is complete, so that a heartbeat may follow. */
-  private isBetweenEvents = true;
   private inIteration = 0;
 
   /** @param isEvents whether the answer is a stream of server-sent events, which has no end of its own */
@@ -48,18 +46,15 @@ export class Stream {
         ? Buffer.byteLength(chunk, encoding as BufferEncoding)
         : ((chunk as Uint8Array | null)?.byteLength ?? 0);
     this.bytes += bytes;
-    if (this.isEvents) this.isBetweenEvents = /\n\n$|^\n$/.test(tailOf(chunk));
-    else if (this.inIteration < BYTES_PER_ITERATION) {
-      this.inIteration += bytes;
-      if (this.inIteration >= BYTES_PER_ITERATION) this.pause();
-    }
+    if (this.isEvents || this.inIteration >= BYTES_PER_ITERATION) return;
+    this.inIteration += bytes;
+    if (this.inIteration >= BYTES_PER_ITERATION) this.pause();
   }
 
   /** Sends a heartbeat if one is due. To be called regularly for a stream of events. */
   keepAlive(now: number): void {
-    const { response, writtenAt, isBetweenEvents } = this;
-    const isDue = now - writtenAt >= HEARTBEAT_MS && isBetweenEvents && response.writableLength === 0;
-    if (isDue) response.write(HEARTBEAT);
+    const { response, writtenAt } = this;
+    if (now - writtenAt >= HEARTBEAT_MS && response.writableLength === 0) response.write(HEARTBEAT);
   }
 
   /** Ends a stream of events. */
@@ -76,11 +71,6 @@ export class Stream {
       guard(socket, () => socket.uncork());
     });
   }
-}
-
-function tailOf(chunk: unknown): string {
-  if (typeof chunk === 'string') return chunk.slice(-2);
-  return chunk instanceof Uint8Array ? Buffer.from(chunk.subarray(-2)).toString('latin1') : '';
 }
 
 /** The streams of a server. */
@@ -128,11 +118,9 @@ const CLIENT_GONE = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_
  */
 export function failStream(response: ServerResponse, failure: unknown): void {
   const request = response.req as IncomingMessage & { errorCode?: ErrorCode };
-  const { message, code: own } = Object(failure) as { message?: string; code?: unknown };
-  if (request.errorCode || response.writableEnded || CLIENT_GONE.has(own)) return;
   // The failure may be any value, such as an error of another realm.
-  const cause =
-    failure instanceof Error ? failure : Object.assign(new Error(message ?? String(failure)), { code: own });
+  const cause: Error & { code?: unknown } = Error.isError(failure) ? failure : new Error(String(failure));
+  if (request.errorCode || response.writableEnded || CLIENT_GONE.has(cause.code)) return;
   const { code } = toApiError(cause);
   const error = new ApiError(code === 'service_unavailable' ? code : 'internal_error', undefined, { cause });
   logFailure(error, response);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net';
+import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net';
 import { OperatorError } from './lifecycle.js';
 
 /**
@@ -28,19 +28,11 @@ export async function listen(server: Server, options: ListenOptions): Promise<vo
  * @throws OperatorError that names the variable
  */
 export async function requirePorts(ports: Record<string, number | undefined>, host?: string): Promise<void> {
-  const claims: Server[] = [];
-  try {
-    for (const [name, port] of Object.entries(ports)) {
-      if (port === undefined) continue;
-      const claim = createServer();
-      await listen(claim, { port, host }).catch((error) => {
-        throw cannotListen(name, port, error, host);
-      });
-      claims.push(claim);
-    }
-  } finally {
-    // Closed together, so that two variables with the same port conflict.
-    await Promise.all(claims.map((claim) => once(claim.close(), 'close')));
+  for (const [name, port] of Object.entries(ports)) {
+    if (port === undefined) continue;
+    await claimPort(port, host).catch((error) => {
+      throw cannotListen(name, port, error, host);
+    });
   }
 }
 

@@ -3,8 +3,6 @@ import { isURL, ValidateBy } from 'class-validator';
 
 /** Hosts in a private network have no top-level domain; names of Docker Compose services may contain underscores. */
 const PRIVATE = { require_protocol: true, require_tld: false, allow_underscores: true };
-/** A libpq URL with several hosts after the user and the password. */
-const SEVERAL_HOSTS = /^postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^@/?#]*,[^@/?#]*(?:[/?#]|$)/;
 const HTTP = { ...PRIVATE, protocols: ['http', 'https'] };
 
 const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, allow_fragments: false };
@@ -17,29 +15,21 @@ export const URLS = {
   address: { ...HTTP, disallow_auth: true },
 };
 
-/**
- * Reads an integer in plain digits; a negative integer too, so that the message names its bounds. Unlike `Number()`,
- * refuses `0x10`, `1e3` and ` 5`.
- */
-export const AsInteger = () =>
-  Transform(({ value }) => (/^(?:\d+|-[1-9]\d*)$/.test(String(value)) ? Number(value) : value));
-
-/** Reads a number with one digit before the decimal point. */
-export const AsDecimal = () =>
-  Transform(({ value }) => (/^-?\d(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
+/** Reads a number in plain digits, for rules about it to follow. Unlike `Number()`, refuses `0x10`, `1e3` and ` 5`. */
+export const AsNumber = () =>
+  Transform(({ value }) => (/^-?\d+(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
 
 /** Paths are appended to the URL. */
 export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
 /** A rule of a variable. @param what completes the sentence "NAME must …" */
-const must = (what: string | ((value: unknown) => string), accepts: (value: unknown) => boolean) =>
+const must = (what: string | (() => string), accepts: (value: unknown) => boolean) =>
   ValidateBy({
     name: String(what),
     validator: {
       validate: accepts,
-      defaultMessage: (args) =>
-        `${args?.property} must ${typeof what === 'string' ? what : what(args?.value)}`,
+      defaultMessage: (args) => `${args?.property} must ${typeof what === 'string' ? what : what()}`,
     },
   });
 
@@ -62,21 +52,16 @@ export const AreListed = (names: () => readonly string[]) =>
     },
   );
 
+/** What the URL of a database must be. Quotes nothing of the URL, which may belong to the password. */
+const DATABASE_URL =
+  'be a postgresql:// URL with one host, which follows the primary (docs/scaling.md, "Failover"), in whose user and password # % / ? are written %23 %25 %2F %3F';
+
 /** The URL of a PostgreSQL server. */
-export const DatabaseUrl = () =>
-  must(
-    (value) => faultOf(String(value))!,
-    (value) => faultOf(String(value)) === undefined,
-  );
+export const DatabaseUrl = () => must(DATABASE_URL, (value) => isDatabaseUrl(String(value)));
 
 /** URLs of PostgreSQL servers, separated by commas. */
-export const DatabaseUrls = () => {
-  const faultIn = (value: unknown) => String(value).split(',').map(faultOf).find(Boolean);
-  return must(
-    (value) => `${faultIn(value)}, or several, separated by commas`,
-    (value) => faultIn(value) === undefined,
-  );
-};
+export const DatabaseUrls = () =>
+  must(`${DATABASE_URL}, or several, separated by commas`, every(isDatabaseUrl));
 
 /** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>
@@ -106,55 +91,22 @@ export const IsClaim = () =>
     (value) => /^(?!\/)|^(?:\/(?:[^~/]|~[01])+)+$/.test(String(value)),
   );
 
-/** Parameters that the sign-in page sets itself (RFC 6749, 4.1.1; RFC 7636, 4.3). */
-const SET_BY_PAGE = new Set([
-  'client_id',
-  'code_challenge',
-  'code_challenge_method',
-  'redirect_uri',
-  'response_type',
-  'state',
-]);
-
 /** Parameters of an authorization request, as a query string. */
 export const IsSignInQuery = () =>
-  must(
-    'be parameters of an authorization request such as scope=openid&audience=…, without those that the page sets itself',
-    (value) => {
-      const names = [...new URLSearchParams(String(value)).keys()];
-      return names.length > 0 && !names.some((name) => SET_BY_PAGE.has(name) || name === '');
-    },
-  );
+  must('be parameters of an authorization request such as scope=openid&audience=…', (value) => {
+    const names = [...new URLSearchParams(String(value)).keys()];
+    return names.length > 0 && !names.includes('');
+  });
 
 /** The issuer and the audience require each other; a client requires both. */
 export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; OIDC_CLIENT_ID?: string }) =>
   [all.OIDC_ISSUER, all.OIDC_AUDIENCE, all.OIDC_CLIENT_ID].some((value) => value !== undefined);
 
-/**
- * What is wrong with the URL of a database, as the end of "must …"; undefined if `pg` accepts the URL. Reveals at most one
- * character of the URL: the rest may belong to the password.
- */
-function faultOf(url: string): string | undefined {
-  const [, rest] = /^postgres(?:ql)?:\/\/(.*)$/s.exec(url) ?? [];
-  if (rest === undefined) return 'be a postgresql:// URL';
-  const escape = (character: string) =>
-    `be a postgresql:// URL in whose user and password ${character} is written ${encodeURIComponent(character)}`;
-  // A PostgreSQL URL has no fragment.
-  if (url.includes('#')) return escape('#');
-  if (!isEncoded(url)) return escape('%');
-  if (SEVERAL_HOSTS.test(url))
-    return 'be a postgresql:// URL with one host: that of HAProxy, PgBouncer or a cloud endpoint that follows the primary (docs/scaling.md, "Failover")';
-  // `pg` accepts a user without a host: the host is in the query, or the default.
-  const isParsed = URL.canParse(url.replace('@/', '@host/'));
-  const cut = /[/?](?=.*@)/s.exec(isParsed ? rest.split('?')[0]! : rest)?.[0];
-  if (cut) return escape(cut);
-  return isParsed ? undefined : 'be a postgresql:// URL with a valid host, and a port up to 65535';
-}
+/** User and password, one host, a path and a query. */
+const DATABASE_URL_PARTS = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?[^@/?#,]*(?:\/[^@?#]*)?(?:\?[^#]*)?$/;
 
-function isEncoded(url: string): boolean {
-  try {
-    return Boolean(decodeURIComponent(url));
-  } catch {
-    return false;
-  }
+function isDatabaseUrl(url: string): boolean {
+  const isEncoded = !/%(?![\da-f]{2})/i.test(url);
+  // `pg` accepts a user without a host: the host is in the query, or the default.
+  return isEncoded && DATABASE_URL_PARTS.test(url) && URL.canParse(url.replace('@/', '@host/'));
 }

@@ -1,3 +1,5 @@
+import { addAbortListener } from 'node:events';
+
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** What a process runs until it is stopped or fails. */
@@ -79,17 +81,10 @@ export class Lifecycle {
  */
 export async function unlessStopped<Result>(work: Promise<Result>, stopping?: AbortSignal): Promise<Result> {
   if (!stopping) return work;
-  let stop!: () => void;
   const stopped = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(stopping.reason as Error);
-    stopping.addEventListener('abort', stop);
+    addAbortListener(stopping, () => reject(stopping.reason as Error));
   });
-  if (stopping.aborted) stop();
-  try {
-    return await Promise.race([work, stopped]);
-  } finally {
-    stopping.removeEventListener('abort', stop);
-  }
+  return Promise.race([work, stopped]);
 }
 
 /** A problem for the operator to solve. The message, printed as one line, says what is wrong and what to do. */

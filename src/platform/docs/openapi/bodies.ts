@@ -42,7 +42,7 @@ export function giveExample(document: OpenAPIObject, body?: Body): void {
 
 function mediaOf(type: string, takes: Takes, bodySchema: Schema, document: OpenAPIObject): Media {
   if (type === JSON_TYPE) return { schema: bodySchema };
-  if (type === FORM_TYPE) return formOf(bodySchema, takes.files!, document);
+  if (type === FORM_TYPE) return formOf(bodySchema, takes.files ?? {}, document);
   const isFirst = type === takes.types.find(isRaw);
   return {
     schema: { ...BINARY, maxLength: takes.maxBytes },
@@ -53,13 +53,16 @@ function mediaOf(type: string, takes: Takes, bodySchema: Schema, document: OpenA
 const BINARY = { type: 'string', format: 'binary' };
 
 /** The media types of an answer, with an example of each type that JSON can hold, or else of one type. */
-export function contentOfAnswer({ types, example }: Gives, bodySchema?: Media): Record<string, Media> {
+export function contentOfAnswer(
+  { types, example }: Gives,
+  json: Media = { schema: {} },
+): Record<string, Media> {
   const first = types.find((type) => type !== JSON_TYPE);
   const of = (type: string): Media => ({
     schema: typeof example === 'string' ? { type: 'string' } : BINARY,
     ...(type === first ? exampleOf(type, example!) : {}),
   });
-  return Object.fromEntries(types.map((type) => [type, type === JSON_TYPE ? bodySchema! : of(type)]));
+  return Object.fromEntries(types.map((type) => [type, type === JSON_TYPE ? json : of(type)]));
 }
 
 /** The kind of answer that a sample shows, of the first success that may have a body; undefined for JSON. */

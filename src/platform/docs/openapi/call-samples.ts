@@ -120,16 +120,5 @@ const quote = (text = ''): string => JSON.stringify(text);
 
 /** A value as JSON on one line, with spaces. */
 function literal(value: unknown): string {
-  if (Array.isArray(value)) return between('[', value.map(literal), ']');
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const properties = Object.entries(value).filter(([, property]) => property !== undefined);
-  return between(
-    '{',
-    properties.map(([name, property]) => `${JSON.stringify(name)}: ${literal(property)}`),
-    '}',
-  );
-}
-
-function between(open: string, items: string[], close: string): string {
-  return items.length === 0 ? open + close : `${open} ${items.join(', ')} ${close}`;
+  return JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
 }

@@ -7,7 +7,6 @@ import {
   type DeclaredOperation,
   declaredOperations,
   defaultId,
-  enumerationsIn,
   isLaterVersion,
   type OperationFacts,
   type TagFacts,
@@ -18,14 +17,7 @@ import {
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './operations.js';
 import { errorComponents, headersIn } from './responses.js';
-import {
-  exampleFor,
-  finishSchemas,
-  nameValues,
-  type Operation,
-  operationsIn,
-  withPrunedInlined,
-} from './schemas.js';
+import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -88,10 +80,9 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
   const declared = declaredOperations(app.get(ModulesContainer));
-  for (const { name, meanings } of enumerationsIn(declared)) nameValues(document, name, meanings());
+  describeSchemas(document, declared);
   document.tags = finishOperations(declared, document, config);
   addLinks(document);
-  finishSchemas(document);
   document.webhooks = webhooksOf(declared, document);
   document.components = {
     ...document.components,
@@ -194,7 +185,7 @@ function webhooksOf(
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
-  const schema = withPrunedInlined(reference, document);
+  const schema = inlined(reference, document);
   const content = { 'application/json': { schema, example: exampleFor(document, reference) } };
   const responses = Object.entries(answers).map(([status, means]) => [status, { description: means }]);
   return {

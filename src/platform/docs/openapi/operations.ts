@@ -15,7 +15,7 @@ import {
 import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { exampleIn, finishFields, namePage, type Operation, type Parameter } from './schemas.js';
+import { describeParameters, impliedValue, namePage, type Operation, type Parameter } from './schemas.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -63,8 +63,7 @@ export function finishOperation(
   const { access, sunset } = facts;
   operation.security = securityOf(facts, config);
   operation.description = describe(operation, facts);
-  operation.parameters = parametersOf(operation);
-  for (const type of facts.parameters) finishFields(document, operation, type);
+  operation.parameters = parametersOf(operation, facts);
   finishBody(document, operation, facts);
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
@@ -84,26 +83,17 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-function parametersOf({ parameters = [] }: Operation): Parameter[] {
+function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation): Parameter[] {
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
+  for (const type of facts.parameters) if (!facts.bodies.includes(type)) describeParameters(allowed, type);
   for (const parameter of allowed) {
     if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
-    finishParameter(parameter);
+    // Values separated by commas.
+    if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
   }
   return allowed;
-}
-
-/** Separates a list by commas, and moves extensions into the schema, where a body has them. */
-function finishParameter(parameter: Parameter): void {
-  const { schema } = parameter;
-  if (!schema) return;
-  if (schema.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
-  for (const name of Object.keys(parameter).filter((key): key is `x-${string}` => key.startsWith('x-'))) {
-    Object.assign(schema, { [name]: parameter[name] });
-    delete parameter[name];
-  }
 }
 
 const SUCCESS: Record<string, string> = {
@@ -181,9 +171,9 @@ export function codeSamples(
   const { path, method, operation } = placed;
   const { parameters = [] } = operation;
   const examples = new Map(
-    parameters.map(({ name, schema, example = schema && (exampleIn(document, schema) as string) }) => [
+    parameters.map(({ name, schema = {}, example = schema.example ?? impliedValue(document, schema) }) => [
       name,
-      encodeURIComponent(example ?? name),
+      encodeURIComponent((example ?? name) as string),
     ]),
   );
   const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);

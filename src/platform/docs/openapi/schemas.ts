@@ -1,6 +1,13 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
-import { fieldsIn, pageName } from '../../api/index.js';
+import {
+  type DeclaredOperation,
+  enumerationsIn,
+  type Field,
+  fieldsIn,
+  pageName,
+  schemasOf,
+} from '../../api/index.js';
 import type { Sample } from './call-samples.js';
 
 /** The parts of a schema that this folder reads or writes. */
@@ -10,7 +17,6 @@ export interface Schema {
   anyOf?: Schema[];
   oneOf?: Schema[];
   type?: string | string[];
-  nullable?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
@@ -63,8 +69,7 @@ export interface Parameter {
   required?: boolean;
   description?: string;
   schema?: Schema;
-  example?: string;
-  [extension: `x-${string}`]: unknown;
+  example?: unknown;
 }
 
 export interface Operation {
@@ -88,65 +93,45 @@ export function operationsIn(item: OpenAPIObject['paths'][string]): [method: str
   return Object.entries(item as Record<string, Operation>);
 }
 
-/** Converts the properties of all schemas to OpenAPI 3.1. */
-export function finishSchemas(document: OpenAPIObject): void {
-  for (const schema of Object.values(document.components?.schemas ?? {}) as Schema[]) {
-    for (const property of Object.values(schema.properties ?? {})) {
-      unwrapReference(property);
-      if (property.nullable) addNull(property);
-      delete property.nullable;
-    }
+/** Describes the classes and the enumerations of operations by their fields. */
+export function describeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
+  const schemas = document.components!.schemas as Record<string, Schema>;
+  const sent = schemasOf(declared.map(({ bodies }) => ({ bodies })));
+  for (const type of schemasOf(declared)) {
+    const { properties = {} } = schemas[nameOf(getSchemaPath(type))] ?? {};
+    const initial = sent.has(type) ? initialValues(type) : {};
+    for (const [name, member] of fieldsIn(type))
+      properties[name] = { description: member.options.description, ...describe(member, initial[name]) };
+  }
+  for (const { name, description, meanings } of enumerationsIn(declared)) {
+    const values = { enum: Object.keys(meanings()), 'x-enumDescriptions': meanings() };
+    schemas[name] = { ...schemas[name], type: 'string', ...(description && { description }), ...values };
   }
 }
 
-/** Sets the values of an enumeration as of when the document is built. */
-export function nameValues(
-  document: OpenAPIObject,
-  name: string,
-  meanings: Readonly<Record<string, string>>,
-): void {
-  const schema = document.components!.schemas![name];
-  const values = { enum: Object.keys(meanings), 'x-enumDescriptions': meanings };
-  // Swagger declares an enumeration that was empty when its class was loaded as one of numbers.
-  if (schema) Object.assign(schema, { type: 'string', ...values });
+/** Describes the parameters that are fields of a class. */
+export function describeParameters(parameters: readonly Parameter[], type: Type<object>): void {
+  const fields = new Map(fieldsIn(type));
+  const initial = initialValues(type);
+  for (const parameter of parameters) {
+    const member = fields.get(parameter.name);
+    if (member) parameter.schema = describe(member, initial[parameter.name]);
+  }
 }
 
-/** Adds to the schemas of fields their defaults, which are initial values of properties, and the late facts of kinds. */
-export function finishFields(document: OpenAPIObject, operation: Operation, type: Type<object>): void {
-  const fields = fieldsIn(type);
-  if (fields.length === 0) return;
-  const initial = new type() as Record<string, unknown>;
-  const schemas = document.components!.schemas as Record<string, Schema | undefined>;
-  const bodySchema = schemas[nameOf(getSchemaPath(type))];
-  const { parameters = [] } = operation;
-  for (const [name, { kind, write }] of fields) {
-    for (const model of kind.models ?? []) finishFields(document, operation, model);
-    const schema =
-      bodySchema?.properties?.[name] ?? parameters.find((parameter) => parameter.name === name)?.schema;
-    if (!schema) continue;
-    const value = initial[name];
-    if (value !== undefined) schema.default = value === null ? null : JSON.parse(write(value));
-    Object.assign(schema, kind.late?.());
-  }
+/** The schema of a field with its example and its default, which is the initial value of the property. */
+function describe({ options: { example }, schema, write }: Field, initial: unknown): Schema {
+  const defaults =
+    initial === undefined ? {} : { default: initial === null ? null : JSON.parse(write(initial)) };
+  return { ...(example !== undefined && { example }), ...(schema as Schema), ...defaults };
+}
+
+/** The initial values of a class of fields, which the service constructs to read a request. */
+function initialValues(type: Type<object>): Record<string, unknown> {
+  return fieldsIn(type).length > 0 ? { ...new type() } : {};
 }
 
 const nameOf = (reference: string): string => reference.split('/').at(-1)!;
-
-/** Unwraps a described reference from `allOf`: the description stands beside it. */
-function unwrapReference(property: Schema): void {
-  const [only, ...more] = property.allOf ?? [];
-  if (!only?.$ref || more.length > 0) return;
-  delete property.allOf;
-  property.$ref = only.$ref;
-}
-
-function addNull(property: Schema): void {
-  const { $ref, type } = property;
-  if (type) property.type = [type, 'null'].flat();
-  if (!$ref) return;
-  delete property.$ref;
-  property.anyOf = [{ $ref }, { type: 'null' }];
-}
 
 /** Names the schema of a page: `listPets` returns `Pets`. */
 export function namePage(
@@ -165,12 +150,6 @@ export function namePage(
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** An example of a parameter: its own, or the first value of its enumeration. */
-export function exampleIn(document: OpenAPIObject, { $ref, example, enum: values }: Schema): unknown {
-  if (example !== undefined || !$ref) return example ?? values?.[0];
-  return exampleIn(document, schemaOf(document, { $ref }));
-}
-
 /** Resolves a reference to a schema. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
   return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
@@ -186,7 +165,7 @@ export function partAt(document: OpenAPIObject, reference: string): unknown {
 }
 
 /** The names of the components of a kind that a part of the document refers to. */
-export function referredTo(part: object, kind: 'schemas' | 'headers' | 'examples'): Set<string> {
+export function referredTo(part: object, kind: 'headers' | 'examples'): Set<string> {
   const found = JSON.stringify(part).matchAll(new RegExp(`"#/components/${kind}/([^"]+)"`, 'g'));
   return new Set(Array.from(found, ([, name]) => name!));
 }
@@ -203,8 +182,8 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   return Object.fromEntries(shown);
 }
 
-/** A value for a property without an example. */
-function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
+/** A value for a property or a parameter without an example. */
+export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
   const schema = schemaOf(document, allOf[0] ?? property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
@@ -212,29 +191,14 @@ function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Sche
   return values?.[0] ?? minimum ?? (type === 'boolean' ? false : undefined);
 }
 
-/** Inlines schemas that no operation uses: oapi-codegen prunes them, and its client of the webhook would not compile. */
-export function withPrunedInlined(schema: Schema, { paths, components }: OpenAPIObject): Schema {
-  const schemas = components!.schemas as Record<string, Schema>;
-  return inline(schema, schemas, namesIn(paths, schemas));
-}
-
-/** @param kept the schemas that may stay references; so may a recursive schema */
-function inline(schema: Schema, schemas: Record<string, Schema>, kept: ReadonlySet<string>): Schema {
+/**
+ * A schema without references: oapi-codegen prunes the schemas that only webhooks use, and its client would not compile. A
+ * recursive schema keeps its references.
+ */
+export function inlined(schema: Schema, document: OpenAPIObject, within: readonly string[] = []): Schema {
   return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
-    const name = typeof value?.$ref === 'string' ? nameOf(value.$ref) : undefined;
-    if (name === undefined || kept.has(name)) return value;
-    const { $ref: _, ...beside } = value!;
-    return { ...inline(schemas[name]!, schemas, new Set([...kept, name])), ...beside };
+    const { $ref, ...beside } = Object(value) as Schema;
+    if (typeof $ref !== 'string' || within.includes($ref)) return value;
+    return { ...inlined(schemaOf(document, { $ref }), document, [...within, $ref]), ...beside };
   }) as Schema;
-}
-
-/** The names of the schemas that a part of the document refers to, directly or through others. */
-function namesIn(part: object, schemas: Record<string, Schema>, found = new Set<string>()): Set<string> {
-  for (const name of referredTo(part, 'schemas')) {
-    if (found.has(name)) continue;
-    found.add(name);
-    // The error schemas are added later.
-    if (schemas[name]) namesIn(schemas[name], schemas, found);
-  }
-  return found;
 }

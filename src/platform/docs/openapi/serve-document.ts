@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
@@ -10,11 +9,7 @@ import { StaticContent } from '../../http/index.js';
 import { buildDocument } from './document.js';
 import { HERE } from './operations.js';
 
-const CACHE_CONTROL = 'no-cache';
-
-const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/** Serves the document, built on first use, as JSON and YAML: compressed and cached, unlike the routes of Swagger. */
+/** Serves the document, built on first use, as JSON and YAML. */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));
@@ -29,13 +24,12 @@ export function serveDocument(app: NestExpressApplication, config: Config): () =
 }
 
 /**
- * A text with the origin that it is requested from. It is compressed and kept for origins of the local machine, and where
- * `BASE_URL` is set, as the text then names no other; not for an origin that a client can make up.
+ * A text with the origin that it is requested from. It is compressed and kept where `BASE_URL` is set, as the text then names
+ * no other origin; not for an origin that a client can make up.
  */
 export class DocumentText {
   private text?: string;
-  /** By origin: the few local ones, or one entry if the text names none. */
-  private readonly contents = new Map<string, StaticContent>();
+  private kept?: StaticContent;
 
   constructor(
     private readonly extension: string,
@@ -44,26 +38,9 @@ export class DocumentText {
 
   async send(request: Request, response: Response): Promise<void> {
     const text = (this.text ??= this.write());
-    const origin = text.includes(HERE) ? originOf(request) : '';
-    const resolved = () => text.replaceAll(HERE, () => origin);
-    if (origin && !isLocal(origin, request)) {
-      const body = resolved();
-      const tag = createHash('sha256').update(body).digest('base64url');
-      response.type(this.extension).vary('Accept-Encoding');
-      response.set({ 'Cache-Control': CACHE_CONTROL, ETag: `"${tag}"` }).send(body);
-      return;
-    }
-    let content = this.contents.get(origin);
-    if (!content) {
-      content = new StaticContent(this.extension, () => Buffer.from(resolved()));
-      this.contents.set(origin, content);
-    }
-    await content.send(request, response, CACHE_CONTROL);
+    const at = (origin: string) =>
+      new StaticContent(this.extension, () => Buffer.from(text.replaceAll(HERE, () => origin)));
+    if (text.includes(HERE)) await at(originOf(request)).send(request, response, 'no-cache', false);
+    else await (this.kept ??= at('')).send(request, response, 'no-cache');
   }
-}
-
-/** `localPort` is undefined once the client has gone. */
-function isLocal(origin: string, { socket }: Request): boolean {
-  const { protocol, hostname, port } = new URL(origin);
-  return protocol === 'http:' && LOCAL.has(hostname) && Number(port || 80) === socket.localPort;
 }

@@ -15,7 +15,7 @@ import { escape } from './markdown.js';
 const FOLDER = fileURLToPath(new URL('./assets', import.meta.url));
 
 /** The styles of all pages, sent as one file: on a slow line, each further file costs a round trip. */
-const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.css'];
+const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.css', 'reference.css'];
 
 /** A page of the site. In the addresses of its content, `~/` is the root of the site. */
 export interface Page {
@@ -23,7 +23,6 @@ export interface Page {
   readonly title?: string;
   readonly description: string;
   readonly content: string;
-  readonly head?: string;
 }
 
 /** One year: the address of a file changes with its content. */
@@ -60,11 +59,11 @@ export class Assets {
   }
 
   /** A complete page. @param root the path from the page to the root of the site, such as `../` */
-  inShell({ title, description, content, head = '' }: Page, root: string): string {
+  inShell({ title, description, content }: Page, root: string): string {
     const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
     const parts: Record<string, string> = {
       title: title ? `${escape(title)} · ${site}` : site,
-      ...{ site, description: escape(description), content, head },
+      ...{ site, description: escape(description), content },
     };
     // Each part replaces the comment that names it.
     return read('page.html')

@@ -65,13 +65,12 @@ export class FieldLists {
     return format ? `${types} (${format})` : types;
   }
 
-  /** The target of a reference, with the properties beside the reference. */
+  /** The target of a reference, with the properties beside the reference. Swagger wraps a described one in `allOf`. */
   resolved(schema: Schema): Schema {
-    const { $ref, allOf, ...own } = schema;
-    const parts = (allOf ?? []).map((part) => this.resolved(part));
-    const merged = parts.reduce<Schema>((all, part) => merge(all, part), {});
-    if (!$ref) return allOf ? merge(merged, own) : own;
-    const found = partAt(this.document, $ref) as Schema | undefined;
+    const { $ref, allOf = [], ...own } = schema;
+    const reference = $ref ?? allOf[0]?.$ref;
+    if (!reference) return schema;
+    const found = partAt(this.document, reference) as Schema | undefined;
     return { ...this.resolved(found ?? {}), ...own };
   }
 
@@ -140,11 +139,6 @@ function between(from: number | string | undefined, to: number | string | undefi
   if (from !== undefined && to !== undefined) return `${written(from)} to ${written(to)}${unit}`;
   if (from !== undefined) return `at least ${written(from)}${unit}`;
   return to === undefined ? '' : `at most ${written(to)}${unit}`;
-}
-
-function merge(base: Schema, more: Schema): Schema {
-  const required = [...(base.required ?? []), ...(more.required ?? [])];
-  return { ...base, ...more, properties: { ...base.properties, ...more.properties }, required };
 }
 
 function capital(text: string): string {

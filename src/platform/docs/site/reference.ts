@@ -12,13 +12,6 @@ export function referencePage(document: OpenAPIObject, guides: ReadonlySet<strin
   return new Reference(document, guides).page();
 }
 
-const HEAD = '<link rel="stylesheet" href="~/assets/reference.css" />';
-
-const MEANING: Record<string, string> = {
-  beta: 'May still change in details',
-  experimental: 'May still change altogether',
-};
-
 const ACCESS: Record<string, string> = {
   bearerAuth: 'an API key',
   basicAuth: 'the email and password of an account',
@@ -70,7 +63,6 @@ ${this.errorCodes()}</main>
       title: 'Reference',
       description: 'Every operation, with its fields, answers and errors.',
       content: content.replaceAll(HERE, '<span class="origin">http://localhost:3000</span>'),
-      head: HEAD,
     };
   }
 
@@ -95,7 +87,7 @@ ${this.errorCodes()}</main>
     const sunset = operation['x-deprecated-sunset'];
     const stability = operation['x-stability'];
     const marks = [
-      ...(stability ? [badge(stability, stability, MEANING[stability])] : []),
+      ...(stability ? [badge(stability, stability)] : []),
       ...(sunset ? [badge('deprecated', `deprecated, until ${sunset}`)] : []),
     ];
     const code = `<code>${breakable(escape(path))}</code>`;
@@ -200,12 +192,13 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   /** All codes with their statuses, from the table of the document. */
   private errorCodes(): string {
-    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema | undefined>;
-    if (!ErrorCode?.description) return '';
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema>;
+    const { code, ...properties } = Error!.properties!;
+    const text = { type: 'string', description: code!.description };
     return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>
 <p>Every failure has the same shape:</p>
-${Error ? this.fields.fieldsOf({ ...Error, properties: { ...Error.properties, code: { type: 'string', description: Error.properties?.code?.description } } }) : ''}
-${this.textOf(linkedCodes(ErrorCode.description))}</section>\n`;
+${this.fields.fieldsOf({ ...Error, properties: { code: text, ...properties } })}
+${this.textOf(linkedCodes(ErrorCode!.description!))}</section>\n`;
   }
 }
 
@@ -215,9 +208,8 @@ function section(name: string, about: string, operations: string): string {
 ${operations}</section>`;
 }
 
-function badge(kind: string, text: string, title = ''): string {
-  const hint = title && ` title="${escape(title)}"`;
-  return `<small class="badge ${escape(kind)}"${hint}>${escape(text)}</small>`;
+function badge(kind: string, text: string): string {
+  return `<small class="badge ${escape(kind)}">${escape(text)}</small>`;
 }
 
 /** Links each code to its advice in the guide. */
@@ -233,9 +225,7 @@ function accessTo(security: readonly object[] | undefined): string {
 }
 
 function licenseOf({ license }: OpenAPIObject['info']): string {
-  if (!license) return '';
-  const name = escape(license.name);
-  return `<p>License: ${license.url ? `<a href="${escape(license.url)}">${name}</a>` : name}.</p>`;
+  return `<p>License: <a href="${escape(license!.url!)}">${escape(license!.name)}</a>.</p>`;
 }
 
 /** Samples in all languages; a choice of one works without a script. */

@@ -9,7 +9,6 @@ import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
 import { StaticContent } from '../../http/index.js';
-import { IdentityProvider } from '../../process/index.js';
 import { DocumentText } from '../openapi/serve-document.js';
 import { type Assets, pageHeaders } from './assets.js';
 import { escape } from './markdown.js';
@@ -62,8 +61,7 @@ export function serveSwaggerUi(
   { assets, title }: { assets: Assets; title: string },
 ): void {
   const { httpAdapter } = app.get(HttpAdapterHost);
-  const provider =
-    config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config, app.get(IdentityProvider));
+  const provider = config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config);
   httpAdapter.get('/docs', async (request: Request, response: Response, next?: Function) => {
     if (request.path.endsWith('/')) return response.redirect(308, '../docs');
     const needs = {
