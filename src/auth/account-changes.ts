@@ -15,7 +15,6 @@ import { ApiKeysService } from './api-keys.service.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
 import { KeyOwners } from './key-owners.js';
-import type { Requester } from '../platform/process/index.js';
 import { hashPassword } from './password.js';
 
 /** Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended. */
@@ -40,15 +39,11 @@ export class AccountChanges {
   ) {}
 
   /** @throws ApiError `account_exists`, and `managed_by_identity_provider` for the email or password of a subject */
-  async change(
-    by: Caller,
-    { email, password, revokeKeys }: AccountChangeDto,
-    requester?: Requester,
-  ): Promise<Account> {
+  async change(by: Caller, { email, password, revokeKeys }: AccountChangeDto): Promise<Account> {
     const { accountId } = by;
     if ((email !== undefined || password !== undefined) && (await this.identities.hasOne(accountId)))
       throw new ApiError('managed_by_identity_provider');
-    const passwordHash = password === undefined ? undefined : await hashPassword(password, requester);
+    const passwordHash = password === undefined ? undefined : await hashPassword(password, by.address);
     await this.changing(by, async () => {
       await this.accounts.set(accountId, { email, passwordHash });
       if (revokeKeys) await this.apiKeys.removeAll(accountId);

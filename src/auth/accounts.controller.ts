@@ -5,7 +5,7 @@ import { callerOf, Declare } from '../platform/api/index.js';
 import { AuthLimiter } from '../platform/safeguards/index.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
-import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { limitSubjects } from './limit-subjects.js';
 
 @Tag(...ACCOUNTS_TAG)
 @Controller('accounts')
@@ -32,6 +32,6 @@ export class AccountsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<AccountDto> {
     await this.limiter.consume(limitSubjects('sign-up', request, body.email), response);
-    return this.accounts.create(body, callerOf(request), requesterOf(request));
+    return this.accounts.create(body, callerOf(request));
   }
 }

@@ -11,6 +11,7 @@ import {
   type AuthenticatedRequest,
   callerOf,
   clientAddress,
+  clientNetwork,
   type OperationFacts,
   operationOf,
   timesSent,
@@ -22,7 +23,7 @@ import { AccountsService } from './accounts.service.js';
 import { insufficientScope } from './granted.js';
 import { Invitations } from './invitations.js';
 import { type KeyOwner, KeyOwners } from './key-owners.js';
-import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { limitSubjects } from './limit-subjects.js';
 import { requireNetwork } from './networks.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -157,7 +158,7 @@ export class AuthGuard implements CanActivate {
     const subjects = limitSubjects('log-in', request, credentials.name);
     await this.authLimiter.check(subjects[0], response);
     const { name, pass } = credentials;
-    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
+    const accountId = await this.accounts.findIdByPassword(name, pass, clientNetwork(request));
     if (accountId) return admit(request, { accountId });
     await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
