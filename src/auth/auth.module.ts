@@ -17,8 +17,7 @@ import { ACCESS_TOKENS, Identities } from './identities.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
-import { StartLinkController } from './start-link.controller.js';
-import { StartLink } from './start-link.js';
+import { StartLink, StartLinkController } from './start-link.js';
 import './auth.errors.js';
 
 /** Not loaded without an identity provider. */
