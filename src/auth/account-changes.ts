@@ -25,8 +25,6 @@ const CLEAR = 'clear-closed-account';
 /** Changes of an account and its keys. */
 @Injectable()
 export class AccountChanges {
-  private readonly closings = new Map<string, Promise<void>>();
-
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
@@ -64,18 +62,9 @@ export class AccountChanges {
 
   /**
    * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. These run first:
-   * if they take longer than a request may, the next request continues or waits for them.
+   * if they take longer than a request may, the next request continues.
    */
-  close(by: Caller): Promise<void> {
-    const { accountId } = by;
-    const current = this.closings.get(accountId);
-    if (current) return current;
-    const closing = this.closeNow(by).finally(() => this.closings.delete(accountId));
-    this.closings.set(accountId, closing);
-    return closing;
-  }
-
-  private async closeNow(by: Caller): Promise<void> {
+  async close(by: Caller): Promise<void> {
     const { accountId } = by;
     await this.closing.run(by);
     await this.changing(by, async () => {
