@@ -41,14 +41,11 @@ export const TIMEOUTS = {
   start: 5_000,
 };
 
-/** Settings that PgBouncer keeps for each client. */
-const KEPT_BY_POOLERS = {
+/** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
+const SETTINGS = {
   datestyle: 'ISO, MDY',
   intervalstyle: 'postgres',
   standard_conforming_strings: 'on',
-};
-
-const DROPPED_BY_POOLERS = {
   default_transaction_isolation: 'read committed',
   array_nulls: 'on',
   bytea_output: 'hex',
@@ -56,9 +53,7 @@ const DROPPED_BY_POOLERS = {
   quote_all_identifiers: 'off',
   transform_null_equals: 'off',
 };
-
-/** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
-const SET_SESSION = Object.entries({ ...KEPT_BY_POOLERS, ...DROPPED_BY_POOLERS })
+const SET_SESSION = Object.entries(SETTINGS)
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
 
@@ -74,27 +69,6 @@ export async function prepareSession(client: ClientBase): Promise<void> {
     `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
       `ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.`,
   );
-}
-
-/** A pooler may drop these settings. @throws OperatorError that names the settings which the role must have */
-export async function requireSettings(pool: Pool): Promise<void> {
-  const client = await pool.connect();
-  try {
-    const { rows } = await client.query<{ name: string; value: string; pid: number }>(
-      'SELECT name, reset_val AS value, pg_backend_pid() AS pid FROM pg_settings WHERE name = ANY($1)',
-      [Object.keys(DROPPED_BY_POOLERS)],
-    );
-    const required = new Map(Object.entries(DROPPED_BY_POOLERS));
-    const wrong = rows.filter(({ name, value }) => value !== required.get(name));
-    const isDirect = rows.every(({ pid }) => pid === (client as { processID?: number | null }).processID);
-    if (isDirect || wrong.length === 0) return;
-    const sets = wrong.map(({ name }) => `SET ${name} = '${required.get(name)}'`);
-    throw new OperatorError(
-      `Behind a pooler, the role needs its own settings: ALTER ROLE … ${sets.join(', and ALTER ROLE … ')} (docs/scaling.md).`,
-    );
-  } finally {
-    client.release();
-  }
 }
 
 const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
