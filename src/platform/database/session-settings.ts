@@ -35,8 +35,8 @@ export const TIMEOUTS = {
   idleInTransaction: 5_000,
   /** A migration stops waiting for a lock after this, as requests queue up behind it. */
   migrationLock: 2_000,
-  /** A process waits `total` for the lock for migrations; it logs that after `first`, then every `next`. */
-  migrationTurn: { first: 1_000, next: 10_000, total: 600_000 },
+  /** A process waits `total` for the lock for migrations, and logs that once. */
+  migrationTurn: { logged: 1_000, total: 600_000 },
   /** Connecting at the start, when no client waits for an answer. */
   start: 5_000,
 };
