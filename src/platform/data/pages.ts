@@ -63,7 +63,7 @@ class Parameters {
     `(SELECT CAST(${this.visible(column, value)} AS ${column.type}))`;
 
   hiddenList(column: ShapeColumn, values: readonly unknown[]): string {
-    return hiddenList(this.values.push(values.map((value) => convert(column, value))), column);
+    return hiddenList(`$${this.values.push(values.map((value) => convert(column, value)))}`, column);
   }
 }
 
