@@ -19,7 +19,6 @@ import {
   type Service,
   sharedService,
   startService,
-  storedOf,
   type TestedService,
 } from '../src/testing/service.js';
 import { hashSecret, INVITATIONS, newSecret } from '../src/auth/secret.js';
@@ -27,6 +26,7 @@ import { Customer, times, untilServed } from './support/customer.js';
 import { behind } from './support/held.js';
 import { admin } from './support/commands.js';
 import { eventually } from './support/npm.js';
+import { storedOf } from './support/stored.js';
 
 const PASSWORD = 'correct horse battery';
 const CURRENT = '/v1/accounts/current';
