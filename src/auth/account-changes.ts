@@ -1,20 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import {
-  AccountClosing,
-  ApiError,
-  AuditLog,
-  type Caller,
-  HandlesJob,
-  Jobs,
-  Transactions,
-} from 'petstore/platform';
+import { AccountClosing, ApiError, AuditLog, type Caller, HandlesJob, Jobs } from 'petstore/platform';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
-import { KeyOwners } from './key-owners.js';
 import { hashPassword } from './password.js';
 
 /** Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended. */
@@ -28,11 +19,9 @@ export class AccountChanges {
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
-    private readonly owners: KeyOwners,
     private readonly identities: Identities,
     private readonly closing: AccountClosing,
     private readonly jobs: Jobs,
-    private readonly transactions: Transactions,
     private readonly audit: AuditLog,
   ) {}
 
@@ -42,7 +31,7 @@ export class AccountChanges {
     if ((email !== undefined || password !== undefined) && (await this.identities.hasOne(accountId)))
       throw new ApiError('managed_by_identity_provider');
     const passwordHash = password === undefined ? undefined : await hashPassword(password, by.address);
-    await this.changing(by, async () => {
+    await this.apiKeys.changing(by, async () => {
       await this.accounts.set(accountId, { email, passwordHash });
       if (revokeKeys) await this.apiKeys.removeAll(accountId);
       const details = { email: email !== undefined, password: password !== undefined, revokeKeys };
@@ -53,7 +42,7 @@ export class AccountChanges {
 
   /** Replaces the permissions of an account: an explicit list, or all. */
   async setPermissions(by: Caller, permissions: Stored): Promise<void> {
-    await this.changing(by, async () => {
+    await this.apiKeys.changing(by, async () => {
       await this.accounts.set(by.accountId, { permissions });
       const details = { permissions: permissions ?? 'all' };
       await this.audit.add({ by, action: 'account.permissions_changed', details });
@@ -67,7 +56,7 @@ export class AccountChanges {
   async close(by: Caller): Promise<void> {
     const { accountId } = by;
     await this.closing.run(by);
-    await this.changing(by, async () => {
+    await this.apiKeys.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
       // An owner who closes the account may open another; after an operator has closed it, the subject may not.
@@ -84,13 +73,5 @@ export class AccountChanges {
   @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear(by: Caller): Promise<void> {
     return this.closing.run(by);
-  }
-
-  private async changing(by: Caller, work: () => Promise<void>): Promise<void> {
-    await this.transactions.run(async () => {
-      await this.accounts.lock(by.accountId);
-      await work();
-    });
-    this.owners.forget();
   }
 }

@@ -132,14 +132,15 @@ export class ApiKeysService {
     await this.transactions.manager.delete(ApiKey, { accountId });
   }
 
-  private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
-    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
-  }
-
-  private async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+  /** Changes an account or its keys, in a transaction that locks the account. The change then counts as `KeyOwners` says. */
+  async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
     const result = await this.withLockedAccount(by, work);
     this.owners.forget();
     return result;
+  }
+
+  private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
   }
 
   /** @throws ApiError `too_many_api_keys` */

@@ -190,7 +190,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape, current } = this;
     const search = new Search(this.metadata, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(current, { limit, after });
+    const found = await search.find(this.table.statements, current, { limit, after });
     const shown = found.slice(0, limit);
     const ids = shown.map(({ id }) => id);
     const byIds = new Listing(this.metadata, { id: ids }, {});

@@ -24,11 +24,12 @@ export class Pages {
     const { limit } = place;
     const { text, values } = selectPage(this.shape, list, place);
     const statement = statements.once(text, () => text);
-    if (manager.queryRunner) return this.cut(list, await statements.run(manager, statement, values), limit);
+    const read = async () => this.cut(list, await statements.runList(manager, statement, values), limit);
+    if (manager.queryRunner) return read();
     const question = `${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
-      shared = new SharedRead(async () => this.cut(list, await statements.runList(statement, values), limit));
+      shared = new SharedRead(read);
       this.shared.set(question, shared);
     }
     return shared.ask();
