@@ -25,10 +25,10 @@ import {
   type Service,
   sharedService,
   startService,
-  storedOf,
   type TestedService,
 } from '../src/testing/service.js';
 import { eventually } from './support/npm.js';
+import { storedOf } from './support/stored.js';
 
 const checksum = (random: string) => crc32(random).toString(16).padStart(8, '0');
 /** Well-formed, but of no account. */

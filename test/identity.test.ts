@@ -16,13 +16,13 @@ import {
   type Service,
   sharedService,
   startService,
-  storedOf,
   type TestedService,
 } from '../src/testing/service.js';
 import { admin } from './support/commands.js';
 import { untilServed } from './support/customer.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
 import { eventually } from './support/npm.js';
+import { storedOf } from './support/stored.js';
 
 /** Beside RS256. */
 const ALGORITHMS = ['PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'RS512'];

@@ -1,21 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import {
-  AccountClosing,
-  ApiError,
-  AuditLog,
-  type Caller,
-  HandlesJob,
-  Jobs,
-  Transactions,
-} from 'petstore/platform';
+import { AccountClosing, ApiError, AuditLog, type Caller, HandlesJob, Jobs } from 'petstore/platform';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import { ApiKeysService } from './api-keys.service.js';
 import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
-import { KeyOwners } from './key-owners.js';
-import type { Requester } from '../platform/process/index.js';
 import { hashPassword } from './password.js';
 
 /** Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended. */
@@ -26,30 +16,22 @@ const CLEAR = 'clear-closed-account';
 /** Changes of an account and its keys. */
 @Injectable()
 export class AccountChanges {
-  private readonly closings = new Map<string, Promise<void>>();
-
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
-    private readonly owners: KeyOwners,
     private readonly identities: Identities,
     private readonly closing: AccountClosing,
     private readonly jobs: Jobs,
-    private readonly transactions: Transactions,
     private readonly audit: AuditLog,
   ) {}
 
   /** @throws ApiError `account_exists`, and `managed_by_identity_provider` for the email or password of a subject */
-  async change(
-    by: Caller,
-    { email, password, revokeKeys }: AccountChangeDto,
-    requester?: Requester,
-  ): Promise<Account> {
+  async change(by: Caller, { email, password, revokeKeys }: AccountChangeDto): Promise<Account> {
     const { accountId } = by;
     if ((email !== undefined || password !== undefined) && (await this.identities.hasOne(accountId)))
       throw new ApiError('managed_by_identity_provider');
-    const passwordHash = password === undefined ? undefined : await hashPassword(password, requester);
-    await this.changing(by, async () => {
+    const passwordHash = password === undefined ? undefined : await hashPassword(password, by.address);
+    await this.apiKeys.changing(by, async () => {
       await this.accounts.set(accountId, { email, passwordHash });
       if (revokeKeys) await this.apiKeys.removeAll(accountId);
       const details = { email: email !== undefined, password: password !== undefined, revokeKeys };
@@ -60,7 +42,7 @@ export class AccountChanges {
 
   /** Replaces the permissions of an account: an explicit list, or all. */
   async setPermissions(by: Caller, permissions: Stored): Promise<void> {
-    await this.changing(by, async () => {
+    await this.apiKeys.changing(by, async () => {
       await this.accounts.set(by.accountId, { permissions });
       const details = { permissions: permissions ?? 'all' };
       await this.audit.add({ by, action: 'account.permissions_changed', details });
@@ -69,21 +51,12 @@ export class AccountChanges {
 
   /**
    * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. These run first:
-   * if they take longer than a request may, the next request continues or waits for them.
+   * if they take longer than a request may, the next request continues.
    */
-  close(by: Caller): Promise<void> {
-    const { accountId } = by;
-    const current = this.closings.get(accountId);
-    if (current) return current;
-    const closing = this.closeNow(by).finally(() => this.closings.delete(accountId));
-    this.closings.set(accountId, closing);
-    return closing;
-  }
-
-  private async closeNow(by: Caller): Promise<void> {
+  async close(by: Caller): Promise<void> {
     const { accountId } = by;
     await this.closing.run(by);
-    await this.changing(by, async () => {
+    await this.apiKeys.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
       // An owner who closes the account may open another; after an operator has closed it, the subject may not.
@@ -100,13 +73,5 @@ export class AccountChanges {
   @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear(by: Caller): Promise<void> {
     return this.closing.run(by);
-  }
-
-  private async changing(by: Caller, work: () => Promise<void>): Promise<void> {
-    await this.transactions.run(async () => {
-      await this.accounts.lock(by.accountId);
-      await work();
-    });
-    this.owners.forget();
   }
 }

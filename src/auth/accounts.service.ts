@@ -14,7 +14,6 @@ import type { NewAccountDto } from './account.dto.js';
 import { Account } from './account.entity.js';
 import { normalEmail } from './email.js';
 import { Invitations } from './invitations.js';
-import type { Requester } from '../platform/process/index.js';
 import { hashPassword, verifyPassword } from './password.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -33,12 +32,8 @@ export class AccountsService {
   }
 
   /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
-  async create(
-    { email, password, invitation }: NewAccountDto,
-    actor: Actor,
-    requester?: Requester,
-  ): Promise<Account> {
-    const passwordHash = await hashPassword(password, requester);
+  async create({ email, password, invitation }: NewAccountDto, actor: Actor): Promise<Account> {
+    const passwordHash = await hashPassword(password, actor.address);
     return this.transactions.run(async () => {
       const used = actor.isOperator ? undefined : await this.invitations.use(invitation);
       const account = await this.add({ email, passwordHash }, actor);
@@ -84,9 +79,9 @@ export class AccountsService {
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
-  async findIdByPassword(email: string, password: string, requester: Requester): Promise<string | null> {
+  async findIdByPassword(email: string, password: string, caller: string): Promise<string | null> {
     const account = await this.byEmail(email)?.addSelect('account.passwordHash').getOne();
-    const matches = await verifyPassword(password, account?.passwordHash, requester);
+    const matches = await verifyPassword(password, account?.passwordHash, caller);
     return account && matches ? account.id : null;
   }
 

@@ -108,10 +108,10 @@ export class ApiKeysService {
     });
   }
 
-  /** Waits for no other change of the account: the key may have leaked. @throws ApiError `api_key_not_found` */
-  async revoke(by: Caller, id: string): Promise<void> {
+  /** Waits for no other change of the account: the key may have leaked. @throws ApiError of `missing` for an unknown key */
+  async revoke(by: Caller, id: string, missing = () => new ApiError('api_key_not_found')): Promise<void> {
     await this.transactions.run(async () => {
-      if (!(await this.remove(by.accountId, id))) throw new ApiError('api_key_not_found');
+      if (!(await this.remove(by.accountId, id))) throw missing();
       await this.audit.add({ by, action: 'api_key.revoked', subjectId: id });
     });
     this.owners.forget();
@@ -124,10 +124,7 @@ export class ApiKeysService {
         'permission_denied',
         'An access token is no API key: its identity provider revokes it.',
       );
-    await this.revoke(by, by.keyId).catch((error: unknown) => {
-      const isGone = error instanceof ApiError && error.code === 'api_key_not_found';
-      throw isGone ? unauthorized('invalid_api_key') : error;
-    });
+    await this.revoke(by, by.keyId, () => unauthorized('invalid_api_key'));
   }
 
   /** Revokes all keys of an account, in the open transaction. */
@@ -135,14 +132,15 @@ export class ApiKeysService {
     await this.transactions.manager.delete(ApiKey, { accountId });
   }
 
-  private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
-    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
-  }
-
-  private async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+  /** Changes an account or its keys, in a transaction that locks the account. The change then counts as `KeyOwners` says. */
+  async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
     const result = await this.withLockedAccount(by, work);
     this.owners.forget();
     return result;
+  }
+
+  private withLockedAccount<T>({ accountId }: Caller, work: (account: Account) => Promise<T>): Promise<T> {
+    return this.transactions.run(async () => work(await this.accounts.lock(accountId)));
   }
 
   /** @throws ApiError `too_many_api_keys` */

@@ -11,6 +11,7 @@ import {
   type AuthenticatedRequest,
   callerOf,
   clientAddress,
+  clientNetwork,
   type OperationFacts,
   operationOf,
 } from '../platform/api/index.js';
@@ -21,7 +22,7 @@ import { AccountsService } from './accounts.service.js';
 import { insufficientScope } from './granted.js';
 import { Invitations } from './invitations.js';
 import { type KeyOwner, KeyOwners } from './key-owners.js';
-import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { limitSubjects } from './limit-subjects.js';
 import { requireNetwork } from './networks.js';
 import { unauthorized } from './unauthorized.js';
 
@@ -78,63 +79,40 @@ export class AuthGuard implements CanActivate {
     const admitted = this.checkCredentials(request, response);
     return admitted === true
       ? this.prepare(request, response)
-      : this.prepareLater(admitted, request, response);
-  }
-
-  private async prepareLater(
-    admitted: Promise<true>,
-    request: AuthenticatedRequest,
-    response: Response,
-  ): Promise<true> {
-    await admitted;
-    return this.prepare(request, response);
+      : admitted.then(() => this.prepare(request, response));
   }
 
   /** Assigns an admitted request to its account, sets its time limit, and reads its body. */
   private prepare(request: AuthenticatedRequest, response: Response): true | Promise<true> {
-    const exchange = Exchange.of(response)!;
-    // The check took longer than the request may, or the client has gone: nothing may change any more.
-    if (exchange.isOver) throw new ApiError('request_timeout');
+    const exchange = openExchange(response);
     if (request.accountId !== undefined) exchange.chargeTo(request.accountId);
     const { seconds, sunset } = request.operation;
     if (sunset) applySunset(sunset, this.clock.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
-    return request.operation.readsBody ? this.readBodyOf(request, response, exchange) : true;
+    return request.operation.readsBody ? this.readBodyOf(request, response) : true;
   }
 
-  private async readBodyOf(
-    request: AuthenticatedRequest,
-    response: Response,
-    exchange: Exchange,
-  ): Promise<true> {
+  private async readBodyOf(request: AuthenticatedRequest, response: Response): Promise<true> {
     const isLate = await readBody(request, response);
-    if (isLate && request.accountId !== undefined) {
-      await this.checkAgain(request);
-      if (exchange.isOver) throw new ApiError('request_timeout');
-    }
-    const { needsBy } = request.operation;
-    if (needsBy) requireForBody(needsBy, request);
+    if (isLate) await this.checkAgain(request, response);
+    const { needsBy, signUp } = request.operation;
+    const body = request.body as Record<string, unknown> | null | undefined;
+    if (signUp) await this.invitations.require(body?.invitation);
+    if (needsBy) requireForBody(needsBy, request, body);
     return true;
   }
 
   /**
    * Checks the key or password again after a late body: it may have been revoked or changed meanwhile, or the account
    * closed.
-   * @throws ApiError `invalid_api_key`, `invalid_token`, `invalid_credentials`, `permission_denied`
    */
-  private async checkAgain(request: AuthenticatedRequest): Promise<void> {
-    const key = bearerKey(request);
-    if (key === undefined) {
-      const { name, pass } = parseBasic(request.headers.authorization!)!;
-      const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
-      if (accountId !== request.accountId) throw unauthorized('invalid_credentials');
-      return;
-    }
-    const owner = await this.owners.find(key, callerOf(request));
-    // The subject may have another account by now.
-    if (!owner || owner.accountId !== request.accountId)
-      throw unauthorized(this.owners.isToken(key) ? 'invalid_token' : 'invalid_api_key');
-    admit(request, owner);
+  private async checkAgain(request: AuthenticatedRequest, response: Response): Promise<void> {
+    const { accountId } = request;
+    await this.checkCredentials(request, response);
+    openExchange(response);
+    // The email, or the subject of the token, may belong to another account by now.
+    if (request.accountId !== accountId)
+      throw unauthorized(bearerKey(request) === undefined ? 'invalid_credentials' : 'invalid_token');
   }
 
   private checkCredentials(request: AuthenticatedRequest, response: Response): true | Promise<true> {
@@ -162,7 +140,9 @@ export class AuthGuard implements CanActivate {
   ): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
-    await this.keyLimiter.consume([owner.keyId ?? `account ${owner.accountId}`], response);
+    // The second check of a request, after a late body, does not count.
+    if (request.accountId === undefined)
+      await this.keyLimiter.consume([owner.keyId ?? `account ${owner.accountId}`], response);
     return admit(request, owner);
   }
 
@@ -177,11 +157,18 @@ export class AuthGuard implements CanActivate {
     const subjects = limitSubjects('log-in', request, credentials.name);
     await this.authLimiter.check(subjects[0], response);
     const { name, pass } = credentials;
-    const accountId = await this.accounts.findIdByPassword(name, pass, requesterOf(request));
+    const accountId = await this.accounts.findIdByPassword(name, pass, clientNetwork(request));
     if (accountId) return admit(request, { accountId });
     await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
   }
+}
+
+/** @throws ApiError `request_timeout` if the client has gone, or the time is over: nothing may change any more */
+function openExchange(response: Response): Exchange {
+  const exchange = Exchange.of(response)!;
+  if (exchange.isOver) throw new ApiError('request_timeout');
+  return exchange;
 }
 
 /** With two `Authorization` headers, the service does not guess which one is meant. */
@@ -230,8 +217,9 @@ function requirePermission(
 function requireForBody(
   { field, permissions }: NonNullable<OperationFacts['needsBy']>,
   request: AuthenticatedRequest,
+  body: Record<string, unknown> | null | undefined,
 ): void {
-  const value = (request.body as Record<string, unknown> | null | undefined)?.[field];
+  const value = body?.[field];
   if (typeof value === 'string' && Object.hasOwn(permissions, value))
     requirePermission(request, [permissions[value]!]);
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DataModule } from '../platform/data/index.js';
 import { Config } from '../config.js';
+import { AccessTokens } from './access-tokens.js';
 import { AccountChanges } from './account-changes.js';
 import { AccountIdentity } from './account-identity.entity.js';
 import { Account } from './account.entity.js';
@@ -12,20 +13,18 @@ import { ApiKeysService } from './api-keys.service.js';
 import { BearerStrategy } from './auth.guard.js';
 import { CurrentAccountController } from './current-account.controller.js';
 import { DemoKey } from './demo-key.js';
-import { ACCESS_TOKENS, Identities } from './identities.js';
+import { Identities } from './identities.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
-import { StartLinkController } from './start-link.controller.js';
-import { StartLink } from './start-link.js';
+import { StartLink, StartLinkController } from './start-link.js';
 import './auth.errors.js';
 
-/** Not loaded without an identity provider. */
+/** Undefined without an identity provider. */
 const accessTokens = {
-  provide: ACCESS_TOKENS,
+  provide: AccessTokens,
   inject: [Config],
-  useFactory: async (config: Config) =>
-    config.OIDC_ISSUER && new (await import('./access-tokens.js')).AccessTokens(config),
+  useFactory: (config: Config) => (config.OIDC_ISSUER ? new AccessTokens(config) : undefined),
 };
 
 const SERVICES = [

@@ -8,7 +8,7 @@ import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto
 import { AccountsService } from './accounts.service.js';
 import { normalEmail } from './email.js';
 import { withPermissions } from './granted.js';
-import { limitSubjects, requesterOf } from './limit-subjects.js';
+import { limitSubjects } from './limit-subjects.js';
 
 @Tag(...ACCOUNTS_TAG)
 @PasswordAccess()
@@ -46,7 +46,7 @@ export class CurrentAccountController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<CurrentAccountDto> {
     await this.limitEmails(by, body, request, response);
-    return withPermissions(await this.changes.change(by, body, requesterOf(request)));
+    return withPermissions(await this.changes.change(by, body));
   }
 
   @Delete()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import { In } from 'typeorm';
 import {
   ApiError,
@@ -12,13 +12,10 @@ import {
 } from 'petstore/platform';
 import { Config } from '../config.js';
 import type { Actor } from '../platform/api/index.js';
-import type { AccessTokens, TokenFacts } from './access-tokens.js';
+import { AccessTokens, type TokenFacts } from './access-tokens.js';
 import { AccountIdentity } from './account-identity.entity.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
-
-/** Injects `AccessTokens`; undefined without an identity provider. */
-export const ACCESS_TOKENS = Symbol('access tokens');
 
 type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
@@ -35,7 +32,7 @@ export class Identities {
     private readonly accounts: AccountsService,
     private readonly transactions: Transactions,
     private readonly config: Config,
-    @Inject(ACCESS_TOKENS) private readonly tokens?: AccessTokens,
+    @Optional() private readonly tokens?: AccessTokens,
   ) {}
 
   /** Whether a bearer token is an access token of the identity provider: it has three parts, an API key one. */

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { FastRepository, InjectFastRepository, Metrics } from 'petstore/platform';
+import { FastRepository, InjectFastRepository } from 'petstore/platform';
 import type { Actor } from '../platform/api/index.js';
-import { broadcast, onBroadcast } from '../platform/process/index.js';
 import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
 import { granted } from './granted.js';
@@ -41,9 +40,6 @@ function newEntries(): LRUCache<string, Entry> {
 
 /** Caches valid keys: a busy key costs one query a second instead of one a request. */
 export class KeyCache {
-  /** Look-ups since the start, without a query and with one. */
-  hits = 0;
-  misses = 0;
   private entries = newEntries();
   private pending = new Map<string, { query: Promise<KeyOwner | null>; until: number }>();
 
@@ -51,9 +47,8 @@ export class KeyCache {
 
   peek(key: string): KeyOwner | undefined {
     const entry = this.entries.get(key);
-    if (!entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt) return undefined;
-    this.hits++;
-    return entry.owner;
+    const isStale = !entry || performance.now() >= entry.until || Date.now() >= entry.owner.expiresAt;
+    return isStale ? undefined : entry.owner;
   }
 
   /** The owner, by one query for all simultaneous requests; null for an invalid key. */
@@ -61,9 +56,7 @@ export class KeyCache {
     const cached = this.peek(key);
     if (cached) return cached;
     const pending = this.pending.get(key);
-    if (!pending || performance.now() >= pending.until) return this.load(key, actor);
-    this.hits++;
-    return pending.query;
+    return pending && performance.now() < pending.until ? pending.query : this.load(key, actor);
   }
 
   /** Forgets every key; running look-ups are not cached. */
@@ -74,7 +67,6 @@ export class KeyCache {
 
   private async load(key: string, actor: Actor): Promise<KeyOwner | null> {
     const { entries, pending } = this;
-    this.misses++;
     const until = performance.now() + KEY_LIFETIME_MS;
     const query = this.lookUp(key, actor);
     const entry = { query, until };
@@ -89,7 +81,6 @@ export class KeyCache {
   }
 }
 
-const CHANGED = 'keys changed';
 const HOUR_MS = 60 * 60 * 1000;
 
 /** The owner of each key, with its permissions. */
@@ -103,18 +94,7 @@ export class KeyOwners {
     @InjectFastRepository(ApiKey) private readonly apiKeys: FastRepository<ApiKey>,
     @InjectFastRepository(Account) private readonly accounts: FastRepository<Account>,
     private readonly identities: Identities,
-    metrics: Metrics,
-  ) {
-    onBroadcast(CHANGED, () => this.cache.clear());
-    metrics.counter(
-      'petstore_key_lookups_total',
-      'Look-ups of API keys: `hit` in memory, `miss` otherwise.',
-      () => [
-        { labels: { result: 'hit' }, value: this.cache.hits },
-        { labels: { result: 'miss' }, value: this.cache.misses },
-      ],
-    );
-  }
+  ) {}
 
   /** The owner of a cached valid key, else undefined. */
   peek(key: string): KeyOwner | undefined {
@@ -137,11 +117,10 @@ export class KeyOwners {
 
   /**
    * Call after a change of keys, or of permissions of their account, is committed: the change takes effect at once in this
-   * process, after a notification in the other workers of this service, and within a second in every other instance.
+   * process, and within a second in every other one.
    */
   forget(): void {
     this.cache.clear();
-    broadcast(CHANGED);
   }
 
   private async lookUpToken(token: string, actor: Actor): Promise<KeyOwner> {

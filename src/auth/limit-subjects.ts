@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import { clientNetwork } from '../platform/api/index.js';
 import { normalEmail } from './email.js';
-import type { Requester } from '../platform/process/index.js';
 
 /** The subjects that a sign-up or log-in counts for: its address, then its account, if an account can have that email. */
 export function limitSubjects(
@@ -12,8 +11,4 @@ export function limitSubjects(
   const from = `${what} from ${clientNetwork(request)}`;
   const normal = normalEmail(email);
   return normal === null ? [from] : [from, `${what} as ${normal}`];
-}
-
-export function requesterOf(request: Request): Requester {
-  return { caller: clientNetwork(request), isGone: () => request.socket.destroyed };
 }

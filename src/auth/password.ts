@@ -1,7 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ApiError } from 'petstore/platform';
-import { Quota, type Requester } from '../platform/process/index.js';
+import { Quota } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -20,14 +20,13 @@ const checks = new Quota(2);
 /** Milliseconds; after a longer wait, too little of the time for the answer would be left. */
 const WAIT_MS = 2_000;
 
-const OPERATOR: Requester = { isGone: () => false };
-
-/** @throws ApiError `service_unavailable` after too long a wait for a thread, or if the requester has gone */
-async function derive(parameters: Argon2Parameters, requester: Requester): Promise<Buffer> {
-  const { caller } = requester;
+/**
+ * @param caller the network of the client, which holds at most half of the threads; undefined for an operator
+ * @throws ApiError `service_unavailable` after too long a wait for a thread
+ */
+async function derive(parameters: Argon2Parameters, caller: string | undefined): Promise<Buffer> {
   await checks.acquire(caller, WAIT_MS, tooMany);
   try {
-    if (requester.isGone()) throw tooMany();
     return await argon2id('argon2id', parameters);
   } finally {
     checks.release(caller);
@@ -44,10 +43,10 @@ function tooMany(): ApiError {
  * Hashes a password into the PHC string format, with its salt and cost, in about 36 ms of the thread pool. Normalises the
  * text, so that its composition by a keyboard does not matter (RFC 8265, 4.2.1).
  */
-export async function hashPassword(password: string, requester = OPERATOR): Promise<string> {
+export async function hashPassword(password: string, caller?: string): Promise<string> {
   const salt = randomBytes(16);
   const message = password.normalize('NFC');
-  const tag = await derive({ ...COST, message, nonce: salt }, requester);
+  const tag = await derive({ ...COST, message, nonce: salt }, caller);
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
@@ -55,17 +54,17 @@ export async function hashPassword(password: string, requester = OPERATOR): Prom
 export async function verifyPassword(
   password: string,
   hash: string | undefined,
-  requester: Requester,
+  caller: string,
 ): Promise<boolean> {
   for (const message of new Set([password.normalize('NFC'), password]))
-    if (await matches(message, hash, requester)) return true;
+    if (await matches(message, hash, caller)) return true;
   return false;
 }
 
-async function matches(message: string, hash: string | undefined, requester: Requester): Promise<boolean> {
+async function matches(message: string, hash: string | undefined, caller: string): Promise<boolean> {
   const [, memory, passes, parallelism, salt, tag] = PHC.exec(hash ?? '') ?? [];
   if (!salt || !tag) {
-    await hashPassword(message, requester);
+    await hashPassword(message, caller);
     return false;
   }
   const expected = Buffer.from(tag, 'base64');
@@ -77,5 +76,5 @@ async function matches(message: string, hash: string | undefined, requester: Req
     message,
     nonce: Buffer.from(salt, 'base64'),
   };
-  return timingSafeEqual(await derive(parameters, requester), expected);
+  return timingSafeEqual(await derive(parameters, caller), expected);
 }

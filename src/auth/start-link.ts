@@ -1,13 +1,14 @@
-import cluster from 'node:cluster';
-import { Injectable } from '@nestjs/common';
-import { answerWorkers, askPrimary } from '../platform/process/index.js';
+import { Controller, Get, Injectable, Req, VERSION_NEUTRAL } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Public } from 'petstore/platform';
+import type { AuthenticatedRequest } from '../platform/api/index.js';
+import { bearerKey } from './auth.guard.js';
 import { hashSecret, isSecret, newSecret, STARTS } from './secret.js';
-
-const QUESTION = 'key of the start link';
+import { unauthorized } from './unauthorized.js';
 
 /**
  * The link to Swagger UI that a start prints. Browsers keep addresses in their history, so the link contains a code that is
- * good once, and not the demo key. The process that started the service knows the code.
+ * good once, and not the demo key. Only the process that made the code knows it, so there is no link with `WORKERS`.
  */
 @Injectable()
 export class StartLink {
@@ -20,21 +21,29 @@ export class StartLink {
     return code;
   }
 
-  /** In the primary: redeems codes for workers. */
-  serveWorkers(): void {
-    answerWorkers({ [QUESTION]: (code) => this.useCode(code) });
-  }
-
   /** @returns the key for an unused code */
-  async redeem(code: string | undefined): Promise<string | undefined> {
-    if (!isSecret(STARTS, code)) return undefined;
-    return cluster.isWorker ? askPrimary(QUESTION, code) : this.useCode(code);
-  }
-
-  private useCode(code = ''): string | undefined {
-    if (!this.offered?.hash.equals(hashSecret(code))) return undefined;
+  redeem(code: string): string | undefined {
+    if (!isSecret(STARTS, code) || !this.offered?.hash.equals(hashSecret(code))) return undefined;
     const { key } = this.offered;
     this.offered = undefined;
     return key;
+  }
+}
+
+/** Exchanges the code of a start link for the demo key, for the page at `/docs`. */
+@ApiExcludeController()
+@Public()
+@Controller({ path: 'docs/start', version: VERSION_NEUTRAL })
+export class StartLinkController {
+  constructor(private readonly link: StartLink) {}
+
+  /** @throws ApiError `missing_api_key`, or `invalid_api_key` for a code that is malformed, used or outdated */
+  @Get()
+  redeem(@Req() request: AuthenticatedRequest): { key: string } {
+    const code = bearerKey(request);
+    if (!code) throw unauthorized('missing_api_key');
+    const key = this.link.redeem(code);
+    if (!key) throw unauthorized('invalid_api_key');
+    return { key };
   }
 }

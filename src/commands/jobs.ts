@@ -21,7 +21,7 @@ const CHANGES = {
   drop: { description: 'forget failed jobs', done: 'dropped' },
 };
 
-/** `petstore jobs list | retry | drop | unschedule` */
+/** `petstore jobs list | retry | drop` */
 export function jobs(args: string[], environment: CommandEnvironment): Promise<number> {
   const title = 'Lists unfinished jobs, and retries or drops failed jobs.';
   const line = new CommandLine('jobs', title, environment);
@@ -64,16 +64,6 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
           if (unchanged.length > 0) throw new OperatorError(`No failed job: ${unchanged.join(', ')}.`);
         });
       });
-  line.program
-    .command('unschedule')
-    .description('remove a schedule that the service no longer declares')
-    .argument('<name>')
-    .action((name: string) =>
-      onJobs(async (unfinished) => {
-        if (!(await unfinished.unschedule(name))) throw new OperatorError(`No schedule: ${name}.`);
-        await line.print([`${name} is no longer scheduled.`]);
-      }),
-    );
   return line.run(args);
 }
 

@@ -15,7 +15,7 @@ const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: () => startPetstore(CHOICE),
   migrate: async () => run((await import('./migrate.js')).migrateCommand),
   openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(CHOICE)),
-  admin: async () => run((await import('./admin/main.js')).admin),
+  admin: async () => run((await import('./admin/commands.js')).admin),
   jobs: async () => run((await import('./jobs.js')).jobs),
   new: () => import('../../schematics/new.js'),
   'new:feature': () => import('../../schematics/main.js'),

@@ -1,4 +1,3 @@
-import { PgBoss } from 'pg-boss';
 import type { JobsDatabase } from '../platform/jobs/index.js';
 
 // pg-boss documents its table: https://pgboss.io/sql/job-table
@@ -62,14 +61,6 @@ export class UnfinishedJobs {
   /** Deletes failed jobs. Returns their ids. */
   drop(selection: Selection): Promise<string[]> {
     return this.change(DROP, selection);
-  }
-
-  /** Removes a schedule; false if there is none with this name. */
-  async unschedule(name: string): Promise<boolean> {
-    const boss = new PgBoss({ db: this.database });
-    const found = await boss.getSchedules(name);
-    await boss.unschedule(name);
-    return found.length > 0;
   }
 
   private async change(sql: string, { ids, queue }: Selection): Promise<string[]> {

@@ -1,11 +1,12 @@
 import type { Browser, Page } from 'playwright-core';
 import { call, expectError } from '../../src/testing/client.js';
-import { type Service, sharedService, startService, storedOf } from '../../src/testing/service.js';
+import { type Service, sharedService, startService } from '../../src/testing/service.js';
 import { executablePath } from '../support/chromium.js';
 import { AUDIENCE } from '../support/issuer.js';
 import { endRuns, eventually, Run } from '../support/npm.js';
 import { freePorts } from '../support/ports.js';
 import { execute, keptBy, openBrowser, pressSignIn, read, signedIn } from '../support/signing-in.js';
+import { storedOf } from '../support/stored.js';
 
 const SLOW = 240_000;
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { call, createCheapAccount, createKey, type Credentials } from '../../src/testing/client.js';
-import { type Service, startService, withTableLocked } from '../../src/testing/service.js';
+import { type Service, startService } from '../../src/testing/service.js';
 import { Customer } from '../support/customer.js';
+import { withTableLocked } from '../support/held.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually } from '../support/npm.js';
 

@@ -4,23 +4,13 @@ import { rename, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { Client } from 'pg';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
 import { times, untilServed } from '../support/customer.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
-import { findVersion, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
 
 const PETSTORE = 'dist/src/commands/petstore.js';
-
-const [major, minor] = findVersion() ?? [0, 0];
-const keepsStatements = major > 1 || minor >= 21;
-const DATABASE_PREPARED_STATEMENTS = keepsStatements ? 'on' : 'off';
-const POOLER: Record<string, string | undefined> = keepsStatements
-  ? {}
-  : { max_prepared_statements: undefined };
-if (major === 0) console.warn('Settings behind PgBouncer are not tested: no pgbouncer is installed.');
 
 /** Whatever an operator may have set for a database or a role, and the service would not expect. */
 const FOREIGN = {
@@ -167,45 +157,6 @@ test('A schema in front of the schema of the tables is refused: migrations would
   const tables = `SELECT FROM pg_tables WHERE schemaname = 'other'`;
   expect(await query(url, tables)).toEqual([]);
 });
-
-(major > 0 ? test : test.skip)(
-  'Behind a pooler, settings that it cannot give are refused by name',
-  async () => {
-    const url = await createDatabase('TEMPLATE migrated');
-    const name = new URL(url).pathname.slice(1);
-    await setAll(url, FOREIGN);
-    const pooler = await PgBouncer.start(url, POOLER);
-    try {
-      const env = {
-        DATABASE_URL: pooler.url,
-        DATABASE_DIRECT_URL: url,
-        DATABASE_PREPARED_STATEMENTS,
-        PORT: '0',
-      };
-      const { code, stderr } = await runNode(['dist/src/main.js'], { env });
-      expect(code).toBe(1);
-      const said =
-        /^petstore: Behind a pooler, the role needs its own settings: (.+) \(docs\/scaling\.md\)\.$/m;
-      expect(stderr).toMatch(said);
-      const [, sets] = said.exec(stderr)!;
-      const client = new Client({ connectionString: url });
-      await client.connect();
-      for (const set of sets!.split(', and ')) await client.query(set.replace('ROLE …', `DATABASE ${name}`));
-      await client.end();
-    } finally {
-      await pooler.stop();
-    }
-    const again = await PgBouncer.start(url, POOLER);
-    const service = await startService({
-      DATABASE_URL: again.url,
-      DATABASE_DIRECT_URL: url,
-      DATABASE_PREPARED_STATEMENTS,
-    });
-    expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
-    await service.stop();
-    await again.stop();
-  },
-);
 
 test('A missing certificate file costs 503s only while the file is missing', async () => {
   const file = join(newFolder(), 'root.crt');

@@ -97,7 +97,7 @@ describe('The embedded PostgreSQL that is killed', () => {
     fs.rmSync(join(folder, 'postgres/global/pg_control'));
     await kill(folder);
     const said = await run.failure();
-    expect(said).toMatch(/^petstore: The embedded PostgreSQL has ended 5 times in a row, [^\n]+\n$/m);
+    expect(said).toMatch(/^petstore: The embedded PostgreSQL did not start: [^\n]+\n$/m);
     expect(postgresOn(folder)).toEqual([]);
   });
 });
@@ -189,7 +189,7 @@ describe('A data folder', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test.each<[string, RegExp, (path: string) => string | void]>([
+  test.each<[string, RegExp, (path: string) => void]>([
     [
       'of another PostgreSQL',
       / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/,
@@ -213,20 +213,11 @@ describe('A data folder', () => {
       /cannot be used: E(?:EXIST|NOTDIR).* choose another/,
       (path) => fs.writeFileSync(path, ''),
     ],
-    [
-      'whose password is lost',
-      /^The file .*password is empty: restore it, or choose another folder with DATA_DIR\.$/,
-      (path) => {
-        fs.cpSync(DATA_DIR, path, { recursive: true });
-        fs.writeFileSync(join(path, 'password'), Buffer.alloc(48));
-      },
-    ],
-    ['where none can be', /none\/data cannot be used: ENOENT.* choose another/, () => '/proc/none/data'],
   ])('%s is refused', async (_what, reason, make) => {
     const path = join(newFolder(), 'data');
-    const folder = make(path) ?? path;
-    await expect(EmbeddedPostgres.start(folder)).rejects.toThrow(reason);
-    expect(postgresOn(folder)).toEqual([]);
+    make(path);
+    await expect(EmbeddedPostgres.start(path)).rejects.toThrow(reason);
+    expect(postgresOn(path)).toEqual([]);
   });
 });
 

@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
+import { cutOff } from '../support/held.js';
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
-import { cutOff, query, type Service, startService } from '../../src/testing/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 
 let service: Service;
 let second: Service;

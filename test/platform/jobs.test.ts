@@ -105,15 +105,6 @@ describe('A job', () => {
     expect(await reminders.state('tomorrow')).toBe('created');
   });
 
-  test('of a schedule is added no more once an operator removes the schedule', async () => {
-    const scheduled = () => reminders.query('SELECT name, cron FROM pgboss.schedule');
-    await eventually(async () => (await scheduled()).length > 0);
-    expect(await scheduled()).toEqual([{ name: 'every-minute', cron: '* * * * *' }]);
-    expect((await operate('unschedule', 'every-hour')).stderr).toBe('petstore: No schedule: every-hour.\n');
-    const { stdout } = await operate('unschedule', 'every-minute');
-    expect([stdout, await scheduled()]).toEqual(['every-minute is no longer scheduled.\n', []]);
-  });
-
   test.each(['', 'deliver', 'retry', 'drop', 'retry 1', 'retry --queue messages', 'list --failed --waiting'])(
     'is left alone by a command with wrong usage, which ends with 2: %s',
     async (line) => {

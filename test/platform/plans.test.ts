@@ -351,7 +351,7 @@ async function record(): Promise<Sent[]> {
   const invitations = new Invitations(rowsOf(Invitation), transactions, audit, config);
   const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
   const identities = new Identities(rowsOf(AccountIdentity), accounts, transactions, config);
-  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), identities, new Metrics());
+  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), identities);
   const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
   const jobs = jobsOf(database);
   const messages = new MessagesService(rowsOf(Message), jobs, closing);

@@ -17,10 +17,11 @@ import { isUnavailable } from '../../src/platform/database/unavailable.js';
 import { call } from '../../src/testing/client.js';
 import { Customer, times } from '../support/customer.js';
 import { connect } from '../support/database.js';
+import { cutOff } from '../support/held.js';
 import { eventually } from '../support/npm.js';
 import { Proxy } from '../support/proxy.js';
 import { isThorough } from '../support/thorough.js';
-import { createDatabase, cutOff, query, type Service, startService } from '../../src/testing/service.js';
+import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
 
 @Entity()
 class Entry {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../src/config.js';
 import { call, createAccount, createKey, expectRevoked } from '../../src/testing/client.js';
 import { query, type Service, startService, createDatabase } from '../../src/testing/service.js';
@@ -102,7 +103,11 @@ test('All workers refuse a key that one worker has revoked', async () => {
   const { id, key } = body as { id: number; key: string };
   expect(statusesOf(await everywhere(() => listPets(key)))).toEqual(new Set([200]));
   expect((await call(service, 'DELETE', `/v1/api-keys/${id}`, { account })).status).toBe(204);
-  await expectRevoked(() => everywhere(() => listPets(key), 8));
+  await expectRevoked(async () => {
+    // The limit of the key leaves room for some requests only.
+    await sleep(250);
+    return everywhere(() => listPets(key), 8);
+  });
 });
 
 test('The workers count the requests of a key together', async () => {
@@ -182,10 +187,7 @@ test('The workers share one embedded database, announced once, and end with a pr
   expect(run.stdout.match(/Pet store is running/g)).toHaveLength(1);
   expect(run.stdout).toMatch(/^ {2}Workers +2$/m);
   expect(run.stdout.match(/Demo key/g)).toHaveLength(1);
-  // The code of the start's link is good once.
-  const opened = await everywhere(() => told.openLink());
-  expect(opened.filter(({ status }) => status === 200)).toEqual([{ status: 200, key: told.key }]);
-  expect(statusesOf(opened)).toEqual(new Set([200, 401]));
+  expect(run.stdout).not.toContain('#start=');
   expect(statusesOf(await everywhere(() => told.listPets()))).toEqual(new Set([200]));
   expect(run.stderr).toBe('');
   run.signal('SIGKILL');

@@ -1,5 +1,5 @@
 import { Readable, Writable } from 'node:stream';
-import { admin as runAdmin } from '../../src/commands/admin/main.js';
+import { admin as runAdmin } from '../../src/commands/admin/commands.js';
 import type { CommandEnvironment } from '../../src/commands/command.js';
 import { jobs as runJobs } from '../../src/commands/jobs.js';
 import { migrateCommand } from '../../src/commands/migrate.js';

@@ -22,3 +22,33 @@ export async function behind<T>(
     await holder.end();
   }
 }
+
+/** Cancels up to `most` running statements of a service, or closes their connections. */
+export async function cutOff(
+  { databaseUrl }: TestedService,
+  how: 'pg_cancel_backend' | 'pg_terminate_backend',
+  most: number,
+): Promise<void> {
+  await query(
+    databaseUrl,
+    `SELECT ${how}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
+       AND datname = current_database() AND state <> 'idle' ORDER BY random() LIMIT $1`,
+    [most],
+  );
+}
+
+/** Locks a table, so that every query on it waits while `run` runs. */
+export async function withTableLocked(
+  { databaseUrl }: TestedService,
+  table: string,
+  run: () => Promise<void>,
+): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`BEGIN; LOCK TABLE ${table}`);
+    await run();
+  } finally {
+    await client.end();
+  }
+}

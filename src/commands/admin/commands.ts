@@ -28,8 +28,10 @@ import { auditLines, fieldsOf } from './output.js';
 type Action = (operator: Operator, ...given: any[]) => Promise<void>;
 type Add = (usage: string, description: string, ...parts: [...(Argument | Option)[], Action]) => void;
 
-/** `petstore admin`. To be called once the features are loaded. */
-export function adminLine(environment: CommandEnvironment): CommandLine {
+/** `petstore admin` */
+export async function admin(args: string[], environment: CommandEnvironment): Promise<number> {
+  // The features bring permissions.
+  await environment.parts();
   const title = 'Manages the accounts and API keys in the database of the configuration.';
   const line = new CommandLine('admin', title, environment);
   const { program } = line;
@@ -40,7 +42,7 @@ export function adminLine(environment: CommandEnvironment): CommandLine {
   const invitations = 'let people sign up where SIGN_UP is "invite"';
   addInvitations(adder(line, program.command('invitations').description(invitations)));
   addAudit(adder(line, program));
-  return line;
+  return line.run(args);
 }
 
 function adder(line: CommandLine, group: Command): Add {

@@ -20,7 +20,7 @@ export interface RunningService extends Stoppable {
   dataPath?: string;
   /** A key for first steps, with the embedded PostgreSQL. */
   demoKey?: string;
-  /** A one-time code that Swagger UI exchanges for the demo key. */
+  /** A one-time code that Swagger UI exchanges for the demo key; none with `WORKERS`. */
   startCode?: string;
 }
 

@@ -4,13 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../../config.js';
-import {
-  answerWorkers,
-  cannotListen,
-  claimPort,
-  OperatorError,
-  relayBroadcasts,
-} from '../../platform/process/index.js';
+import { answerWorkers, cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
 import { collectMetrics } from '../../platform/telemetry/index.js';
 import type { Serving } from './worker.js';
 
@@ -52,7 +46,6 @@ export class Workers {
     this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
     // For systems without port sharing: a round-robin primary would pass connections to a dying worker.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    relayBroadcasts();
     answerWorkers({ metrics: collectMetrics });
     const port = await claimPort(PORT, HOST).catch((error) => {
       throw cannotListen('PORT', PORT, error, HOST);

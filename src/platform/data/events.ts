@@ -1,5 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Observable } from 'rxjs';
 import { Config } from '../../config.js';
@@ -157,9 +157,11 @@ export class Events implements BeforeApplicationShutdown {
     });
     const listeners = new Listeners();
     let hasEnded = false;
+    let probe: NodeJS.Timeout | undefined;
     const end = (error?: Error) => {
       if (hasEnded) return;
       hasEnded = true;
+      clearInterval(probe);
       this.subscription = undefined;
       if (!this.stopping.signal.aborted)
         this.logger.warn(
@@ -180,17 +182,8 @@ export class Events implements BeforeApplicationShutdown {
       end(error);
       throw error;
     });
-    void this.probe(client, () => hasEnded, end);
+    probe = setInterval(() => void client.query('SELECT 1').catch(end), PROBE_MS).unref();
     return { client, listeners };
-  }
-
-  /** Probes the connection, to notice one that broke without being closed. */
-  private async probe(client: Client, hasEnded: () => boolean, end: (error: Error) => void): Promise<void> {
-    const { signal } = this.stopping;
-    while (!hasEnded() && !signal.aborted) {
-      await sleep(PROBE_MS, undefined, { signal, ref: false }).catch(() => {});
-      if (!hasEnded() && !signal.aborted) await client.query('SELECT 1').catch(end);
-    }
   }
 }
 

@@ -11,17 +11,8 @@ import { SharedLookUps, type Sql } from '../database/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
-import {
-  convert,
-  namesOf,
-  requireValues,
-  type Row,
-  Shape,
-  type ShapeColumn,
-  Statements,
-  written,
-} from './shape.js';
-import { insertRows, selectAmong, selectOne, updateRows, upsertOne } from './sql.js';
+import { convert, namesOf, requireValues, type Row, Shape, Statements, written } from './shape.js';
+import { insertRows, names, selectAmong, selectOne, update, upsertOne } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
@@ -115,7 +106,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     });
     const rows = await this.send(
       `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`,
-      () => updateRows(shape, set, by, among),
+      () => `${update(shape, set, by, (i) => `$${i + 1}`, among)} RETURNING ${names(shape.selected)}`,
       [...written(set, values), ...conditions],
     );
     return rows.map((row) => shape.hydrate(row) as Entity);
@@ -199,7 +190,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape, current } = this;
     const search = new Search(this.metadata, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(current, { limit, after });
+    const found = await search.find(this.table.statements, current, { limit, after });
     const shown = found.slice(0, limit);
     const ids = shown.map(({ id }) => id);
     const byIds = new Listing(this.metadata, { id: ids }, {});
@@ -290,7 +281,7 @@ async function edit<Entity extends ObjectLiteral>(
 ): Promise<{ row: Entity; changes: Values<Entity>; key: Which<Entity> }> {
   const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
   const { columns } = shape;
-  // Before `work`, which may change an instance in place.
+  // As they are written, and before `work`: an instance may hide its state, or be changed in place.
   const writtenBefore = columns.map((column) => convert(column, before[column.property]));
   await work(row as Entity);
   const changes: ObjectLiteral = {};
@@ -299,15 +290,9 @@ async function edit<Entity extends ObjectLiteral>(
     // Undefined leaves the stored value.
     if (row[property] === undefined) {
       if (before[property] !== undefined) row[property] = before[property];
-    } else if (isChanged(column, row[property], before[property], writtenBefore[i]))
+    } else if (!isDeepStrictEqual(convert(column, row[property]), writtenBefore[i]))
       changes[property] = row[property];
   }
   const key = Object.fromEntries(shape.keys.map(({ property }) => [property, before[property] as unknown]));
   return { row: row as Entity, changes: changes as Values<Entity>, key: key as Which<Entity> };
-}
-
-/** Compares objects as they are written: an instance may hide its state, or be changed in place. */
-function isChanged(column: ShapeColumn, now: unknown, before: unknown, writtenBefore: unknown): boolean {
-  if (typeof now !== 'object' || now === null) return !Object.is(now, before);
-  return !isDeepStrictEqual(convert(column, now), writtenBefore);
 }

@@ -1,7 +1,7 @@
 import type { ObjectLiteral } from 'typeorm';
 import type { FastRepository } from './fast-repository.js';
 import { namesOf, type Row, type Shape, written } from './shape.js';
-import { insertFrom, insertRows, namesIn, type Parameter, updateOne } from './sql.js';
+import { insertFrom, insertRows, namesIn, type Parameter, update } from './sql.js';
 import type { Values, Where } from './values.js';
 
 export interface Part {
@@ -39,7 +39,7 @@ export function setting<Entity extends ObjectLiteral>(
   return {
     name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
     values: [...written(set, values), ...written(by, where)],
-    text: (parameter) => `${updateOne(shape, set, by, parameter)} RETURNING 1`,
+    text: (parameter) => `${update(shape, set, by, parameter)} RETURNING 1`,
     otherwise,
   };
 }

@@ -1,15 +1,9 @@
 import { hash } from 'node:crypto';
-import type { PoolClient } from 'pg';
-import {
-  type EntityManager,
-  type EntityMetadata,
-  type ObjectLiteral,
-  QueryFailedError,
-  type SelectQueryBuilder,
-} from 'typeorm';
+import type { EntityManager, EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-import { Connections, type Sql } from '../database/index.js';
+import { codeOf, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
+import type { Statements } from './shape.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
@@ -55,7 +49,7 @@ export class Search implements Cursors {
   }
 
   /** Finds the rows of a page and one more. @throws ApiError `invalid_cursor`, QueryFailedError */
-  async find(manager: EntityManager, { limit, after }: PageStart): Promise<Found[]> {
+  async find(statements: Statements, manager: EntityManager, { limit, after }: PageStart): Promise<Found[]> {
     const { sql, parameters, columns, isDescending } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
     const places = values.map((_value, i) => `$${parameters.length + i + 1}`);
@@ -66,11 +60,12 @@ export class Search implements Cursors {
     const texts = columns.map((column) => `${column}::text`).join(', ');
     const text = `SELECT ${texts} FROM (${sql}) AS "search"${beyond} ORDER BY ${order} LIMIT ${limit + 1}`;
     const all = [...parameters, ...values];
-    const rows = await run(manager, text, all).catch((error: Error & { code?: string }) => {
+    // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
+    const rows = await statements.runList(manager, { text }, all).catch((error: unknown) => {
       // The first page was read with all values but these.
-      if (after && NO_VALUE.test(error.code ?? ''))
+      if (after && NO_VALUE.test(codeOf(error) ?? ''))
         throw new ApiError('invalid_cursor', undefined, { cause: error });
-      throw new QueryFailedError(text, all, error);
+      throw error;
     });
     return rows.map((row) => this.foundIn(row));
   }
@@ -91,14 +86,4 @@ export class Search implements Cursors {
       return undefined;
     }
   }
-}
-
-/** Runs a statement in the transaction of a manager if it has one, else wherever lists are read from. */
-async function run(manager: EntityManager, text: string, values: readonly unknown[]): Promise<unknown[][]> {
-  const connections = Connections.of(manager.dataSource);
-  const { queryRunner } = manager;
-  // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
-  return queryRunner
-    ? connections.run((await queryRunner.connect()) as PoolClient, { text }, values)
-    : connections.readList((connection) => connections.run(connection, { text }, values));
 }

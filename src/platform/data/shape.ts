@@ -205,8 +205,9 @@ export class Statements {
     return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
-  /** Runs the statement of a list, outside of transactions, wherever lists are read from. @throws QueryFailedError */
-  runList(statement: Statement, values: unknown[]): Promise<Row[]> {
+  /** Runs the statement of a list: as `run` does, but without a transaction wherever lists are read from. */
+  runList(manager: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
+    if (manager.queryRunner) return this.run(manager, statement, values);
     return this.connections.readList((connection) => this.runOn(connection, statement, values));
   }
 

@@ -9,7 +9,7 @@ export function selectOne(shape: Shape, by: readonly ShapeColumn[], lock: boolea
 
 /** The rows whose key is in a list. */
 export function selectAmong(shape: Shape, key: ShapeColumn): string {
-  return select(shape, [`${key.sql} = ANY(${hiddenList(1, key)})`]);
+  return select(shape, [`${key.sql} = ANY(${hiddenList('$1', key)})`]);
 }
 
 /** Inserts `count` rows with values for the same columns; the table sets the others. */
@@ -34,31 +34,23 @@ export function insertFrom(
   return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${typed.join(', ')}${from}`;
 }
 
-/** Sets columns of the row that matches the values of `by`. */
-export function updateOne(
+/** Sets columns of the rows that match `by`: a column in `among` matches any value of a list, the others one value. */
+export function update(
   shape: Shape,
   set: readonly ShapeColumn[],
   by: readonly ShapeColumn[],
   parameter: Parameter,
+  among?: ReadonlySet<ShapeColumn>,
 ): string {
-  const conditions = by.map(({ sql }, i) => `${sql} = ${parameter(set.length + i)}`);
-  if (shape.notDeleted) conditions.push(shape.notDeleted);
-  return `UPDATE ${shape.table} SET ${changesOf(shape, set, parameter)} WHERE ${conditions.join(' AND ')}`;
-}
-
-/** Sets columns of the rows that match `by`: a column in `among` matches any value of a list, the others one value. */
-export function updateRows(
-  shape: Shape,
-  set: readonly ShapeColumn[],
-  by: readonly ShapeColumn[],
-  among: ReadonlySet<ShapeColumn>,
-): string {
+  const changes = set.map(({ sql }, i) => `${sql} = ${parameter(i)}`);
+  if (shape.updateColumn && !set.includes(shape.updateColumn))
+    changes.push(`${shape.updateColumn.sql} = CURRENT_TIMESTAMP`);
   const conditions = by.map((column, i) => {
-    const place = set.length + i + 1;
-    return `${column.sql} = ${among.has(column) ? `ANY(${hiddenList(place, column)})` : `$${place}`}`;
+    const value = parameter(set.length + i);
+    return `${column.sql} = ${among?.has(column) ? `ANY(${hiddenList(value, column)})` : value}`;
   });
   if (shape.notDeleted) conditions.push(shape.notDeleted);
-  return `UPDATE ${shape.table} SET ${changesOf(shape, set, (i) => `$${i + 1}`)} WHERE ${conditions.join(' AND ')} RETURNING ${names(shape.selected)}`;
+  return `UPDATE ${shape.table} SET ${changes.join(', ')} WHERE ${conditions.join(' AND ')}`;
 }
 
 /**
@@ -103,8 +95,8 @@ export function select(shape: Shape, conditions: readonly string[]): string {
  * A parameter with a list of values, whose length is hidden from the planner: a plan for a visible short list looks better
  * than one for any list, so PostgreSQL would plan the statement at every run, which takes 20 to 100 µs.
  */
-export function hiddenList(place: number, { type }: Pick<ShapeColumn, 'type'>): string {
-  return `(SELECT $${place}::${type}[])::${type}[]`;
+export function hiddenList(parameter: string, { type }: ShapeColumn): string {
+  return `(SELECT ${parameter}::${type}[])::${type}[]`;
 }
 
 /** The columns of a table with this alias. */
@@ -112,15 +104,8 @@ export function namesIn(table: string, columns: readonly ShapeColumn[]): string 
   return columns.map(({ sql }) => `${table}.${sql}`).join(', ');
 }
 
-function names(columns: readonly ShapeColumn[]): string {
+export function names(columns: readonly ShapeColumn[]): string {
   return columns.map(({ sql }) => sql).join(', ');
-}
-
-function changesOf(shape: Shape, set: readonly ShapeColumn[], parameter: Parameter): string {
-  const changes = set.map(({ sql }, i) => `${sql} = ${parameter(i)}`);
-  if (shape.updateColumn && !set.includes(shape.updateColumn))
-    changes.push(`${shape.updateColumn.sql} = CURRENT_TIMESTAMP`);
-  return changes.join(', ');
 }
 
 function typeOf({ type, isArray }: ShapeColumn): string {

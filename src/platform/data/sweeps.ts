@@ -2,7 +2,6 @@ import { type BeforeApplicationShutdown, Inject, Injectable, Logger } from '@nes
 import { getDataSourceToken } from '@nestjs/typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
-import { isUnavailable } from '../database/index.js';
 import { Shape } from './shape.js';
 import { deleteSome } from './sql.js';
 
@@ -43,10 +42,8 @@ export class Sweeps implements BeforeApplicationShutdown {
   }
 }
 
-/** Rows per statement: more after a quick one, fewer after a time-out. */
-const BATCH = { first: 1_000, least: 100, most: 10_000 };
-/** Milliseconds that a statement should take at most, as others wait for the same disk. */
-const QUICK_MS = 100;
+/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
+const BATCH = 1_000;
 
 interface Expired<Entity> {
   /** Upper bounds, exclusive, of the values of these properties. */
@@ -65,37 +62,16 @@ async function sweep<Entity extends ObjectLiteral>(
   target: EntityTarget<Entity>,
   { before, where = {} }: Expired<Entity>,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const shape = new Shape(database.getMetadata(target));
   const [bounds, values] = [Object.entries(before), Object.entries(where)];
   const columnsOf = (entries: [string, unknown][]) => entries.map(([property]) => shape.column(property));
   const text = deleteSome(shape, columnsOf(bounds), columnsOf(values));
-  const parameters = [...bounds, ...values].map(([, value]) => value as unknown);
-  let total = 0;
-  for (let size = BATCH.first; ;) {
+  const parameters = [...[...bounds, ...values].map(([, value]) => value as unknown), BATCH];
+  while (!signal.aborted) {
     const startedAt = performance.now();
-    const count = await deleteBatch(database, text, [...parameters, size]);
-    const tookMs = performance.now() - startedAt;
-    if (count === undefined && size === BATCH.least) throw new Error('the database is too busy');
-    total += count ?? 0;
-    if (signal.aborted || (count !== undefined && count < size)) return total;
-    if (count === undefined) size = Math.max(BATCH.least, Math.floor(size / 4));
-    else if (tookMs < QUICK_MS) size = Math.min(size * 2, BATCH.most);
-    await sleep(tookMs, undefined, { signal, ref: false }).catch(() => {});
-  }
-}
-
-/** The number of rows that a statement has deleted; undefined if it ran out of time. */
-async function deleteBatch(
-  database: DataSource,
-  text: string,
-  values: unknown[],
-): Promise<number | undefined> {
-  try {
-    const [, count] = await database.query<[unknown, number]>(text, values);
-    return count;
-  } catch (error) {
-    if (isUnavailable(error)) return undefined;
-    throw error;
+    const [, count] = await database.query<[unknown, number]>(text, parameters);
+    if (count < BATCH) return;
+    await sleep(performance.now() - startedAt, undefined, { signal, ref: false }).catch(() => {});
   }
 }

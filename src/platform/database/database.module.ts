@@ -8,7 +8,7 @@ import { asker } from './asker.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { loadMigrations } from './migrate.js';
 import { RowStreams } from './row-streams.js';
-import { requireSettings, warnOfMissingTimeouts } from './session-settings.js';
+import { warnOfMissingTimeouts } from './session-settings.js';
 
 /** Milliseconds for which a result is reused. Probes are a second or more apart. */
 const REUSE_MS = 1_000;
@@ -116,6 +116,5 @@ async function connect(database: DataSource): Promise<Connections> {
     statement_timeout?: number;
   };
   if (timeout !== undefined) await warnOfMissingTimeouts(connections.primary);
-  await requireSettings(connections.primary);
   return connections;
 }

@@ -48,7 +48,7 @@ export async function migrate(config: Config, install: Install): Promise<string[
   const database = await connect(config);
   const session = database.createQueryRunner();
   try {
-    await awaitTurn(session, LOCK);
+    await awaitTurn(session);
     await refuseOtherSchema(session);
     const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
     await install((await session.connect()) as ClientBase);
@@ -108,63 +108,30 @@ async function warnOfDataLoss(session: QueryRunner): Promise<void> {
 /** Milliseconds between two attempts to get the advisory lock. */
 const RETRY_MS = 100;
 
-/** The session that holds an advisory lock with a single key of 32 bits. */
-const HOLDER = `
-  SELECT pid, coalesce(host(client_addr), 'a local socket') AS address
-  FROM pg_locks JOIN pg_stat_activity USING (pid)
-  WHERE locktype = 'advisory' AND classid = 0 AND objid = $1 AND objsubid = 1 AND granted
-    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-
 /**
- * Acquires the lock for migrations, and logs which session it waits for.
- * @param limits milliseconds until the first log line, between log lines, and until it gives up
+ * Acquires the lock for migrations, by repeated attempts: a statement that waited would hold a snapshot, for whose end
+ * `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
  * @throws OperatorError if the lock does not become free
  */
-export async function awaitTurn(
-  session: QueryRunner,
-  lock: number,
-  limits = TIMEOUTS.migrationTurn,
-): Promise<void> {
+async function awaitTurn(session: QueryRunner): Promise<void> {
   const startedAt = performance.now();
-  for (let patience = limits.first; !(await tryAcquire(session, lock, patience)); patience = limits.next) {
-    const waited = performance.now() - startedAt;
-    const holder = await findHolder(session, lock);
-    if (waited >= limits.total)
-      throw new OperatorError(
-        `${holder} has been migrating this database for more than ${seconds(waited)}. If it is gone, end its session.`,
-      );
-    new Logger('Database').warn(
-      `Waiting for ${holder} to migrate the database, for ${seconds(waited)} so far`,
+  const acquire = async () => {
+    const [row] = await session.manager.query<[{ acquired: boolean }]>(
+      'SELECT pg_try_advisory_lock($1) AS acquired',
+      [LOCK],
     );
+    return row.acquired;
+  };
+  for (let isLogged = false; !(await acquire()); await sleep(RETRY_MS)) {
+    const waited = performance.now() - startedAt;
+    if (waited >= TIMEOUTS.migrationTurn.total)
+      throw new OperatorError(
+        'Another process has been migrating this database for ten minutes. If it is gone, end its session: it has the advisory lock in pg_locks.',
+      );
+    if (isLogged || waited < TIMEOUTS.migrationTurn.logged) continue;
+    new Logger('Database').warn('Waiting for another process to migrate the database');
+    isLogged = true;
   }
-}
-
-/**
- * Acquires a lock within `withinMs`, by repeated attempts: a statement that waited would hold a snapshot, for whose end
- * `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
- */
-async function tryAcquire(session: QueryRunner, lock: number, withinMs: number): Promise<boolean> {
-  const end = performance.now() + withinMs;
-  for (;;) {
-    const rows = (await session.query('SELECT pg_try_advisory_lock($1) AS acquired', [lock])) as {
-      acquired: boolean;
-    }[];
-    if (rows[0]!.acquired) return true;
-    if (performance.now() >= end) return false;
-    await sleep(RETRY_MS);
-  }
-}
-
-async function findHolder(session: QueryRunner, lock: number): Promise<string> {
-  const rows = (await session.query(HOLDER, [lock])) as { pid: number; address: string }[];
-  const [holder] = rows;
-  return holder
-    ? `another process (PostgreSQL's session ${holder.pid}, from ${holder.address})`
-    : 'another process';
-}
-
-function seconds(milliseconds: number): string {
-  return `${Math.round(milliseconds / 1_000)} s`;
 }
 
 const FOLDER = new URL('../../migrations/', import.meta.url);

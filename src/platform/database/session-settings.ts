@@ -19,8 +19,6 @@ export const TIMEOUTS = {
   lock: 590,
   /** A connection whose server has sent nothing for this long is closed: the server is frozen or cut off. */
   silence: 1_300,
-  /** A stream of rows whose server has sent nothing for this long fails. */
-  silentStream: 30_000,
   /** A request with less time left gets no transaction: it would hardly finish. */
   transaction: 300,
   /** A complete request is answered after this, by a 503 if need be. */
@@ -35,20 +33,17 @@ export const TIMEOUTS = {
   idleInTransaction: 5_000,
   /** A migration stops waiting for a lock after this, as requests queue up behind it. */
   migrationLock: 2_000,
-  /** A process waits `total` for the lock for migrations; it logs that after `first`, then every `next`. */
-  migrationTurn: { first: 1_000, next: 10_000, total: 600_000 },
+  /** A process waits `total` for the lock for migrations, and logs that once. */
+  migrationTurn: { logged: 1_000, total: 600_000 },
   /** Connecting at the start, when no client waits for an answer. */
   start: 5_000,
 };
 
-/** Settings that PgBouncer keeps for each client. */
-const KEPT_BY_POOLERS = {
+/** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
+const SETTINGS = {
   datestyle: 'ISO, MDY',
   intervalstyle: 'postgres',
   standard_conforming_strings: 'on',
-};
-
-const DROPPED_BY_POOLERS = {
   default_transaction_isolation: 'read committed',
   array_nulls: 'on',
   bytea_output: 'hex',
@@ -56,9 +51,7 @@ const DROPPED_BY_POOLERS = {
   quote_all_identifiers: 'off',
   transform_null_equals: 'off',
 };
-
-/** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
-const SET_SESSION = Object.entries({ ...KEPT_BY_POOLERS, ...DROPPED_BY_POOLERS })
+const SET_SESSION = Object.entries(SETTINGS)
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
 
@@ -74,27 +67,6 @@ export async function prepareSession(client: ClientBase): Promise<void> {
     `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
       `ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.`,
   );
-}
-
-/** A pooler may drop these settings. @throws OperatorError that names the settings which the role must have */
-export async function requireSettings(pool: Pool): Promise<void> {
-  const client = await pool.connect();
-  try {
-    const { rows } = await client.query<{ name: string; value: string; pid: number }>(
-      'SELECT name, reset_val AS value, pg_backend_pid() AS pid FROM pg_settings WHERE name = ANY($1)',
-      [Object.keys(DROPPED_BY_POOLERS)],
-    );
-    const required = new Map(Object.entries(DROPPED_BY_POOLERS));
-    const wrong = rows.filter(({ name, value }) => value !== required.get(name));
-    const isDirect = rows.every(({ pid }) => pid === (client as { processID?: number | null }).processID);
-    if (isDirect || wrong.length === 0) return;
-    const sets = wrong.map(({ name }) => `SET ${name} = '${required.get(name)}'`);
-    throw new OperatorError(
-      `Behind a pooler, the role needs its own settings: ALTER ROLE … ${sets.join(', and ALTER ROLE … ')} (docs/scaling.md).`,
-    );
-  } finally {
-    client.release();
-  }
 }
 
 const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { PgBoss, type QueueOptions } from 'pg-boss';
+import type { PgBoss } from 'pg-boss';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
 import { type Belonging, Transactions } from '../data/index.js';
@@ -131,14 +131,12 @@ export class Jobs implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
     const found = await this.boss.getQueues([...this.queues.keys()]);
-    const known = new Map(found.map((queue) => [queue.name, queue]));
+    const known = new Set(found.map(({ name }) => name));
     for (const queue of this.all) {
       const options = optionsOf(queue);
-      const stored = known.get(queue.name);
-      if (!stored) await this.boss.createQueue(queue.name, options);
+      if (!known.has(queue.name)) await this.boss.createQueue(queue.name, options);
       // Only processes that run jobs change the options of a queue.
-      else if (this.config.ROLE !== 'api' && !isAs(options, stored))
-        await this.boss.updateQueue(queue.name, options);
+      else if (this.config.ROLE !== 'api') await this.boss.updateQueue(queue.name, options);
     }
   }
 
@@ -184,8 +182,4 @@ function checked(queue: string, payload: object): object {
   const { length } = JSON.stringify(payload);
   if (length <= PAYLOAD_LENGTH) return payload;
   throw new Error(`The payload of a job "${queue}" has ${length} characters: more than ${PAYLOAD_LENGTH}`);
-}
-
-function isAs(wanted: QueueOptions, stored: QueueOptions): boolean {
-  return (Object.keys(wanted) as (keyof QueueOptions)[]).every((name) => stored[name] === wanted[name]);
 }

@@ -4,14 +4,6 @@ interface Waiter {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The sender of a request for costly work. */
-export interface Requester {
-  /** The caller that is charged; none for an operator. */
-  caller?: string;
-  /** Whether the client has gone. */
-  isGone(): boolean;
-}
-
 /**
  * A scarce resource. One caller holds at most half, so that it never locks the others out; beyond its half, a caller waits
  * in a queue of its own or is refused. Work without a caller (undefined) is bounded by the total alone.

@@ -1,54 +1,24 @@
 import cluster, { type Worker } from 'node:cluster';
 import { randomUUID } from 'node:crypto';
 
-/** Default milliseconds to wait for an answer: as long as an HTTP request may last. */
-const ANSWER_MS = 3_000;
-
 /** Handlers of questions, by subject. */
-type Answers = Record<string, (detail?: string) => unknown>;
+type Answers = Record<string, () => unknown>;
 
 /** A message between the workers of a service and its primary (`WORKERS`). */
 type Message =
-  | { type: 'broadcast'; event: string }
-  | { type: 'question'; id: string; about: string; detail?: string }
+  | { type: 'question'; id: string; about: string }
   | { type: 'answer'; id: string; value?: unknown; error?: string };
 
 /** The other end: the primary, to a worker, or a worker. */
 type Peer = NodeJS.Process | Worker;
 
-/** In a worker: sends an event to all other workers. Does nothing in a service of one process. */
-export function broadcast(event: string): void {
-  if (cluster.isWorker) send(process, { type: 'broadcast', event });
-}
-
-/** In a worker: handles an event that another worker broadcasts. */
-export function onBroadcast(event: string, act: () => void): void {
-  if (!cluster.isWorker) return;
-  process.on('message', (message: Message | null) => {
-    if (message?.type === 'broadcast' && message.event === event) act();
-  });
-}
-
-/** In the primary: forwards the broadcasts of a worker to the others. */
-export function relayBroadcasts(): void {
-  cluster.on('message', (from, message: Message | null) => {
-    if (message?.type !== 'broadcast') return;
-    for (const worker of liveWorkers()) if (worker !== from) send(worker, message);
-  });
-}
-
 /** In a worker: asks the primary, which answers by `answerWorkers`. @throws as `ask` does */
-export function askPrimary<Value>(about: string, detail?: string, withinMs?: number): Promise<Value> {
-  return ask(process, about, detail, withinMs);
+export function askPrimary<Value>(about: string, withinMs: number): Promise<Value> {
+  return ask(process, about, withinMs);
 }
 
 /** Asks another process. @throws Error with the message of the peer's error, or if no answer arrives within `withinMs` */
-export async function ask<Value>(
-  peer: Peer,
-  about: string,
-  detail?: string,
-  withinMs = ANSWER_MS,
-): Promise<Value> {
+export async function ask<Value>(peer: Peer, about: string, withinMs: number): Promise<Value> {
   const id = randomUUID();
   const { promise, resolve, reject } = Promise.withResolvers<Value>();
   const receive = (message: Message | null) => {
@@ -58,7 +28,7 @@ export async function ask<Value>(
   };
   const timer = setTimeout(() => reject(new Error(`No answer about ${about} in time`)), withinMs);
   peer.on('message', receive);
-  send(peer, { type: 'question', id, about, detail });
+  send(peer, { type: 'question', id, about });
   try {
     return await promise;
   } finally {
@@ -84,11 +54,11 @@ export function liveWorkers(): Worker[] {
 
 async function answer(peer: Peer, message: Message | null, answers: Answers): Promise<void> {
   if (message?.type !== 'question') return;
-  const { id, about, detail } = message;
+  const { id, about } = message;
   const find = answers[about];
   if (!find) return;
   try {
-    send(peer, { type: 'answer', id, value: await find(detail) });
+    send(peer, { type: 'answer', id, value: await find() });
   } catch (error) {
     send(peer, { type: 'answer', id, error: (error as Error).message });
   }

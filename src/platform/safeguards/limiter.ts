@@ -12,6 +12,7 @@ import {
 } from 'rate-limiter-flexible';
 import { Config } from '../../config.js';
 import { ApiError } from '../api/index.js';
+import { ThrottledWarning } from '../telemetry/index.js';
 
 const WINDOW_SECONDS = 60;
 /** Milliseconds to wait for the primary or for Redis before counting locally: a limit must not cost more than it protects. */
@@ -112,27 +113,18 @@ export class AuthLimiter extends Limiter {}
 /** Limits requests per API key. */
 export class KeyLimiter extends Limiter {}
 
-/** Connects in the background and retries for ever; logs once when Redis goes away, and once when it is back. */
+/** Connects in the background and retries for ever. */
 async function connect(url: string): Promise<Redis> {
   // The client takes 24 MB of memory, and most services have no Redis.
   const { Redis } = await import('ioredis');
-  const logger = new Logger('Redis');
   const redis = new Redis(url, {
     commandTimeout: ANSWER_MS,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * 100, 2_000),
   });
-  let isAway = false;
-  redis.on('error', (error: Error) => {
-    if (!isAway) logger.warn(`Redis is away; each process counts locally: ${error.message}`);
-    isAway = true;
-  });
-  redis.on('ready', () => {
-    if (isAway) logger.warn('Redis is back');
-    isAway = false;
-  });
-  return redis;
+  const away = new ThrottledWarning(new Logger('Redis'), 'Redis is away; each process counts locally');
+  return redis.on('error', ({ message }: Error) => away.add(message));
 }
 
 const REDIS = Symbol('redis');

@@ -81,7 +81,7 @@ export class Metrics {
    */
   text(): Promise<string> {
     // To Prometheus, all workers are one target: any of them answers a scrape, from the cache of the primary.
-    if (cluster.isWorker) return askPrimary<string>('metrics', undefined, WAIT_MS.primary);
+    if (cluster.isWorker) return askPrimary<string>('metrics', WAIT_MS.primary);
     return this.cachedText();
   }
 
@@ -138,7 +138,7 @@ function onceASecond(read: () => Promise<string>): () => Promise<string> {
 export const collectMetrics = onceASecond(async () => {
   const all = await Promise.all(
     liveWorkers().map(async (worker) => {
-      const asked = ask<object[]>(worker, 'metrics', undefined, WAIT_MS.worker);
+      const asked = ask<object[]>(worker, 'metrics', WAIT_MS.worker);
       return { worker, value: await asked.catch(() => undefined) };
     }),
   );

@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -37,11 +37,7 @@ const START_MS = 60_000;
 const STARTING_UP = '57P03';
 /** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** Milliseconds after which a start counts as successful, and the count of failures restarts. */
-const STABLE_MS = 60_000;
-/** Ends in a row after which the server is not started again. */
-const MAX_ENDS = 5;
-/** Milliseconds before the second restart in a row, doubled for each further one. */
+/** Milliseconds before a restart. */
 const PAUSE_MS = 250;
 
 interface StartOptions {
@@ -125,7 +121,7 @@ export class EmbeddedPostgres {
     return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
   }
 
-  /** Restarts the server whenever it ends, at its address. @returns a promise of the reason when that is in vain */
+  /** Restarts the server whenever it ends, at its address. @returns a promise of the reason when that fails */
   keepRunning(url: string): Promise<Error> {
     this.restarts = this.restartAlways(url);
     return this.restarts.then((failure) => failure ?? new Promise(() => {}));
@@ -160,7 +156,7 @@ export class EmbeddedPostgres {
    */
   private lockFolder(): void {
     if (!fs.existsSync(this.path)) {
-      makeFolder(this.path);
+      fs.mkdirSync(this.path, { recursive: true });
       if (isRoot()) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot() ? 0o710 : 0o700);
     }
@@ -175,11 +171,6 @@ export class EmbeddedPostgres {
     if (!fs.existsSync(join(this.data, 'PG_VERSION'))) return this.initialise();
     await this.requireOwnVersion();
     const password = fs.readFileSync(this.passwordFile, 'utf8');
-    // After a crash, the file may hold zeros.
-    if (!/[^\0\s]/.test(password))
-      throw new OperatorError(
-        `The file ${this.passwordFile} is empty: restore it, or choose another folder with DATA_DIR.`,
-      );
     await this.stopOrphan();
     return password;
   }
@@ -282,23 +273,19 @@ export class EmbeddedPostgres {
     throw new OperatorError(`The embedded PostgreSQL ${what} ${await this.lastOutput()}`);
   }
 
-  /** Resolves to the reason if a restart is in vain, or to nothing if the server is meant to end. */
+  /** Resolves to the reason if a restart fails, or to nothing if the server is meant to end. */
   private async restartAlways(url: string): Promise<Error | undefined> {
-    for (let ends = 1, since = performance.now(); ; ends++) {
+    for (;;) {
       const how = await this.program!.end;
       // A signal to the whole process tree, as of `nest start --watch`, may reach this process a moment after the server.
-      if (how === 'exit code 0') await sleep(PAUSE_MS);
+      await sleep(PAUSE_MS);
       if (this.isStopping) return undefined;
-      if (performance.now() - since >= STABLE_MS) ends = 1;
-      if (ends === MAX_ENDS)
-        return new OperatorError(
-          `The embedded PostgreSQL has ended ${ends} times in a row, the last with ${how}: ${await this.lastOutput()}`,
-        );
       new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is restarted`);
-      if (ends > 1) await sleep(PAUSE_MS * 2 ** (ends - 2));
-      // A failed start counts as an end.
-      await this.launch(() => url).catch(() => {});
-      since = performance.now();
+      try {
+        await this.launch(() => url);
+      } catch (error) {
+        return this.isStopping ? undefined : (error as Error);
+      }
     }
   }
 
@@ -365,10 +352,4 @@ function isServer(pid: number, directory: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */
-function makeFolder(path: string): void {
-  if (!fs.existsSync(dirname(path))) makeFolder(dirname(path));
-  fs.mkdirSync(path);
 }
