@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -156,7 +156,7 @@ export class EmbeddedPostgres {
    */
   private lockFolder(): void {
     if (!fs.existsSync(this.path)) {
-      fs.mkdirSync(this.path, { recursive: true });
+      makeFolder(this.path);
       if (isRoot()) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot() ? 0o710 : 0o700);
     }
@@ -352,4 +352,10 @@ function isServer(pid: number, directory: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */
+function makeFolder(path: string): void {
+  if (!fs.existsSync(dirname(path))) makeFolder(dirname(path));
+  fs.mkdirSync(path);
 }
