@@ -66,15 +66,6 @@ export class Composite {
   label!: string;
 }
 
-@Entity({ schema: 'other', name: 'identity' })
-export class OtherSchema {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-}
-
 @Entity()
 export class Types {
   @PrimaryGeneratedColumn('identity', { type: 'bigint' })
@@ -112,21 +103,6 @@ export class Types {
 
   @Column('bytea')
   bytes!: Buffer;
-}
-
-@Entity()
-export class Lists {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('text', { array: true })
-  tags!: string[];
-
-  @Column('bigint', { array: true, nullable: true })
-  numbers!: string[] | null;
 }
 
 @Entity()
@@ -251,19 +227,6 @@ export class Related {
   parent?: Identity;
 }
 
-/** One whose class gives a property a value. */
-@Entity()
-export class Initialized {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('text')
-  state = 'new';
-}
-
 /** One whose keys are given, and may be below zero. */
 @Entity()
 export class Signed {
@@ -314,11 +277,6 @@ export const KINDS: Kind[] = [
   { entity: Uuid, values: () => ({}) },
   { entity: Given, values: () => ({ id: randomUUID() }) },
   { entity: Composite, values: () => ({ left: '9007199254740993', right: randomUUID() }) },
-  { entity: OtherSchema, values: () => ({}) },
-  {
-    entity: Lists,
-    values: (i) => ({ tags: ['a,b', `{"${i}"}`, ''], numbers: i % 2 ? ['1', '2'] : null }),
-  },
   { entity: Dated, values: (i) => ({ secret: `s${i}` }) },
   { entity: SoftDeleted, values: () => ({}) },
   { entity: Transformed, values: () => ({}) },
@@ -331,7 +289,6 @@ export const KINDS: Kind[] = [
     values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
   },
   { entity: Related, values: () => ({ parentId: '1' }) },
-  { entity: Initialized, values: () => ({}) },
   { entity: Signed, values: () => ({ id: String(nextSigned++) }) },
 ];
 
