@@ -218,32 +218,6 @@ describe('An export', () => {
     await writer.end();
     expect((await lines).filter(({ table }) => table === 'orders')).toHaveLength(1);
   });
-
-  test('has each row of partitioned and inherited tables once, and no rows of views', async () => {
-    const { id: account_id, email } = await createAccount(service);
-    await query(
-      service.databaseUrl,
-      `CREATE TABLE visits (account_id bigint, day date) PARTITION BY RANGE (day);
-       CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
-       CREATE TABLE visits_new PARTITION OF visits DEFAULT PARTITION BY HASH (day);
-       CREATE TABLE "Visits of today" PARTITION OF visits_new FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-       CREATE TABLE notes (account_id bigint, text text, dropped text);
-       ALTER TABLE notes DROP COLUMN dropped;
-       CREATE TABLE notes_longer (more text) INHERITS (notes);
-       CREATE VIEW visits_seen AS SELECT * FROM visits;
-       INSERT INTO visits VALUES (${account_id}, '2025-05-05'), (${account_id}, '2026-06-06'), (0, '2026-06-06');
-       INSERT INTO notes VALUES (${account_id}, 'a'), (0, 'other');
-       INSERT INTO notes_longer VALUES (${account_id}, 'b', 'more')`,
-    );
-    const lines = await exported(email);
-    await query(service.databaseUrl, 'DROP TABLE visits, notes CASCADE');
-    expect(lines.filter(({ table }) => /visit|note/i.test(table))).toEqual([
-      { table: 'notes', row: { account_id, text: 'a' } },
-      { table: 'notes_longer', row: { account_id, text: 'b', more: 'more' } },
-      { table: 'visits', row: { account_id, day: '2025-05-05' } },
-      { table: 'visits', row: { account_id, day: '2026-06-06' } },
-    ]);
-  });
 });
 
 describe('Keys', () => {

@@ -204,6 +204,8 @@ describe('Idempotency-Key', () => {
       await query(service.databaseUrl, 'DROP FUNCTION left_out CASCADE');
     }
     const placed = await post('/v1/store/orders', { petId }, 'recorded');
+    const replayed = await post('/v1/store/orders', { petId }, 'recorded');
+    expect([replayed.text, replayed.headers.get('etag')]).toEqual([placed.text, placed.headers.get('etag')]);
     const { id } = placed.body;
     const approved = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
     // Of the state that the client knew, which is no more.

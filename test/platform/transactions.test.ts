@@ -107,7 +107,8 @@ describe('A transaction', () => {
 test('A lost connection to the database counts as unavailable, whatever the code; any other failure is a bug', () => {
   const failure = (code: string) => Object.assign(new Error('failed'), { code });
   const network = 'EPROTO ENETDOWN EHOSTDOWN ENETRESET ECONNRESET EHOSTUNREACH EADDRNOTAVAIL EAI_AGAIN';
-  const tls = 'ERR_SSL_WRONG_VERSION_NUMBER ERR_TLS_CERT_ALTNAME_INVALID CERT_HAS_EXPIRED ERR_STREAM_DESTROYED';
+  const tls =
+    'ERR_SSL_WRONG_VERSION_NUMBER ERR_TLS_CERT_ALTNAME_INVALID CERT_HAS_EXPIRED ERR_STREAM_DESTROYED';
   const trust = 'DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_VERIFY_LEAF_SIGNATURE';
   const away = [network, tls, trust].flatMap((codes) => codes.split(' ')).map(failure);
   const wrapped = away.map((cause) => new QueryFailedError('SELECT 1', [], cause));
