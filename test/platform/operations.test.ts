@@ -1,7 +1,5 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   Body,
   Controller,
@@ -44,16 +42,14 @@ import {
   type Placed,
 } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
-import { AnswersController, FILE } from '../support/answers.controller.js';
+import { AnswersController } from '../support/answers.controller.js';
 import { BodiesController } from '../support/bodies.controllers.js';
 import { breaks } from '../support/break.js';
 import { EverythingController } from '../support/every-field.js';
 import { type Extended, startExtended } from '../support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
-import { LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
-import { newFolder, removeFolders } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { PIXEL } from '../support/uploads.controller.js';
 
@@ -82,10 +78,7 @@ beforeAll(async () => {
   [key, accountId] = [await createKey(extended, account), account.id];
   document = await (await fetch(`${extended.url}/openapi.json`)).json();
 }, 60_000);
-afterAll(async () => {
-  await extended.stop();
-  await removeFolders();
-});
+afterAll(() => extended.stop());
 
 interface Answered {
   status: number;
@@ -120,28 +113,23 @@ describe('An idempotent operation', () => {
     return all;
   };
 
-  test.each<[path: string, method: string, status: number, body: (text: string) => RegExp]>([
-    ['first-200', 'POST', 200, note],
-    ['last-201', 'POST', 201, (text) => new RegExp(`^\\[\\{"id":\\d+,"text":"${text}"\\}\\]$`)],
-    ['first-202/', 'PATCH', 202, note],
-    ['last-204/', 'DELETE', 204, () => /^$/],
-    ['undeclared', 'POST', 200, (text) => new RegExp(`^\\{"said":"${text}"\\}$`)],
-    ['observed', 'POST', 200, note],
-  ])('is carried out once, wherever the decorator stands: %s by %s', async (path, method, status, body) => {
-    const text = randomUUID();
-    const address = `/v1/notes/${path}${path.endsWith('/') ? text : ''}`;
-    const sent = method === 'DELETE' ? undefined : { text };
-    const keyed = { 'Idempotency-Key': text };
-    const first = await send(method, address, sent, keyed);
-    const again = await send(method, address, sent, keyed);
-    const unkeyed = await send(method, address, sent);
-    for (const answer of [first, again, unkeyed])
-      expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(body(text))]);
-    expect(again.text).toBe(first.text);
-    const of = (name: string) => [first, again, unkeyed].map(({ headers }) => headers.get(name));
-    expect(of('idempotency-replayed')).toEqual([null, 'true', null]);
-    expect(new Set(of('content-type')).size).toBe(1);
-    expect(await rows(text)).toBe(2);
+  test('is carried out once: a DELETE without an answer, and an Observable', async () => {
+    for (const [method, path, status] of [
+      ['DELETE', 'last-204/', 204],
+      ['POST', 'observed', 200],
+    ] as const) {
+      const text = randomUUID();
+      const address = `/v1/notes/${path}${method === 'DELETE' ? text : ''}`;
+      const sent = method === 'DELETE' ? undefined : { text };
+      const keyed = { 'Idempotency-Key': text };
+      const first = await send(method, address, sent, keyed);
+      const again = await send(method, address, sent, keyed);
+      expect([first.status, first.text]).toEqual([status, sent ? expect.stringMatching(note(text)) : '']);
+      expect([again.status, again.text]).toEqual([status, first.text]);
+      expect(first.headers.has('idempotency-replayed')).toBe(false);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      expect(await rows(text)).toBe(1);
+    }
   });
 
   test.each([
@@ -186,28 +174,25 @@ describe('An idempotent operation', () => {
 
 describe("A controller that follows Nest's documentation", () => {
   test.each([
-    ['conflict', 409, 'conflict', 'There is one already.'],
-    ['none/1', 404, 'not_found', 'There is no such thing.'],
+    ['thrown/404', 404, 'not_found', 'The other one is away.'],
     ['number/x', 400, 'bad_request', 'Validation failed (numeric string is expected)'],
     ['several', 400, 'bad_request', 'name is too long; age is missing'],
     ['thrown/402', 402, 'payment_required', 'The other one is away.'],
-    ['thrown/406', 406, 'not_acceptable', 'The other one is away.'],
-    ['gateway', 502, 'service_unavailable', 'The other one is away.'],
+    ['thrown/405', 405, 'method_not_allowed', 'The other one is away.'],
+    ['thrown/502', 502, 'service_unavailable', 'The other one is away.'],
     ['thrown/503', 503, 'service_unavailable', 'The other one is away.'],
-    ['thrown/504', 504, 'service_unavailable', 'The other one is away.'],
     ['thrown/501', 501, 'internal_error', 'The other one is away.'],
     ['secret', 500, 'internal_error', 'Something went wrong on our side.'],
     ['silent', 409, 'conflict', 'Conflict.'],
     ['thrown/401', 401, 'unauthorized', 'The other one is away.'],
     ['thrown/429', 429, 'too_many_requests', 'The other one is away.'],
-    ['thrown/99', 500, 'internal_error', 'Something went wrong on our side.'],
     ['thrown/1000', 500, 'internal_error', 'Something went wrong on our side.'],
-    ['thrown/x', 500, 'internal_error', 'Something went wrong on our side.'],
   ])('is answered by its own status in the Error shape: %s', async (path, status, code, message) => {
     const answer = await send('GET', `/v1/usual/${path}`);
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, { code, message, status }]);
     expect(answer.headers.get('retry-after')).toBe([429, 503].includes(status) ? '1' : null);
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer realm="petstore"' : null);
+    expect(answer.headers.get('allow')).toBe(status === 405 ? 'GET, HEAD, OPTIONS' : null);
   });
 
   test('may return nothing, or more than it declares: interceptors see all properties, clients the declared ones', async () => {
@@ -241,30 +226,6 @@ describe("A controller that follows Nest's documentation", () => {
     const open = ['/v1/things', '/v2/things'].map(async (path) => (await fetch(extended.url + path)).status);
     expect(await Promise.all(open)).toEqual([401, 200]);
   });
-
-  test.each([
-    ['GET export', 200, 'export'],
-    ['GET 7', 200, 'booking'],
-    ['PATCH 7', 200, 'changed'],
-    ['PATCH export', 405, 'GET, HEAD, OPTIONS'],
-    ['OPTIONS export', 204, 'GET, HEAD, OPTIONS'],
-    ['DELETE 7/seats/8', 200, 'free'],
-    ['DELETE 7/seats/first', 405, 'GET, HEAD, OPTIONS'],
-    ['HEAD 7/seats/first/', 200, ''],
-    ['OPTIONS 7/seats/first', 204, 'GET, HEAD, OPTIONS'],
-    ['GET summaries', 405, 'OPTIONS, PUT'],
-  ])(
-    'is routed to a literal path before one with a parameter, whatever the method: %s',
-    async (what, status, shown) => {
-      const [method, path] = what.split(' ') as [string, string];
-      const answer = await fetch(`${extended.url}/v1/bookings/${path}`, { method });
-      const body = await answer.text();
-      expect([answer.status, answer.headers.get('allow') ?? body]).toEqual([
-        status,
-        expect.stringContaining(shown),
-      ]);
-    },
-  );
 });
 
 const CSV = 'id,name\n1,Luna\n2,Zoë\n';
@@ -312,12 +273,9 @@ describe('An answer', () => {
     }
   });
 
-  describe.each([
-    ['in memory', 'picture', PIXEL, 'image/png'],
-    ['on disk', 'file', readFileSync(FILE), 'text/plain; charset=utf-8'],
-  ])('of a file %s', (_where, path, bytes, type) => {
+  describe('of a file', () => {
     const part = async (Range: string, more = {}) => {
-      const response = await ask(path, { Range, ...more });
+      const response = await ask('picture', { Range, ...more });
       return {
         status: response.status,
         headers: response.headers,
@@ -326,20 +284,20 @@ describe('An answer', () => {
     };
 
     test('is sent as a whole, and not again to a client that has it', async () => {
-      const first = await ask(path);
+      const first = await ask('picture');
       const tag = first.headers.get('etag')!;
-      expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
-      expect(bytes.equals(await first.bytes())).toBe(true);
+      expect([first.status, first.headers.get('content-type')]).toEqual([200, 'image/png']);
+      expect(PIXEL.equals(await first.bytes())).toBe(true);
       // `fetch` would ask for all of it, as Express understands that.
-      const again = await ask(path, { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
+      const again = await ask('picture', { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
       expect([again.status, again.headers.get('etag'), again.headers.get('content-type')]).toEqual([
         304,
         tag,
         null,
       ]);
       expect((await again.bytes()).length).toBe(0);
-      const head = await ask(path, {}, 'HEAD');
-      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
+      const head = await ask('picture', {}, 'HEAD');
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(PIXEL.length)]);
     });
 
     test.each([
@@ -348,26 +306,26 @@ describe('An answer', () => {
       ['bytes=-5', -5, undefined],
       ['bytes=10-99999999', 10, undefined],
     ])('is sent in the part that is asked for: %s', async (range, start, end) => {
-      const expected = bytes.subarray(start, end);
-      const first = start < 0 ? bytes.length + start : start;
+      const expected = PIXEL.subarray(start, end);
+      const first = start < 0 ? PIXEL.length + start : start;
       const { status, headers, bytes: sent } = await part(range);
       expect([status, headers.get('content-length')]).toEqual([206, String(expected.length)]);
       const last = first + expected.length - 1;
-      expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${bytes.length}`);
+      expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${PIXEL.length}`);
       expect(sent).toEqual(expected);
     });
 
     test('is sent as a whole for an invalid range, several ranges, or a range of another version', async () => {
       for (const range of ['bytes=x', 'lines=0-1', 'bytes=0-1,5-6'])
-        expect(await part(range)).toMatchObject({ status: 200, bytes });
+        expect(await part(range)).toMatchObject({ status: 200, bytes: PIXEL });
       expect((await part('bytes=0-9', { 'If-Range': '"another"' })).status).toBe(200);
     });
 
     test('is 416 beyond its end, with its length', async () => {
-      const response = await ask(path, { Range: 'bytes=99999999-' });
+      const response = await ask('picture', { Range: 'bytes=99999999-' });
       expect([response.status, response.headers.get('content-range'), await response.json()]).toEqual([
         416,
-        `bytes */${bytes.length}`,
+        `bytes */${PIXEL.length}`,
         { code: 'range_not_satisfiable', status: 416, message: expect.any(String) },
       ]);
     });
@@ -419,19 +377,6 @@ describe('An answer', () => {
     const { content } = referencePage(document, new Set());
     expect(content).toContain('<p class="limits">image/png</p>');
     expect(content).toContain('id,name\n1,Luna');
-  });
-
-  test.each(Object.keys(LANGUAGES))('is shown by the samples in %s', async (label) => {
-    const sources = ['csv', 'picture', 'events'].map((path) => {
-      const samples = document.paths[`/answers/${path}`].get['x-codeSamples'];
-      const { source } = samples.find((one: { label: string }) => one.label === label);
-      return source.replaceAll('http://localhost:3000', extended.url) as string;
-    });
-    const cwd = newFolder();
-    const picture = label === 'curl' ? '' : '200 70[^]+';
-    const shown = new RegExp(`1,Luna[^]+${picture}data: .*Luna`);
-    expect(await runSamples(label, sources, { cwd })).toMatch(shown);
-    if (label === 'curl') expect(readFileSync(join(cwd, 'answer'))).toEqual(PIXEL);
   });
 });
 
@@ -610,40 +555,13 @@ describe('Fields of every kind', () => {
     expect(reasons[1]).toBe('address.street.name is required');
   });
 
-  test('are refused for their length before their items are checked', async () => {
-    const long = `[${Array(20_000).fill('{}').join()}]`;
-    expect(await messageOf(post(withJson('items', long)))).toBe('items must be a list of 0 to 4 items.');
-    const many = `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":1`).join()}}`;
-    const message = 'labels must be an object of at most 3 properties.';
-    expect(await messageOf(post(withJson('labels', many)))).toBe(message);
-  });
-
-  test('inherit no property of a prototype, and ignore properties without a field', async () => {
-    for (const name of ['__proto__', 'constructor', 'toString'])
-      expect(await messageOf(post(withJson('labels', `{"a":"b","${name}":"x"}`)))).toBe(
-        `labels must not have a property named ${name}.`,
-      );
-    const deep = '['.repeat(2e3) + ']'.repeat(2e3);
-    const street = `{"name":"Main","no":1,"__proto__":{"no":"x"},"constructor":${deep}}`;
-    const { text } = await post(withJson('address', `{"city":"Bern","street":${street},"toString":1}`));
-    expect(JSON.parse(text).address).toEqual({ city: 'Bern', street: { name: 'Main', no: 1 } });
-  });
-
   test.each([
-    ['[]', 'settings must be an object of at most 2000 bytes of JSON.'],
     [`{"a":"${'ä'.repeat(1_000)}"}`, 'settings must be an object of at most 2000 bytes of JSON.'],
     [
       '{"a":[{"b":{"c":[[1]]}}]}',
       'settings["a"][0]["b"]["c"][0] must not nest objects and lists deeper than 5.',
     ],
-    ['{"a":[1,"\\u0000"]}', 'settings["a"][1] must be text without NUL or lone surrogates.'],
-    ['{"\\udfff":1}', 'settings must have names that are text without NUL or lone surrogates.'],
     ['{"a":{"__proto__":{"admin":true}}}', 'settings["a"] must not have a property named __proto__.'],
-    [
-      '{"constructor":{"prototype":{}}}',
-      'settings must not have a property named constructor with a prototype.',
-    ],
-    ['{"a":-1e999}', 'settings["a"] must be a number that a double can hold.'],
   ])('of any JSON are refused with the path of what is wrong: %s', async (json, message) => {
     expect(await messageOf(post(withJson('settings', json)))).toBe(message);
   });
@@ -659,11 +577,8 @@ describe('Fields of every kind', () => {
 
   test.each([
     ['exact', '99999999999999.9951', '99999999999999.9951'],
-    ['exact', '-99999999999999.9999', '-99999999999999.9999'],
     ['exact', '0.1', '0.1000'],
-    ['exact', '1250e-2', '12.5000'],
     ['exact', '-0', '0.0000'],
-    ['exact', '0.00010000000000000000e0', '0.0001'],
     ['price', '"9999999999.99"', '"9999999999.99"'],
     ['price', '"7"', '"7.00"'],
     ['amounts', '[9999999999.9900000000000, 0.1, 1e1]', '[9999999999.99,0.10,10.00]'],
@@ -740,8 +655,6 @@ describe('A declaration that cannot work is refused by name', () => {
       { successes: [{ status: 200 }, { status: 206 }] as [Success, ...Success[]] },
     ],
     ['', { takes: { types: [], maxBytes: 1 } }],
-    ['', { takes: { types: ['png'], maxBytes: 1, example: '' } }],
-    ['', { takes: { types: ['text/csv'], maxBytes: 0, example: '' } }],
     ['', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
     ['', { takes: { types: ['text/csv'], maxBytes: 1 } }],
   ])('an operation that %s %j', (message, options) => {

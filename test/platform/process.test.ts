@@ -358,6 +358,20 @@ describe('on a database elsewhere', () => {
   });
 });
 
+test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {
+  const service = await startService({ SHUTDOWN_GRACE_MS: '1000' });
+  const Authorization = `Bearer ${await createKey(service)}`;
+  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
+  post.flushHeaders();
+  await once(post, 'continue');
+  const closed = new Promise((resolve) => post.once('close', resolve));
+  post.write('{"name":"Luna","categoryId":1');
+  expect(await service.stop()).toBe(0);
+  await closed;
+  expect(await query(service.databaseUrl, 'SELECT FROM pets')).toEqual([]);
+});
+
 describe('a start that is told to stop', () => {
   /** What a folder holds that it did not before, from the beginning of a start to its end. */
   const MOMENTS = ['lock', 'postgres.new-*', 'postgres/postmaster.pid', 'demo-key'];

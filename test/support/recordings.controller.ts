@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BadRequestException,
@@ -9,7 +8,6 @@ import {
   Get,
   Header,
   Headers,
-  HttpException,
   Injectable,
   type MessageEvent,
   Post,
@@ -64,11 +62,6 @@ class Rows {
   firstMs = 0;
 }
 
-class Refused {
-  @IntegerParam({ min: 400, max: 599, description: 'The status.', example: 401 })
-  status = 401;
-}
-
 class Said {
   @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
   text!: string;
@@ -120,12 +113,6 @@ export class RecordingsController {
   @Operation({ id: 'pipeLines', summary: 'Pipe lines', description: 'By hand.' })
   piped(@Query() query: Lines, @Res() response: Response): void {
     Readable.from(linesOf(query)).pipe(response.type('text/csv'));
-  }
-
-  @Get('pipeline')
-  @Operation({ id: 'pipelineLines', summary: 'Pipe lines to the end', description: 'By hand.' })
-  async pipeline(@Query() query: Lines, @Res() response: Response): Promise<void> {
-    await pipeline(Readable.from(linesOf(query)), response.type('text/csv'));
   }
 
   @Get('generated')
@@ -211,16 +198,6 @@ export class RecordingsController {
   @Operation({ id: 'getLabelled', summary: 'An error', description: 'In the place of a file.' })
   labelled(): never {
     throw new BadRequestException('There is no such file.');
-  }
-
-  @Get('refused')
-  @Operation({
-    id: 'getRefused',
-    summary: 'An error',
-    description: 'Of Nest, with a status and without a text.',
-  })
-  refused(@Query() { status }: Refused): never {
-    throw new HttpException('', status);
   }
 
   @Post('said')
