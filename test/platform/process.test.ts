@@ -4,7 +4,6 @@ import * as fs from 'node:fs';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, matchesGlob } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { call, createKey } from '../../src/testing/client.js';
 import { readConfig } from '../../src/config.js';
@@ -68,16 +67,6 @@ describe('a start on an empty folder', () => {
     expect(lists.map(({ names }) => names)).toEqual([['Pet 0'], ['Pet 1']]);
     expect((await told[0]!.listPets(told[1]!.key)).status).toBe(401);
     await Promise.all(all.map((run) => run.stop()));
-  });
-
-  test('stops at Ctrl-C while it sets up its database', async () => {
-    const DATA_DIR = newFolder();
-    const run = npmStart({ DATA_DIR });
-    await eventually(() => postgresOn(DATA_DIR).length > 0);
-    run.signalGroup('SIGINT');
-    expect(await run.end).toBe(0);
-    expect(run.stdout).not.toContain('running');
-    expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
   test('recovers from one that lost power while it set up its database', async () => {
@@ -404,21 +393,6 @@ describe('a start that is told to stop', () => {
       await next.stop();
     },
   );
-
-  test('begins nothing after the stop: a process without other work then ends by itself', async () => {
-    const env = {
-      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-      TIMES: '8',
-      MESSAGES_WEBHOOK_URL: 'http://127.0.0.1:1/',
-      MESSAGES_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
-    };
-    const run = new Run(process.execPath, ['test/support/boot-and-stop.js'], env);
-    await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
-    expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
-    expect(run.stderr).toBe('');
-  });
 });
 
 describe('a file .env', () => {
