@@ -139,29 +139,6 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('of release 1.1 repeats the answer of that release, or refuses another request', async () => {
-    const retryKey = randomUUID();
-    const first = await post('/v1/pets', PET, retryKey);
-    const bytes = `POST /pets\n${JSON.stringify(PET)}`;
-    const head = { status: 201, headers: { 'x-of': '1.1' } };
-    await query(
-      service.databaseUrl,
-      `UPDATE idempotency_keys SET request_hash = sha256($2::text::bytea), body = $3, head = $4 WHERE key = $1`,
-      [retryKey, bytes, first.text, head],
-    );
-    const other = await startService({ DATABASE_URL: service.databaseUrl });
-    try {
-      const send = (body: unknown) =>
-        call(other, 'POST', '/v1/pets', { key, body, headers: { 'Idempotency-Key': retryKey } });
-      const again = await send(PET);
-      expect([again.status, again.text, again.headers.get('x-of')]).toEqual([201, first.text, '1.1']);
-      expect(again.headers.get('location')).toBe(first.headers.get('location'));
-      expectError(await send({ ...PET, name: 'Rex' }), 422, 'idempotency_key_reused');
-    } finally {
-      await other.stop();
-    }
-  });
-
   test('belongs to one account, also while other accounts send the same request under the same key', async () => {
     const bearers = await Promise.all(Array.from({ length: 5 }, () => createKey(service)));
     const ask = () =>
