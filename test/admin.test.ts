@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { Client } from 'pg';
 import {
   call,
   createAccount,
@@ -90,8 +89,10 @@ describe('A process of its own', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
-  test('lists 200,000 accounts in little memory', async () => {
+  test('lists 200,000 accounts, each once, in little memory', async () => {
     const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    expect((await admin(['accounts', 'list'], env)).stdout).toBe('None.\n');
+    expect((await admin(['accounts', 'list', '--json'], env)).stdout).toBe('[]\n');
     await query(
       env.DATABASE_URL,
       `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 200000) n`,
@@ -99,7 +100,9 @@ describe('A process of its own', () => {
     const heap = '--max-old-space-size=128';
     const { code, stdout, stderr } = await runNode([heap, ...ADMIN, 'accounts', 'list'], { env });
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.trim().split('\n')).toHaveLength(200_001);
+    const [head, ...lines] = stdout.trim().split('\n');
+    expect(head).toMatch(/^id +email +createdAt +issuer +subject$/);
+    expect(new Set(lines.map((line) => line.split(/ +/)[1])).size).toBe(200_000);
   });
 
   test('ends quietly when the reader closes its output', async () => {
@@ -123,24 +126,6 @@ describe('Accounts', () => {
     const generated = await json(['accounts', 'set-password', email, '--generate-password']);
     expect((await call(service, 'GET', '/v1/api-keys', { account: generated })).status).toBe(200);
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
-  });
-
-  test('are all listed, over more than a page, in columns that fit', async () => {
-    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
-    expect((await admin(['accounts', 'list'], env)).stdout).toBe('None.\n');
-    expect((await admin(['accounts', 'list', '--json'], env)).stdout).toBe('[]\n');
-    await query(
-      env.DATABASE_URL,
-      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 1001) n`,
-    );
-    const { stdout } = await admin(['accounts', 'list'], env);
-    const lines = stdout.trim().split('\n');
-    const emails = Array.from({ length: 1_001 }, (_, index) => `${index + 1}@example.com`);
-    expect(lines[0]).toMatch(/^id {4}email {13}createdAt {17}issuer {2}subject$/);
-    expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(emails);
-    expect(stdout).not.toContain('password');
-    const listed = JSON.parse((await admin(['accounts', 'list', '--json'], env)).stdout);
-    expect(listed.map(({ email }: { email: string }) => email)).toEqual(emails);
   });
 });
 
@@ -199,24 +184,6 @@ describe('An export', () => {
         facts: { n: null },
       },
     });
-  });
-
-  test('is a snapshot, whatever other transactions write meanwhile', async () => {
-    const account = await createAccount(service);
-    await (await Customer.of(service, account)).orderAt('cancelled');
-    const writer = new Client({ connectionString: service.databaseUrl });
-    await writer.connect();
-    await writer.query('BEGIN; LOCK TABLE orders IN EXCLUSIVE MODE; LOCK TABLE account_identities');
-    const lines = exported(account.email);
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DECLARE lines%'`;
-    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
-    await writer.query(
-      `INSERT INTO orders (account_id, pet_id, status)
-       SELECT account_id, pet_id, status FROM orders WHERE account_id = ${account.id}`,
-    );
-    await writer.query('COMMIT');
-    await writer.end();
-    expect((await lines).filter(({ table }) => table === 'orders')).toHaveLength(1);
   });
 });
 
