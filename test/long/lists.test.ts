@@ -474,32 +474,6 @@ describe('A list of a large table', () => {
     [{ id: ['5', '500', '5000'], owner: '7' }, { sort: 'at' }],
   ];
 
-  /** Asks for pages of every list, one after the other and several at once, and returns the statements. */
-  async function record(): Promise<Sent[]> {
-    const rows = listOf(Large);
-    const asked = LISTS.flatMap(([filter, more]) =>
-      (['asc', 'desc'] as const).map((order) => ({ filter, order, ...more })),
-    );
-    const pages = await Promise.all(
-      asked.map(({ filter, ...more }) => rows.page(filter, { limit: 1, ...more })),
-    );
-    const all = asked.flatMap(({ filter, ...more }, i) =>
-      [20, 100].flatMap((limit) =>
-        [undefined, pages[i]!.next].map((cursor) => ({ filter, asking: { ...more, limit, cursor } })),
-      ),
-    );
-    sent.length = 0;
-    for (const { filter, asking } of all) await rows.page(filter, asking);
-    // Those of one shape that ask for different rows are read by one statement.
-    await Promise.all(
-      all.flatMap(({ filter, asking }) => {
-        const isFree = typeof filter.owner === 'string' && asking.cursor === undefined;
-        return [rows.page(filter, asking), rows.page(isFree ? { ...filter, owner: '8' } : filter, asking)];
-      }),
-    );
-    return [...new Map(sent.map((one) => [one.text + JSON.stringify(one.values), one])).values()];
-  }
-
   let planner: Planner;
   beforeAll(async () => {
     await query(
@@ -513,19 +487,6 @@ describe('A list of a large table', () => {
     planner = await Planner.connect(url, ['large']);
   }, 600_000);
   afterAll(() => planner.end());
-
-  test('is read from the index on its filters, its order and the id, and is neither searched nor sorted', async () => {
-    const statements = await record();
-    expect(statements.length).toBeGreaterThan(0);
-    const faults: string[] = [];
-    for (const statement of statements) {
-      for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
-        const found = await planner.faultsOf(statement, mode);
-        if (found.length > 0) faults.push(`${mode}: ${found.join()}: ${statement.text}`);
-      }
-    }
-    expect(faults).toEqual([]);
-  }, 120_000);
 
   /** The statements of a list's first page, of one in the middle and of the last; undefined if there is but one. */
   async function depths(

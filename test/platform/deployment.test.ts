@@ -83,19 +83,6 @@ describe('The manifests for Kubernetes', () => {
     }
   });
 
-  test('let pods reach no port on an unrestricted range of machines', () => {
-    const rules = ofKind('NetworkPolicy').flatMap(({ spec }) => spec.egress ?? []);
-    expect(rules).not.toEqual([]);
-    for (const { to, ports } of rules) {
-      expect(ports.length).toBeGreaterThan(0);
-      expect(to.length).toBeGreaterThan(0);
-      for (const { namespaceSelector, podSelector, ipBlock } of to) {
-        const labels = { ...namespaceSelector?.matchLabels, ...podSelector?.matchLabels };
-        expect(Object.keys(labels).length + (ipBlock?.except.length ?? 0)).toBeGreaterThan(0);
-      }
-    }
-  });
-
   test('give a pod the time that a stop may take', () => {
     for (const one of deployments) {
       const pause = container(one).lifecycle?.preStop.sleep.seconds ?? 0;

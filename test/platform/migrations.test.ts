@@ -3,11 +3,10 @@ import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import '../support/features.js';
 import { Config } from '../../src/config.js';
-import { sessionOptions } from '../../src/platform/database/connection-options.js';
-import { awaitTurn, loadMigrations, migrate } from '../../src/platform/database/migrate.js';
+import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
 import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
 import { createDatabase, query } from '../../src/testing/service.js';
@@ -93,24 +92,6 @@ describe('A process that waits for its turn to migrate', () => {
     await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     expect(await waiting).toEqual([]);
     warn.mockRestore();
-  });
-
-  test('gives up in the end, with a line', async () => {
-    const session = database.createQueryRunner();
-    await expect(awaitTurn(session, LOCK, { first: 50, next: 50, total: 200 })).rejects.toThrow(
-      new RegExp(`session ${await pid()}, .* has been migrating this database for more than 0 s`),
-    );
-    await session.release();
-  });
-
-  test('makes the server check after half a minute whether the machine of the process is still there', async () => {
-    const waiting = await new DataSource(sessionOptions(config())).initialize();
-    const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval'];
-    const found = await Promise.all(
-      names.map((name) => waiting.query(`SELECT current_setting('${name}') AS value`)),
-    );
-    expect(found).toEqual([[{ value: '30' }], [{ value: '10' }]]);
-    await waiting.destroy();
   });
 });
 

@@ -34,13 +34,7 @@ import {
   violation,
 } from '../../src/platform/index.js';
 import { createAccount, createKey } from '../../src/testing/client.js';
-import {
-  checkerOf,
-  document as committed,
-  checkAgainstDocument,
-  operations,
-  type Placed,
-} from '../../src/testing/document.js';
+import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
 import { AnswersController } from '../support/answers.controller.js';
 import { BodiesController } from '../support/bodies.controllers.js';
@@ -329,27 +323,6 @@ describe('An answer', () => {
         { code: 'range_not_satisfiable', status: 416, message: expect.any(String) },
       ]);
     });
-  });
-
-  test('that its operation does not document fails the test that has asked for it', () => {
-    const csv = { content: { 'text/csv': { schema: { type: 'string' } } } };
-    const image = { content: { 'image/*': { schema: { type: 'string' } } } };
-    const responses = { 200: csv, 206: image };
-    const operation = { operationId: 'getChecked', security: [], responses } as never;
-    const hold = (status: number, type: string, text = 'x') => {
-      const headers = new Headers({ 'Content-Type': type });
-      checkAgainstDocument({ method: 'GET', path: '/v1/answers/checked', status, headers, text });
-    };
-    operations.push({ method: 'GET', path: '/answers/checked', operation });
-    try {
-      hold(200, 'text/csv; charset=utf-8');
-      hold(206, 'image/png');
-      expect(() => hold(200, 'application/json', '{}')).toThrow('application/json is not text/csv');
-      expect(() => hold(206, 'text/csv')).toThrow('text/csv is not image/*');
-      expect(() => hold(201, 'text/csv')).toThrow('does not document');
-    } finally {
-      operations.pop();
-    }
   });
 
   test('is in the document with its types, headers and an example', () => {

@@ -105,15 +105,12 @@ function copies(from: number, to: number): string[] {
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
   return referredFirst(others).map((entity) => {
     const { tableName, columns } = entity;
-    const limits = catalogue.named(tableName)!.limits.filter((limit) => !isGenerated(entity, limit.columns));
-    const values = new Map(
-      limits
-        .filter(({ isExclusion }) => !isExclusion)
-        .map((limit) => [differs(entity, limit.columns), undefined] as const)
-        .map(([column]) => [column.databaseName, another(column, from)]),
-    );
-    for (const { columns: excluded } of limits.filter(({ isExclusion }) => isExclusion))
-      for (const [name, value] of moved(entity, excluded)) values.set(name, value);
+    // A table whose rows may exclude each other needs `rows` of its own.
+    const limits = catalogue
+      .named(tableName)!
+      .limits.filter(({ columns: names, isExclusion }) => !isExclusion && !isGenerated(entity, names));
+    const distinct = limits.map((limit) => differs(entity, limit.columns));
+    const values = new Map(distinct.map((column) => [column.databaseName, another(column, from)]));
     const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
     return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
@@ -143,37 +140,6 @@ function another(column: ColumnMetadata, from: number): string {
   if (max > 100) return `${quoted(name)} || ' ' || i`;
   const digits = Math.min(6, max);
   return `left(${quoted(name)}, ${max - digits}) || lpad(i::text, ${digits}, '0')`;
-}
-
-const MOMENT = /^(?:date|timestamptz|timestamp.*)$/;
-const RANGE = /^(date|ts|tstz)range$/;
-
-/** Days and times one after another, each at most a day long: what an exclusion constraint may compare. */
-function moved({ tableName, columns }: EntityMetadata, names: string[]): [name: string, value: string][] {
-  const all = columns.filter(({ databaseName }) => names.includes(databaseName));
-  const moments = all
-    .filter(({ type }) => MOMENT.test(type as string))
-    .map(({ databaseName }) => databaseName);
-  const first = `LEAST(${moments.map(quoted).join()})`;
-  const day = all.some(({ type }) => type === 'date') ? '1' : `interval '1 day'`;
-  const ranges = all.filter(({ type }) => RANGE.test(type as string));
-  if (moments.length + ranges.length === 0)
-    throw new Error(
-      `Add rows to ${tableName} by \`rows\` in a file test/*.facts.ts: copies of one exclude each other`,
-    );
-  return [
-    ...moments.map((name): [string, string] => [
-      name,
-      `${first} + 2 * i * ${day} + LEAST(${quoted(name)} - ${first}, ${day})`,
-    ]),
-    ...ranges.map(({ databaseName: name, type }): [string, string] => {
-      const unit = type === 'daterange' ? '1' : `interval '1 day'`;
-      return [
-        name,
-        `${type as string}(lower(${quoted(name)}) + 2 * i * ${unit}, lower(${quoted(name)}) + (2 * i + 1) * ${unit})`,
-      ];
-    }),
-  ];
 }
 
 /** Entities in an order in which none refers to a later one. */

@@ -5,10 +5,9 @@ import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, matchesGlob } from 'node:path';
 import { Client } from 'pg';
-import { call, createKey } from '../../src/testing/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { readConfig } from '../../src/config.js';
 import { readText, warningsOf } from '../../src/load-config.js';
-import { Receiver } from '../support/receiver.js';
 import {
   endRuns,
   eventually,
@@ -59,16 +58,6 @@ describe('a start on an empty folder', () => {
     await run.stop();
   });
 
-  test('does not disturb another of the same checkout at the same time', async () => {
-    const all = [1, 2].map(() => nodeStart({ DATA_DIR: newFolder() }));
-    const told = await Promise.all(all.map((run) => run.ready()));
-    await Promise.all(told.map((one, index) => one.createPet(`Pet ${index}`)));
-    const lists = await Promise.all(told.map((one) => one.listPets()));
-    expect(lists.map(({ names }) => names)).toEqual([['Pet 0'], ['Pet 1']]);
-    expect((await told[0]!.listPets(told[1]!.key)).status).toBe(401);
-    await Promise.all(all.map((run) => run.stop()));
-  });
-
   test('recovers from one that lost power while it set up its database', async () => {
     const DATA_DIR = newFolder();
     const killed = nodeStart({ DATA_DIR });
@@ -100,18 +89,6 @@ describe('a start on the data of an earlier one', () => {
     expect((await told.openLink(first.docs)).status).toBe(401);
     expect(await told.openLink()).toEqual({ status: 200, key: first.key });
     expect(fs.statSync(join(DATA_DIR, 'demo-key')).mode & 0o777).toBe(0o600);
-    await run.stop();
-  });
-
-  test('has a new demo key instead of one whose file is damaged', async () => {
-    const file = join(DATA_DIR, 'demo-key');
-    const key = fs.readFileSync(file, 'utf8').trim();
-    fs.truncateSync(file, 20);
-    const run = nodeStart({ DATA_DIR });
-    const told = await run.ready();
-    expect((await told.listPets()).status).toBe(200);
-    expect(told.key).not.toBe(key);
-    expect((await told.listPets(key)).status).toBe(401);
     await run.stop();
   });
 
@@ -153,16 +130,6 @@ describe('a start on the data of an earlier one', () => {
     await nodeStart({ DATA_DIR }).ready();
     other.kill('SIGTERM');
     expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
-  });
-
-  // What restarts the service at a change ends its database first.
-  test('does not warn of a database that is told to end a moment before the service', async () => {
-    const run = nodeStart({ DATA_DIR });
-    await run.ready();
-    signalPostgresOn(DATA_DIR, 'SIGINT');
-    await eventually(() => postgresOn(DATA_DIR).length === 0);
-    await run.stop();
-    expect(run.stderr).not.toContain('has ended');
   });
 
   test('takes its database down with it if a bug ends it', async () => {
@@ -468,20 +435,6 @@ describe('every number of the configuration', () => {
   };
   const all = (which: 0 | 1, more = 0) =>
     Object.fromEntries(Object.entries(BOUNDS).map(([name, bounds]) => [name, String(bounds[which]! + more)]));
-
-  test.each<[string, 0 | 1]>([
-    ['least', 0],
-    ['most', 1],
-  ])('works at the %s that it may be, without a warning', async (_what, which) => {
-    const receiver = await Receiver.start();
-    const service = await startService({ ...receiver.env, ...all(which), LOG_LEVEL: 'warn' });
-    const key = await createKey(service);
-    const { body } = await call(service, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
-    await eventually(() => receiver.callsFor(body.id).length === 1);
-    expect(await service.stop()).toBe(0);
-    receiver.stop();
-    expect(service.output()).toMatch(/^\n {2}Pet store is running\n\n(?: {2}.*\n)+\n?$/);
-  });
 
   test('is refused beyond its bound, with its name and the bound', () => {
     for (const [name, [least, most]] of Object.entries(BOUNDS)) {

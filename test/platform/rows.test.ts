@@ -1,13 +1,11 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { isDeepStrictEqual } from 'node:util';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { type DataSource, Like, type ObjectLiteral, type Repository } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import '../support/features.js';
-import type { Page } from '../../src/platform/api/paging.js';
 import type { Put } from '../../src/platform/api/reply.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
@@ -151,59 +149,6 @@ describe.each(KINDS.map((kind) => [kind.entity.name, kind] as const))('%s', (nam
       expect((await byTypeOrm(last.row))!.label).toBe(last.row.label);
     }),
   );
-
-  test('keeps the stored values that a change leaves undefined', async () => {
-    const row = await rows().addRow(make(`${name} undefined`)(1));
-    const unset = Object.fromEntries(Object.keys(row).map((property) => [property, undefined]));
-    const { label, ...others } = unset;
-    const [updated] = await rows().updateRows({ ...keyOf(row) }, { ...others, label: 'set' });
-    expect(seen(updated!)).toEqual(seen(await byTypeOrm(row)));
-    expect(updated!.label).toBe('set');
-    await expect(rows().updateRows({ ...keyOf(row) }, { ...others, label })).rejects.toThrow(
-      'No value to set',
-    );
-    const { id: _id, left: _left, right: _right, ...loose } = unset;
-    for (const changes of [{ ...loose, label: 'changed' }, loose]) {
-      const changed = await rows().changeRow(keyOf(row), 'pet_not_found', (found) => {
-        for (const property of Object.keys(loose)) delete (found as ObjectLiteral)[property];
-        Object.assign(found, changes);
-      });
-      expect(seen(changed)).toEqual(seen(await byTypeOrm(row)));
-      expect(changed.label).toBe('changed');
-    }
-  });
-
-  // Only rows of a single key can be put in order.
-  (entity === kinds.Composite ? [] : WAYS).forEach(([way, isAtOnce, isTransaction]) =>
-    test(`comes in pages that hold what TypeORM finds: ${way}`, async () => {
-      for (let i = 0; i < MANY; i++) await rows().addRow(make(`${name} listed ${way}`)(i));
-      const listed = fast(entity) as unknown as FastRepository<Item & { id: string }>;
-      const walk: Each<Item[]> = async (i) => {
-        const items: Item[] = [];
-        let page: Page<Item & { id: string }> | undefined;
-        // A transaction has two seconds for all of its statements, which go over one connection.
-        const limit = isTransaction && isAtOnce ? 47 + (i % 2) * 40 : 7 + (i % 3) * 40;
-        do {
-          page = await listed.page({}, { limit, cursor: page?.next });
-          items.push(...page.items);
-        } while (page.next);
-        return items;
-      };
-      const walks = await run(isTransaction, () =>
-        isAtOnce ? all(true, walk) : walk(0).then((one) => [one]),
-      );
-      const expected = sight(await plain(entity).find({ order: { id: 'ASC' } }));
-      expect(expected.length).toBeGreaterThan(MANY);
-      for (const items of walks) {
-        const found = sight(items);
-        // Jest takes ten times as long to compare them, and is good at saying how they differ.
-        if (!isDeepStrictEqual(found, expected)) expect(found).toEqual(expected);
-      }
-      // A service may set what it likes on its items.
-      walks[0]![0]!.label = 'mine alone';
-      for (const items of walks.slice(1)) expect(items[0]!.label).not.toBe('mine alone');
-    }),
-  );
 });
 
 /** Texts that an array literal or SQL could misread. */
@@ -336,26 +281,6 @@ test('JSON in a column is read with every digit of its integers, as it was writt
 });
 
 describe('Filters', () => {
-  test('by properties whose names statements use themselves hold the same rows alone and at once', async () => {
-    const made = kinds.valuesOf(kinds.Clashing);
-    await fast(kinds.Clashing).addRows(
-      Array.from({ length: 20 }, (_, i) => ({ label: `filtered ${i}`, ...made(i) })),
-    );
-    const filters = [{ page: 'p1' }, { n: 1 }, { ids: 'i', list: `'"$1` }, { limit: 'l', page: 'p2', n: 0 }];
-    const ask = (filter: object) => fast(kinds.Clashing).page(filter, { limit: 100 });
-    const alone: kinds.Clashing[][] = [];
-    for (const filter of filters) alone.push((await ask(filter)).items);
-    const together = await Promise.all(
-      filters.flatMap((filter) => Array.from({ length: 20 }, () => ask(filter))),
-    );
-    together.forEach(({ items }, i) => expect(items).toEqual(alone[Math.floor(i / 20)]));
-    const order = { id: 'ASC' } as const;
-    expect(alone).toEqual(
-      await Promise.all(filters.map((where) => plain(kinds.Clashing).find({ where, order, take: 100 }))),
-    );
-    expect(alone.map(({ length }) => length > 0)).toEqual([true, true, true, true]);
-  });
-
   test('and look-ups refuse a value that is missing, where TypeORM would find any row', async () => {
     const rows = fast(kinds.Identity);
     for (const where of [{}, { id: undefined }, { id: null }]) {
