@@ -287,23 +287,6 @@ let browser: Browser;
       await eventually(async () => (await shown.textContent())!.includes('await fetch'));
     });
 
-    test('marks what is deprecated, with its last day, and what is not stable', async () => {
-      const { page } = await visit({ at: `${service.url}/reference` });
-      for (const { operation } of operations) {
-        const badges = await articleOf(page, operation.operationId)
-          .locator('.route .badge')
-          .allTextContents();
-        expect([operation.operationId, ...badges]).toEqual([
-          operation.operationId,
-          ...(operation['x-stability'] ? [operation['x-stability']] : []),
-          ...(operation.deprecated ? [`deprecated, until ${String(operation['x-deprecated-sunset'])}`] : []),
-        ]);
-      }
-      expect(await page.locator('.route s').count()).toBe(
-        operations.filter(({ operation }) => operation.deprecated).length,
-      );
-    });
-
     test(
       'can be read within 1.5 s on a slow phone',
       async () => {

@@ -33,7 +33,7 @@ import {
   TextField,
   violation,
 } from '../../src/platform/index.js';
-import { createAccount, createKey } from '../../src/testing/client.js';
+import { type Answer, call, createAccount, createKey } from '../../src/testing/client.js';
 import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
 import { AnswersController } from '../support/answers.controller.js';
@@ -74,26 +74,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => extended.stop());
 
-interface Answered {
-  status: number;
-  headers: Headers;
-  text: string;
-}
-
-async function send(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answered> {
-  const isRaw = body === undefined || typeof body === 'string' || body instanceof Buffer;
-  const response = await fetch(extended.url + path, {
-    method,
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
-    body: isRaw ? (body as string | undefined) : JSON.stringify(body),
-  });
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
+const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  call(extended, method, path, { key, body, headers });
 
 describe('An idempotent operation', () => {
   const rows = async (text: string) =>
@@ -102,7 +84,7 @@ describe('An idempotent operation', () => {
   /** Sends the same several times under one key. */
   const sendAll = async (count: number, method: string, path: string, text: string) => {
     const keyed = { 'Idempotency-Key': randomUUID() };
-    const all: Answered[] = [];
+    const all: Answer[] = [];
     for (let i = 0; i < count; i++) all.push(await send(method, `/v1/notes/${path}`, { text }, keyed));
     return all;
   };
@@ -354,18 +336,8 @@ describe('An answer', () => {
 });
 
 describe('A body', () => {
-  const ask = async (method: string, path: string, body?: unknown, headers = {}) => {
-    const response = await fetch(`${extended.url}/v1/bodies${path}`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return { status: response.status, headers: response.headers, body: await response.json() };
-  };
+  const ask = (method: string, path: string, body?: unknown, headers = {}) =>
+    send(method, `/v1/bodies${path}`, body, headers);
   const told = (...values: unknown[]) => ({ status: 200, body: { told: JSON.stringify(values) } });
   const refused = (...reasons: string[]) => ({
     status: 400,
@@ -443,13 +415,13 @@ describe('Fields of every kind', () => {
   const request = (parts: Parts) => send(parts.method, pathOf(parts), bodyOf(parts), parts.headers);
   const post = (body: string) => send('POST', '/v1/everything', body);
   const change = (body: string) => send('PATCH', '/v1/everything', body);
-  const messageOf = async (answer: Promise<Answered>) => {
+  const messageOf = async (answer: Promise<Answer>) => {
     const { status, text } = await answer;
     const { code, message } = JSON.parse(text);
     expect([status, code]).toEqual([400, 'validation_failed']);
     return message as string;
   };
-  const told = async (answer: Promise<Answered>) => JSON.parse(JSON.parse((await answer).text).told);
+  const told = async (answer: Promise<Answer>) => JSON.parse(JSON.parse((await answer).text).told);
   const example = () =>
     placed.post!.operation.requestBody!.content['application/json']!.example as Record<string, unknown>;
   /** The example as JSON, with another value of a field. */

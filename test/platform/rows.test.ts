@@ -294,7 +294,6 @@ describe('Filters', () => {
 
   test.each([
     ['numbers', kinds.Identity, ['x', 'after:007', 'after:9223372036854775808', 'after:']],
-    ['smaller numbers', kinds.Serial, ['after:2147483648', 'after:1.0']],
     ['UUIDs', kinds.Uuid, ['after:1', 'after:0198F2A4-0000-7000-8000-000000000001']],
   ])('in the order of %s refuse a cursor that no list wrote', async (_what, entity, texts) => {
     const rows = fast<{ id: unknown }>(entity) as FastRepository<{ id: string }>;
@@ -364,14 +363,14 @@ describe('A row that is changed or put', () => {
   });
 
   test('is added once by transactions of one moment', async () => {
-    const ids = [randomUUID(), randomUUID()];
+    const ids = ['88000', '88001'];
     const put = (i: number) =>
       transactions.run(() =>
-        fast(kinds.Given).putRow({ id: ids[i % 2]! }, { label: `shared ${i}` }, 'pet_not_found'),
+        fast(kinds.Signed).putRow({ id: ids[i % 2]! }, { label: `shared ${i}` }, 'pet_not_found'),
       );
     const every = await Promise.all(Array.from({ length: 20 }, (_, i) => put(i)));
     expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(2);
-    expect(await plain(kinds.Given).countBy({ label: Like('shared %') })).toBe(2);
+    expect(await plain(kinds.Signed).countBy({ label: Like('shared %') })).toBe(2);
   });
 
   test('is put under all of its key, or not at all', async () => {

@@ -27,27 +27,8 @@ export class Identity {
 }
 
 @Entity()
-export class Serial {
-  @PrimaryGeneratedColumn()
-  id!: number;
-
-  @Column()
-  label!: string;
-}
-
-@Entity()
 export class Uuid {
   @PrimaryGeneratedColumn('uuid')
-  id!: string;
-
-  @Column('text')
-  label!: string;
-}
-
-/** One whose key the caller gives. */
-@Entity()
-export class Given {
-  @PrimaryColumn('uuid')
   id!: string;
 
   @Column('text')
@@ -273,9 +254,7 @@ export const KINDS: Kind[] = [
     }),
   },
   { entity: Identity, values: (i) => ({ state: i % 2 ? 'open' : null }) },
-  { entity: Serial, values: () => ({}) },
   { entity: Uuid, values: () => ({}) },
-  { entity: Given, values: () => ({ id: randomUUID() }) },
   { entity: Composite, values: () => ({ left: '9007199254740993', right: randomUUID() }) },
   { entity: Dated, values: (i) => ({ secret: `s${i}` }) },
   { entity: SoftDeleted, values: () => ({}) },

@@ -149,15 +149,6 @@ export class RecordingsController {
     await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
   }
 
-  @Get('wrong-rows')
-  @Operation({ id: 'exportNothing', summary: 'Export what is not there', description: 'Never.' })
-  async wrong(): Promise<StreamableFile> {
-    const rows = await this.rows.stream<{ id: string; text: string }>({
-      sql: 'SELECT id FROM nothing',
-    });
-    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
-  }
-
   @Get('missing')
   @Operation({ id: 'missingFile', summary: 'A file that is not there', description: 'Never.' })
   missing(): StreamableFile {
