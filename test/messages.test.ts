@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Client } from 'pg';
 import { readConfig } from '../src/config.js';
 import {
   call,
@@ -466,28 +465,6 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
     rmSync(folder, { recursive: true });
   },
 );
-
-test('A message that was delivered is not sent again where the database refuses to record it for a while', async () => {
-  let lock!: Client;
-  const receiver = await Receiver.start(async (_call, nth) => {
-    if (nth === 1) await lock.query('BEGIN; LOCK TABLE messages IN SHARE MODE');
-    return { status: 200 };
-  });
-  const at = await startService(receiver.env);
-  lock = new Client({ connectionString: at.databaseUrl });
-  await lock.connect();
-  const where = { at, by: await createKey(at) };
-  const id = await queue('Recorded late', where);
-  const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE%messages%'`;
-  for (const isWaiting of [true, false, true])
-    await eventually(async () => (await query(at.databaseUrl, waits)).length > 0 === isWaiting);
-  await lock.end();
-  await becomes(id, 'delivered', where);
-  const jobs = `SELECT FROM pgboss.job WHERE name = 'messages'`;
-  await eventually(async () => (await query(at.databaseUrl, jobs)).length === 0);
-  expect(receiver.callsFor(id)).toHaveLength(1);
-  expect(await at.stop()).toBe(0);
-});
 
 test('Messages of 1.1 are carried over, each once: queued, put off, and failed', async () => {
   const databaseUrl = await createDatabase();

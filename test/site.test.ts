@@ -510,21 +510,6 @@ test('The advice on what may have been done says to send it again only where tha
 
 // After the guides, whose lists have nothing but what they add.
 describe('The front door', () => {
-  test('tells programs where the interface is described (RFC 8631)', async () => {
-    const { headers } = await call(hosted, 'GET', '/', { headers: { Accept: 'application/json' } });
-    const links = [...headers.get('link')!.matchAll(/<([^>]+)>; rel="([\w-]+)"/g)].map(([, to, rel]) => [
-      rel,
-      to,
-    ]);
-    expect(links).toEqual([
-      ['service-desc', '/openapi.json'],
-      ['service-desc', '/openapi.yaml'],
-      ['service-doc', '/docs'],
-      ['status', '/health/ready'],
-    ]);
-    for (const [, to] of links) expect((await call(hosted, 'GET', to!)).status).toBe(200);
-  });
-
   test('shows commands that work when pasted, and are those of the README', async () => {
     const { text } = await call(hosted, 'GET', '/');
     const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;

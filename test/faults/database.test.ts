@@ -1,5 +1,4 @@
 import { Agent } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createKey } from '../../src/testing/client.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
@@ -16,7 +15,7 @@ import {
   PATIENCE_MS,
 } from './support/fault.js';
 import { countStatuses, median, record } from './support/figures.js';
-import { exchange, type Outcome, WriteLoad } from './support/load.js';
+import { exchange, type Outcome } from './support/load.js';
 import { times } from '../support/customer.js';
 
 /** Animals that are ordered while the first is locked, with ids that no other test has. */
@@ -166,34 +165,4 @@ test('A locked animal delays its own orders, and other reads and orders only bri
   expect(countStatuses(reads)).toBe(`200×${reads.length}`);
   expect(slowest([...locked, ...free])).toBeLessThan(PATIENCE_MS);
   expect(median(reads.map(durationOf))).toBeLessThan(100);
-});
-
-test('A killed connection costs the requests whose statements it carried 503s, and no acknowledged write', async () => {
-  const load = new WriteLoad(service.url, key, { clients: 32 });
-  let killed = 0;
-  for (let i = 0; i < 30; i++) {
-    await sleep(100);
-    // A busy one, so that there is a statement to lose.
-    const [found] = await query<{ killed: boolean }>(
-      database.url,
-      `SELECT pg_terminate_backend(pid) AS killed FROM pg_stat_activity
-       WHERE application_name = 'petstore' AND datname = current_database() ORDER BY (state = 'active') DESC LIMIT 1`,
-    );
-    if (found?.killed) killed++;
-  }
-  await load.stop();
-  const missing = await countMissing(database.url, load.acknowledged);
-  const refused = load.outcomes.filter(({ status }) => status === 503);
-  record({
-    fault: `${killed} connections killed, one by one`,
-    statuses: countStatuses(load.outcomes),
-    'slowest ms': Math.round(Math.max(...load.outcomes.map(durationOf))),
-    acknowledged: load.acknowledged.length,
-    missing,
-  });
-  expect(faultyOf(load.outcomes)).toEqual([]);
-  expect(killed).toBeGreaterThan(20);
-  expect(missing).toBe(0);
-  // A connection has the statement of one write, or a read that all share.
-  expect(load.acknowledged.length).toBeGreaterThan(refused.length);
 });

@@ -10,7 +10,6 @@ import {
   type Page,
   type Response,
 } from 'playwright-core';
-import { createAccount } from '../../src/testing/client.js';
 import { document, operations } from '../../src/testing/document.js';
 import { type Service, startService } from '../../src/testing/service.js';
 import { executablePath } from '../support/chromium.js';
@@ -190,31 +189,6 @@ let browser: Browser;
         await says(page, 'The link had a key in it');
         expect(page.url()).toBe(`${service.url}/docs`);
         expect(await sentWith(await press(page, 'listPets'))).toBeUndefined();
-      },
-      SLOW,
-    );
-
-    test(
-      'says how to go on where credentials are refused, without a log-in box of the browser, and where nothing answers',
-      async () => {
-        const limited = await startService({ AUTH_LIMIT_PER_MINUTE: '2' });
-        const { page } = await visit({ at: `${limited.url}/docs` });
-        const boxes = await countLoginBoxes(page);
-        await authorize(page, { bearerAuth: ['petstore_nonsense'] });
-        expect((await press(page, 'listPets')).status()).toBe(401);
-        await says(page, 'The service refused the key');
-        await authorize(page, { basicAuth: ['nobody@example.com', 'correct horse battery'] });
-        expect((await execute(page, 'getCurrentAccount')).body.code).toBe('invalid_credentials');
-        await says(page, 'The service refused the email and password');
-        expect(boxes()).toBe(0);
-        await createAccount(limited);
-        await createAccount(limited).catch(() => undefined);
-        await page.reload();
-        await page.getByRole('button', { name: 'Get a key' }).click();
-        await says(page, 'Too many requests');
-        await limited.stop();
-        await page.getByRole('button', { name: 'Try again' }).click();
-        await says(page, 'is the service still running?');
       },
       SLOW,
     );
@@ -419,17 +393,6 @@ async function sentWith(answer: Response): Promise<string | undefined> {
   return (await answer.request().allHeaders()).authorization;
 }
 
-/** Enters credentials in Swagger UI's own dialog. */
-async function authorize(page: Page, schemes: Record<string, string[]>): Promise<void> {
-  await page.locator('.auth-wrapper .authorize').click();
-  for (const [scheme, values] of Object.entries(schemes)) {
-    const part = page.locator('.auth-container', { hasText: scheme });
-    for (const [i, value] of values.entries()) await part.locator('input').nth(i).fill(value);
-    await part.getByRole('button', { name: 'Apply' }).click();
-  }
-  await page.locator('.close-modal').click();
-}
-
 /** Presses Tab until the focus is on an element. */
 async function tabTo(page: Page, element: Locator): Promise<void> {
   const isFocused = () => element.evaluate((one: PageElement) => one === one.ownerDocument.activeElement);
@@ -463,22 +426,6 @@ async function timeToRead(address: string): Promise<number> {
   const ms = Math.round(await time.jsonValue());
   await context.close();
   return ms;
-}
-
-/** Counts how often the browser wants to ask for a user name and password itself, which no page can look at. */
-async function countLoginBoxes(page: Page): Promise<() => number> {
-  const session = await page.context().newCDPSession(page);
-  let boxes = 0;
-  session.on('Fetch.requestPaused', ({ requestId }) => session.send('Fetch.continueRequest', { requestId }));
-  session.on('Fetch.authRequired', ({ requestId }) => {
-    boxes += 1;
-    void session.send('Fetch.continueWithAuth', {
-      requestId,
-      authChallengeResponse: { response: 'CancelAuth' },
-    });
-  });
-  await session.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ urlPattern: '*/v1/*' }] });
-  return () => boxes;
 }
 
 /** Faults of accessibility in a page, or a part of it, and whether it scrolls sideways. */

@@ -408,10 +408,7 @@ describe('Pages of a query of a feature', () => {
       ...[
         forged(mark!, 'x', value!),
         forged(mark!, id!, '["x","L"]'),
-        forged(mark!, id!, '["1"]'),
         forged(mark!, id!, '["1","\\u0000"]'),
-        forged(mark!, id!, '{}'),
-        forged(mark!, id!),
         cursor!.slice(1),
       ].map((other) => () => rows.pageOf(byBuilder(Numbered, '1'), { ...asked, cursor: other })),
     ];

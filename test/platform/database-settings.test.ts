@@ -3,9 +3,9 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { Client } from 'pg';
-import { call, createAccount, createKey } from '../../src/testing/client.js';
+import { call, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
-import { times, untilServed } from '../support/customer.js';
+import { Customer, times, untilServed } from '../support/customer.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { hasPgBouncer, keepsStatements, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
@@ -92,8 +92,7 @@ test('A database with foreign settings is served as any other', async () => {
   const service = await startService({ DATABASE_URL: url });
   try {
     const key = await createKey(service);
-    const ids = await times(30, async (i) => {
-      // At the same time, so that they share a statement, and some without a status.
+    await times(10, async (i) => {
       const body = {
         name: `${'é'.repeat(200)} 🐶 \\n' ${i}`,
         categoryId: 1,
@@ -102,26 +101,12 @@ test('A database with foreign settings is served as any other', async () => {
       const created = await untilServed(() => call(service, 'POST', '/v1/pets', { key, body }));
       expect(created).toMatchObject({ status: 201, body });
       expect('status' in created.body).toBe(i % 2 === 1);
-      return created.body.id as number;
     });
-    const listed = await call(service, 'GET', '/v1/pets?status=available&limit=100', { key });
-    expect(listed.body).toHaveLength(15);
-    const orders = await times(15, async (i) => {
-      const body = { petId: ids[2 * i + 1] };
-      const order = await untilServed(() => call(service, 'POST', '/v1/store/orders', { key, body }));
-      expect(order.status).toBe(201);
-      expect(order.body.createdAt).toBe(new Date(order.body.createdAt).toISOString());
-      expect(Math.abs(Date.parse(order.body.createdAt) - Date.now())).toBeLessThan(60_000);
-      const path = `/v1/store/orders/${order.body.id}`;
-      const headers = { 'Idempotency-Key': `patch-${i}` };
-      const change = { key, headers, body: { status: 'approved' } };
-      const approve = () => untilServed(() => call(service, 'PATCH', path, change));
-      const approved = await approve();
-      expect(approved.status).toBe(200);
-      expect((await approve()).body).toEqual(approved.body);
-      return approved.body.id as number;
-    });
-    expect(new Set(orders).size).toBe(15);
+    const customer = await Customer.of(service);
+    for (const { createdAt } of await times(5, () => customer.orderAt('approved'))) {
+      expect(createdAt).toBe(new Date(createdAt).toISOString());
+      expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
+    }
     const sent = await call(service, 'POST', '/v1/messages', { key, body: { message: 'a\\b🐶' } });
     expect(sent).toMatchObject({ status: 202, body: { message: 'a\\b🐶' } });
     const { code, stdout } = await admin(['audit'], { DATABASE_URL: url });
@@ -134,17 +119,6 @@ test('A database with foreign settings is served as any other', async () => {
   } finally {
     await service.stop();
   }
-});
-
-test('Tables in a schema of their own are served, and exported', async () => {
-  const url = await createDatabase();
-  const name = new URL(url).pathname.slice(1);
-  await query(url, `CREATE SCHEMA app; ALTER DATABASE ${name} SET search_path = app, public`);
-  const service = await startService({ DATABASE_URL: url });
-  const { email } = await createAccount(service);
-  await service.stop();
-  const { code, stdout } = await admin(['accounts', 'export', email], { DATABASE_URL: url });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
 });
 
 test('A schema in front of the schema of the tables is refused: migrations would create empty tables there', async () => {

@@ -167,12 +167,6 @@ describe('Location and Link behind a proxy', () => {
     return /^<(.*)\/v1\//.exec(headers.get('link') ?? '')?.[1];
   };
 
-  test('follow the connection for HTTP/1.0 without a host', async () => {
-    const first = 'GET /v1/categories?limit=1 HTTP/1.0';
-    const links = [await linkOf(first), await linkOf(first, 'Host:'), await linkOf(first, 'Host: x')];
-    expect(links).toEqual([proxied.url, proxied.url, 'http://x']);
-  });
-
   test.each([
     ['https', 'https'],
     ['HTTPS', 'https'],

@@ -78,21 +78,17 @@ test('Concurrent index builds do not wait for processes that wait to migrate', a
   expect(names.toSorted()).toEqual(['pets_category_id_id_idx', 'pets_status_category_id_id_idx']);
 });
 
-describe('A process that waits for its turn to migrate', () => {
-  beforeEach(() => other.query('SELECT pg_advisory_lock($1)', [LOCK]));
-  afterEach(() => other.query('SELECT pg_advisory_unlock_all()'));
-
-  test('says so in the log, with the session that holds it up, and goes on once that is over', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
-    const waiting = migrateNow();
-    await eventually(() => warn.mock.calls.length > 0);
-    expect(warn.mock.calls[0]![0]).toMatch(
-      new RegExp(`session ${await pid()}, from 127.0.0.1\\) to migrate the database, for \\d s so far`),
-    );
-    await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-    expect(await waiting).toEqual([]);
-    warn.mockRestore();
-  });
+test('A process that waits for its turn to migrate says so in the log, with the session that holds it up, and goes on once that is over', async () => {
+  await other.query('SELECT pg_advisory_lock($1)', [LOCK]);
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+  const waiting = migrateNow();
+  await eventually(() => warn.mock.calls.length > 0);
+  expect(warn.mock.calls[0]![0]).toMatch(
+    new RegExp(`session ${await pid()}, from 127.0.0.1\\) to migrate the database, for \\d s so far`),
+  );
+  await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+  expect(await waiting).toEqual([]);
+  warn.mockRestore();
 });
 
 test('The command line of migrations reverts the last one, and asks in one line for the server to work on', async () => {

@@ -70,11 +70,6 @@ if (!isFree)
     ['things', '', '"things" cannot be added: another feature has the address /things.'],
     ['classes', '', '"class" cannot name a feature: it is a word of SQL, JavaScript or the platform.'],
     ['sheep', '', '"sheep" is not a regular plural: add --singular with the singular.'],
-    [
-      'Big Vets',
-      '',
-      '"Big Vets" cannot name a feature: use 2 to 40 lower-case letters and digits, words joined by "-".',
-    ],
     ['stays', 'day', '"day" is not a field: write name:kind, such as price:money or note?:text(1000).'],
     [
       'stays',

@@ -134,18 +134,6 @@ describe('An idempotent operation', () => {
     expect([again!.status, again!.text]).toEqual([201, expect.stringMatching(note(text))]);
     expect([again!.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
   });
-
-  test('is refused, and its write undone, if its answer is not JSON', async () => {
-    expect((await send('POST', '/v1/notes/file', { text: 'file' })).text).toBe('file');
-    const [refused] = await sendAll(1, 'POST', 'file', 'no file');
-    expect([refused!.status, await rows('no file')]).toEqual([500, 0]);
-  });
-
-  test('ignores Idempotency-Key if it is public', async () => {
-    const headers = { 'Idempotency-Key': 'one', Authorization: '' };
-    const { status, text } = await send('POST', '/v1/usual/open', { text: 'a' }, headers);
-    expect([status, text]).toEqual([200, '{"id":1,"text":"a"}']);
-  });
 });
 
 describe("A controller that follows Nest's documentation", () => {

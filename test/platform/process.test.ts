@@ -49,15 +49,6 @@ describe('a start on an empty folder', () => {
     await run.stop();
   });
 
-  test('in a folder open to others works', async () => {
-    const folder = newFolder();
-    fs.chmodSync(folder, 0o755);
-    const run = nodeStart({ DATA_DIR: join(folder, 'my data') });
-    await run.ready();
-    if (isRoot) expect(fs.statSync(join(folder, 'my data/postgres'))).toMatchObject(NOBODY);
-    await run.stop();
-  });
-
   test('recovers from one that lost power while it set up its database', async () => {
     const DATA_DIR = newFolder();
     const killed = nodeStart({ DATA_DIR });

@@ -128,44 +128,6 @@ export class Transformed {
   label!: string;
 }
 
-/** A value with a prototype and something that nobody else sees. */
-export class Money {
-  readonly #cents: number;
-
-  constructor(cents: number) {
-    this.#cents = cents;
-  }
-
-  get cents(): number {
-    return this.#cents;
-  }
-}
-
-/** One whose transformers make instances of a class, also of one that holds a function, which nothing can copy. */
-@Entity()
-export class Instances {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('integer', {
-    transformer: { to: (money: Money) => money.cents, from: (cents: number) => new Money(cents) },
-  })
-  price!: Money;
-
-  @Column('jsonb', {
-    nullable: true,
-    transformer: {
-      to: (labels: Map<string, string> | null) => labels && Object.fromEntries(labels),
-      from: (stored: Record<string, string> | null) =>
-        stored && Object.assign(new Map(Object.entries(stored)), { told: () => true }),
-    },
-  })
-  labels!: Map<string, string> | null;
-}
-
 /** Properties that a statement could confuse with names of its own. */
 @Entity('order')
 export class Clashing {
@@ -259,10 +221,6 @@ export const KINDS: Kind[] = [
   { entity: Dated, values: (i) => ({ secret: `s${i}` }) },
   { entity: SoftDeleted, values: () => ({}) },
   { entity: Transformed, values: () => ({}) },
-  {
-    entity: Instances,
-    values: (i) => ({ price: new Money(i), labels: i % 2 ? new Map([['a', `${i}`]]) : null }),
-  },
   {
     entity: Clashing,
     values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),

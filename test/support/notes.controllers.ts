@@ -14,7 +14,6 @@ import {
   Post,
   Put,
   Res,
-  StreamableFile,
   UseFilters,
   UseInterceptors,
 } from '@nestjs/common';
@@ -164,14 +163,6 @@ export class NotesController {
     return from(this.write(text));
   }
 
-  @Post('file')
-  @Operation({ id: 'file', summary: 'A file' })
-  @Idempotent()
-  async file(@Body() { text }: NewNoteDto): Promise<StreamableFile> {
-    await this.write(text);
-    return new StreamableFile(Buffer.from(text));
-  }
-
   /** Writes a row, whatever the operation. */
   private async write(text: string): Promise<Note> {
     const sql = 'INSERT INTO notes (text) VALUES ($1) RETURNING id, text';
@@ -235,13 +226,6 @@ export class UsualController {
   @Operation({ id: 'getNothing', summary: 'Nothing', returns: NoteDto })
   nothing(): null {
     return null;
-  }
-
-  @Post('open')
-  @Idempotent()
-  @Operation({ id: 'postOpen', summary: 'Open to anyone', returns: NoteDto })
-  open(@Body() { text }: NewNoteDto): Note {
-    return { id: '1', text, secret: 'secret' };
   }
 }
 
