@@ -47,10 +47,6 @@ describe('POST /categories', () => {
   });
 });
 
-test.each(['0', '-1', '9223372036854775807'])('GET /categories/%s is answered 404', async (id) => {
-  expectError(await get(id), 404, 'category_not_found');
-});
-
 describe('GET /categories', () => {
   test('begins with the ten that a fresh database has, and links to the next page, except from the last', async () => {
     await create({ name: own('Next') });
