@@ -109,8 +109,8 @@ function copies(from: number, to: number): string[] {
     const limits = catalogue
       .named(tableName)!
       .limits.filter(({ columns: names, isExclusion }) => !isExclusion && !isGenerated(entity, names));
-    const distinct = limits.map((limit) => differs(entity, limit.columns));
-    const values = new Map(distinct.map((column) => [column.databaseName, another(column, from)]));
+    const different = limits.map((limit) => differs(entity, limit.columns));
+    const values = new Map(different.map((column) => [column.databaseName, another(column, from)]));
     const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
     return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
