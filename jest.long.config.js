@@ -11,7 +11,7 @@ export default {
   testMatch: [
     '<rootDir>/test/long/**/*.test.ts',
     // These try more at night (`test/support/thorough.ts`).
-    '<rootDir>/test/platform/{dto,fuzz,idempotency,linearizability,operations,rows,transactions}.test.ts',
+    '<rootDir>/test/platform/{fuzz,idempotency,linearizability,operations,rows}.test.ts',
   ],
   globals: { isThorough: true },
 };

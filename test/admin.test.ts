@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { Client } from 'pg';
 import {
   call,
   createAccount,
@@ -80,18 +79,10 @@ describe('A process of its own', () => {
     expect(ended).toEqual({ code, stdout: '', stderr: expect.stringMatching(why) });
   });
 
-  test('ends with 1 and one line, without the password, if the database is unreachable', async () => {
-    const env = { DATABASE_URL: 'postgres://u:s3cret@127.0.0.1:1/x' };
-    const { code, stderr } = await runNode([...ADMIN, 'accounts', 'list'], { env });
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^petstore: [^\n]+: [^\n]*ECONNREFUSED[^\n]+\n$/),
-    ]);
-    expect(stderr).not.toContain('s3cret');
-  });
-
-  test('lists 200,000 accounts in little memory', async () => {
+  test('lists 200,000 accounts, each once, in little memory', async () => {
     const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    expect((await admin(['accounts', 'list'], env)).stdout).toBe('None.\n');
+    expect((await admin(['accounts', 'list', '--json'], env)).stdout).toBe('[]\n');
     await query(
       env.DATABASE_URL,
       `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 200000) n`,
@@ -99,7 +90,9 @@ describe('A process of its own', () => {
     const heap = '--max-old-space-size=128';
     const { code, stdout, stderr } = await runNode([heap, ...ADMIN, 'accounts', 'list'], { env });
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.trim().split('\n')).toHaveLength(200_001);
+    const [head, ...lines] = stdout.trim().split('\n');
+    expect(head).toMatch(/^id +email +createdAt +issuer +subject$/);
+    expect(new Set(lines.map((line) => line.split(/ +/)[1])).size).toBe(200_000);
   });
 
   test('ends quietly when the reader closes its output', async () => {
@@ -123,24 +116,6 @@ describe('Accounts', () => {
     const generated = await json(['accounts', 'set-password', email, '--generate-password']);
     expect((await call(service, 'GET', '/v1/api-keys', { account: generated })).status).toBe(200);
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
-  });
-
-  test('are all listed, over more than a page, in columns that fit', async () => {
-    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
-    expect((await admin(['accounts', 'list'], env)).stdout).toBe('None.\n');
-    expect((await admin(['accounts', 'list', '--json'], env)).stdout).toBe('[]\n');
-    await query(
-      env.DATABASE_URL,
-      `INSERT INTO accounts (email, password_hash) SELECT n || '@example.com', '-' FROM generate_series(1, 1001) n`,
-    );
-    const { stdout } = await admin(['accounts', 'list'], env);
-    const lines = stdout.trim().split('\n');
-    const emails = Array.from({ length: 1_001 }, (_, index) => `${index + 1}@example.com`);
-    expect(lines[0]).toMatch(/^id {4}email {13}createdAt {17}issuer {2}subject$/);
-    expect(lines.slice(1).map((line) => line.split(/ +/)[1])).toEqual(emails);
-    expect(stdout).not.toContain('password');
-    const listed = JSON.parse((await admin(['accounts', 'list', '--json'], env)).stdout);
-    expect(listed.map(({ email }: { email: string }) => email)).toEqual(emails);
   });
 });
 
@@ -200,50 +175,6 @@ describe('An export', () => {
       },
     });
   });
-
-  test('is a snapshot, whatever other transactions write meanwhile', async () => {
-    const account = await createAccount(service);
-    await (await Customer.of(service, account)).orderAt('cancelled');
-    const writer = new Client({ connectionString: service.databaseUrl });
-    await writer.connect();
-    await writer.query('BEGIN; LOCK TABLE orders IN EXCLUSIVE MODE; LOCK TABLE account_identities');
-    const lines = exported(account.email);
-    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DECLARE lines%'`;
-    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
-    await writer.query(
-      `INSERT INTO orders (account_id, pet_id, status)
-       SELECT account_id, pet_id, status FROM orders WHERE account_id = ${account.id}`,
-    );
-    await writer.query('COMMIT');
-    await writer.end();
-    expect((await lines).filter(({ table }) => table === 'orders')).toHaveLength(1);
-  });
-
-  test('has each row of partitioned and inherited tables once, and no rows of views', async () => {
-    const { id: account_id, email } = await createAccount(service);
-    await query(
-      service.databaseUrl,
-      `CREATE TABLE visits (account_id bigint, day date) PARTITION BY RANGE (day);
-       CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
-       CREATE TABLE visits_new PARTITION OF visits DEFAULT PARTITION BY HASH (day);
-       CREATE TABLE "Visits of today" PARTITION OF visits_new FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-       CREATE TABLE notes (account_id bigint, text text, dropped text);
-       ALTER TABLE notes DROP COLUMN dropped;
-       CREATE TABLE notes_longer (more text) INHERITS (notes);
-       CREATE VIEW visits_seen AS SELECT * FROM visits;
-       INSERT INTO visits VALUES (${account_id}, '2025-05-05'), (${account_id}, '2026-06-06'), (0, '2026-06-06');
-       INSERT INTO notes VALUES (${account_id}, 'a'), (0, 'other');
-       INSERT INTO notes_longer VALUES (${account_id}, 'b', 'more')`,
-    );
-    const lines = await exported(email);
-    await query(service.databaseUrl, 'DROP TABLE visits, notes CASCADE');
-    expect(lines.filter(({ table }) => /visit|note/i.test(table))).toEqual([
-      { table: 'notes', row: { account_id, text: 'a' } },
-      { table: 'notes_longer', row: { account_id, text: 'b', more: 'more' } },
-      { table: 'visits', row: { account_id, day: '2025-05-05' } },
-      { table: 'visits', row: { account_id, day: '2026-06-06' } },
-    ]);
-  });
 });
 
 describe('Keys', () => {
@@ -296,17 +227,6 @@ describe('Keys', () => {
     expect(await set('pets:fly')).toMatchObject({ code: 2 });
   });
 
-  test('cannot be created with an expiry in the past', async () => {
-    const { email } = await createAccount(service);
-    const past = ['--name', 'Past', '--expires-at', '2020-01-31T12:00:00Z'];
-    expect(await run(['keys', 'create', email, ...past])).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'petstore: expiresAt must be a time in the future such as 2030-01-31T12:00:00Z.\n',
-    });
-    expect(await json(['keys', 'list', email])).toEqual([]);
-  });
-
   test('are printed with the terminal escape sequences of their name escaped', async () => {
     const { email } = await createAccount(service);
     const { stdout } = await run(['keys', 'create', email, '--name', '\u001b[2J\u009b1m\n']);
@@ -348,14 +268,12 @@ test('Invitations are listed without their code, until they are revoked', async 
 
 describe('A command that fails', () => {
   test.each<[number, string, RegExp]>([
-    [2, 'pets', /unknown command 'pets'/],
     [2, 'accounts list more', /too many arguments/],
     [2, 'keys create a@b.example', /'--name <name>' not specified/],
     [2, 'keys revoke a@b.example 1e3', /Must be a 64-bit integer/],
     [2, 'accounts set-permissions a@b.example pets:fly', /Must be "all", or some of pets:read, /],
     [2, 'invitations create --expires-at 2020-01-31T12:00:00Z', /Must be a time in the future/],
     [2, 'audit --since yesterday', /Must be a time such as/],
-    [1, 'keys list nobody@example.com', /^petstore: There is no account "nobody@e/],
     [1, 'accounts create x --generate-password', /^petstore: email must be an email/],
     [1, 'accounts create x@example.com', /^petstore: There is no password on standard input/],
   ])('ends with %i and says why: %s', async (code, line, why) => {

@@ -157,14 +157,12 @@ describe('The TypeScript client', () => {
       { status: 200, headers: html, body: '<!doctype html>\n<p>Log in' },
       /html.*<!doctype html> <p>Log/,
     ],
-    ['a text', { status: 200, headers: { 'Content-Type': 'text/plain' }, body: '[]' }, /text\/plain/],
     ['nothing', { status: 204 }, /204/],
     [
       'a page of a failure',
       { status: 502, headers: html, body: '<h1>No way' },
       /502 Bad Gateway.*<h1>No way/,
     ],
-    ['another failure', { status: 500, headers: json, body: '{"code":7,"message":{}}' }, /500.*"code":7/],
     ['no object', { status: 400, headers: json, body: 'null' }, /400 Bad Request.*null/],
   ])('says what came in the place of an answer: %s', async (_name, fault, said) => {
     for (const ask of [list, add]) {
@@ -172,15 +170,6 @@ describe('The TypeScript client', () => {
       const error = { name: 'PetstoreError', code: 'unknown', message: expect.stringMatching(said) };
       await expect(asked).rejects.toMatchObject({ ...error, status: (fault as { status: number }).status });
     }
-  });
-
-  test('accepts only 204 as the success of an operation without an answer', async () => {
-    for (const body of ['{}', '<p>Log in']) {
-      const headers = body === '{}' ? json : html;
-      const revoking = storeWith([{ status: 200, headers, body }]).DELETE('/api-keys/current');
-      await expect(revoking).rejects.toMatchObject({ name: 'PetstoreError', status: 200 });
-    }
-    expect(await storeWith([]).GET('/pets')).toMatchObject({ data: expect.any(Array) });
   });
 
   test('treats truncated JSON as a lost answer, and does not repeat a page', async () => {
@@ -194,19 +183,6 @@ describe('The TypeScript client', () => {
     const page = { status: 200, headers: html, body: '<p>Log in' };
     await expect(storeWith([page]).GET('/pets')).rejects.toMatchObject({ name: 'PetstoreError' });
     expect(unsteady.seen).toHaveLength(1);
-  });
-
-  test('stops at a next page that the list has had before', async () => {
-    const page = (cursor: number): Fault => ({
-      status: 200,
-      headers: { ...json, Link: `<http://x/v1/pets?cursor=${cursor}>; rel="next"` },
-      body: '[]',
-    });
-    for (const cursors of [Array(9).fill(1), [1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5]]) {
-      const walking = Array.fromAsync(storeWith(cursors.map(page)).pages('/pets'));
-      await expect(walking).rejects.toThrow(/cursor=\d.*again/);
-      expect(unsteady.faults.length).toBeGreaterThan(0);
-    }
   });
 
   test('reads and writes integers of 64 bits exactly', async () => {

@@ -51,36 +51,14 @@ describe('The OpenAPI document', () => {
     ]);
   });
 
-  test('has the operations of the specification under their names, and those of the contract', () => {
+  // Those of the contract are in the documents of the releases, with which versioning.test.ts compares.
+  test('has the operations of the specification under their names', () => {
     const present = operations.map(
       ({ method, path, operation: one }) => `${one.operationId} ${method} ${path}`,
     );
-    expect(present).toEqual(
-      expect.arrayContaining([
-        'closeCurrentAccount DELETE /accounts/current',
-        'createAccount POST /accounts',
-        'createApiKey POST /api-keys',
-        'createCategory POST /categories',
-        'createPet POST /pets',
-        'getCurrentAccount GET /accounts/current',
-        'getCategory GET /categories/{categoryId}',
-        'getMessage GET /messages/{messageId}',
-        'getOrder GET /store/orders/{orderId}',
-        'getPet GET /pets/{petId}',
-        'listApiKeys GET /api-keys',
-        'listCategories GET /categories',
-        'listOrders GET /store/orders',
-        'listPets GET /pets',
-        'placeOrder POST /store/orders',
-        'revokeApiKey DELETE /api-keys/{keyId}',
-        'revokeCurrentApiKey DELETE /api-keys/current',
-        'rollApiKey POST /api-keys/{keyId}/roll',
-        'submitMessage POST /messages',
-        'updateApiKey PATCH /api-keys/{keyId}',
-        'updateCurrentAccount PATCH /accounts/current',
-        'updateOrder PATCH /store/orders/{orderId}',
-      ]),
-    );
+    const specified = ['listPets GET /pets', 'createPet POST /pets', 'getPet GET /pets/{petId}'];
+    const others = ['listOrders GET /store/orders', 'submitMessage POST /messages'];
+    expect(present).toEqual(expect.arrayContaining([...specified, ...others]));
   });
 
   test('requires a bearer key everywhere except for accounts (nothing) and keys (Basic, unless it revokes itself)', () => {
@@ -135,18 +113,11 @@ describe('The OpenAPI document', () => {
     expect(limit).toMatchObject({ required: false, schema: { minimum: 1, maximum: 100, default: 20 } });
   });
 
-  test('names in every server the origin of the request, so that importing tools call the same origin', async () => {
+  test('names the origin of the request in every server, those of messages too, so that importing tools call it', async () => {
     const port = new URL(service.url).port;
     for (const origin of [service.url, `http://localhost:${port}`]) {
-      const { servers } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
+      const { servers, paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
       expect(servers.map(({ url }: { url: string }) => url)).toEqual([`${origin}/v1`, `${origin}/v1`]);
-    }
-  });
-
-  test('gives messages an absolute address of their own, at the origin of the request', async () => {
-    const port = new URL(service.url).port;
-    for (const origin of [service.url, `http://localhost:${port}`]) {
-      const { paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as typeof document;
       for (const method of [paths['/messages']!.post!, paths['/messages/{messageId}']!.get!])
         expect(method).toMatchObject({ servers: [{ url: `${origin}/v1` }] });
     }

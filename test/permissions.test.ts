@@ -5,7 +5,6 @@ import { query, sharedService } from '../src/testing/service.js';
 import { ask, neededBy, type Request, requestsFor } from './support/authorization.js';
 import { Belongings } from './support/belongings.js';
 import { ALL, Callers, READING } from './support/callers.js';
-import { Customer } from './support/customer.js';
 
 const service = sharedService();
 
@@ -72,39 +71,6 @@ describe('Every operation', () => {
       expect(wrong).toEqual([]);
     },
   );
-});
-
-describe('An order', () => {
-  const change = (key: string, id: number, status: unknown) =>
-    call(service, 'PATCH', `/v1/store/orders/${id}`, { key, body: { status } });
-  let customer: Customer;
-  let [write, manage] = ['', ''];
-  beforeAll(async () => {
-    const account = await createCheapAccount(service);
-    customer = await Customer.of(service, account);
-    write = (await create(['orders:write'], account)).body.key;
-    manage = (await create(['orders:manage'], account)).body.key;
-  });
-
-  test('is approved and delivered with orders:manage, and cancelled with orders:write', async () => {
-    const { id } = await customer.orderAt('placed');
-    for (const status of ['approved', 'delivered']) {
-      const message = expectError(await change(write, id, status), 403, 'permission_denied');
-      expect(message).toContain('`orders:manage`');
-    }
-    expect((await change(manage, id, 'approved')).status).toBe(200);
-    const message = expectError(await change(manage, id, 'cancelled'), 403, 'permission_denied');
-    expect(message).toContain('`orders:write`');
-    expect((await change(write, id, 'cancelled')).status).toBe(200);
-  });
-
-  test('that is not there, or that the body says nothing of, changes none of that', async () => {
-    expectError(await change(write, 0, 'approved'), 403, 'permission_denied');
-    expectError(await change(write, 0, 'cancelled'), 404, 'order_not_found');
-    expectError(await change(manage, 0, 'approved'), 404, 'order_not_found');
-    for (const status of [undefined, null, 'toString', 5, ['approved']])
-      expectError(await change(write, 0, status), 400, 'validation_failed');
-  });
 });
 
 test('A key has at most the permissions of its account: all when it is made without a list, which is looked at first', async () => {

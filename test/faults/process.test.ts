@@ -3,9 +3,7 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createKey } from '../../src/testing/client.js';
-import { newFolder, nodeStart, postgresOn, removeFolders } from '../support/npm.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
-import { faultyStops, stopStart } from '../support/stopped-start.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, faultyOf } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
@@ -16,10 +14,7 @@ let database: DatabaseServer;
 beforeAll(async () => {
   database = await DatabaseServer.start();
 });
-afterAll(async () => {
-  await database.stop();
-  await removeFolders();
-});
+afterAll(() => database.stop());
 
 test('A service killed with -9 loses no acknowledged write, and a retry under its key writes no second row', async () => {
   const first = await startService({ DATABASE_URL: database.url });
@@ -123,41 +118,4 @@ async function beginReadiness(service: Service): Promise<{ finish(): Promise<num
     return Number(head.split(' ')[1]);
   };
   return { finish };
-}
-
-/** Milliseconds, each in a random place of its own part of the time. */
-const momentsUpTo = (ms: number, count: number) =>
-  Array.from({ length: count }, (_, i) => Math.round(((i + Math.random()) * ms) / count));
-
-test.each<[string, number, () => Record<string, string>]>([
-  ['on a database elsewhere', 120, () => ({ DATABASE_URL: database.url })],
-  ['with workers', 40, () => ({ DATABASE_URL: database.url, WORKERS: '2' })],
-  ['on its own, new database', 20, () => ({ DATA_DIR: newFolder() })],
-  ['with workers on its own database', 20, inOneFolder()],
-])(
-  'SIGTERM 0 to 3 s after a start %s, %i times, ends it with 0 in time, and leaves nothing that hinders the next',
-  async (name, times, prepare) => {
-    const ended = [];
-    for (const moment of momentsUpTo(3_000, times)) {
-      const env = prepare();
-      ended.push(await stopStart(moment, env));
-      if (env.DATA_DIR) expect(postgresOn(env.DATA_DIR)).toEqual([]);
-    }
-    const last = nodeStart(prepare());
-    await last.ready();
-    await last.stop();
-    record({
-      fault: `${times} starts ${name} stopped`,
-      statuses: `exit ${[...new Set(ended.map(({ end }) => end))].join(', ')}`,
-      'slowest ms': Math.max(...ended.map(({ tookMs }) => tookMs)),
-    });
-    expect(faultyStops(ended)).toEqual([]);
-  },
-  900_000,
-);
-
-/** Each on what those before have left. */
-function inOneFolder(): () => Record<string, string> {
-  let DATA_DIR: string | undefined;
-  return () => ({ DATA_DIR: (DATA_DIR ??= newFolder()), WORKERS: '2' });
 }

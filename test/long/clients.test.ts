@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { createKey } from '../../src/testing/client.js';
 import { query, sharedService } from '../../src/testing/service.js';
 import { ClientPackage } from '../support/client-package.js';
-import { endRuns, eventually, removeFolders, ROOT } from '../support/npm.js';
+import { endRuns, removeFolders, ROOT } from '../support/npm.js';
 import { type Fault, refusal, Unsteady } from '../support/unsteady.js';
 
 const run = promisify(execFile);
@@ -130,38 +127,6 @@ describe('The package of the TypeScript client', () => {
     expect(unsteady.seen).toHaveLength(1);
   });
 
-  test('is ended by its time-out and its signal, whatever was collected as garbage meanwhile', async () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const collecting = setInterval(collect, 50).unref();
-    for (const fault of ['silent', 'halted'] as const) {
-      const late = storeWith([fault], { tries: 1, timeoutMs: 500 }).GET('/pets');
-      await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
-      const controller = new AbortController();
-      setTimeout(() => controller.abort(new Error('Enough.')), 500);
-      const ended = storeWith([fault]).GET('/pets', { signal: controller.signal });
-      await expect(ended).rejects.toThrow('Enough.');
-      expect(unsteady.seen).toHaveLength(1);
-      await eventually(() => unsteady.waiting === 0, 5_000);
-    }
-    clearInterval(collecting);
-  });
-
-  test('has a time-out unless it is given one, also one beyond what a timer can count', async () => {
-    const slow = async ({ signal }: Request) => {
-      await sleep(50);
-      signal.throwIfAborted();
-      return Response.json([]);
-    };
-    for (const timeoutMs of [Infinity, 2 ** 31, 2 ** 53]) {
-      const patient = createClient({ baseUrl: service.url, fetch: slow, timeoutMs, tries: 1 });
-      expect((await patient.GET('/pets')).data).toEqual([]);
-    }
-    await expect(storeWith(['silent'], { tries: 1 }).GET('/pets')).rejects.toMatchObject({
-      name: 'TimeoutError',
-    });
-  }, 30_000);
-
   test('gives up after its tries, before a pause of more than a minute, and when it is told to', async () => {
     await expect(storeWith([busy, busy], { tries: 2 }).GET('/pets')).rejects.toMatchObject({ status: 503 });
     expect(unsteady.seen).toHaveLength(2);
@@ -174,20 +139,6 @@ describe('The package of the TypeScript client', () => {
     const ended = storeWith([refusal(503, 'service_unavailable', 50)]).GET('/pets', { signal });
     await expect(ended).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(unsteady.seen).toHaveLength(1);
-  }, 30_000);
-
-  test('waits for the date of a Retry-After by the clock of the service, and for none that has passed or is none', async () => {
-    const between = async (retryAfter: string, Date?: string) => {
-      const { headers, ...rest } = refusal(503, 'service_unavailable', retryAfter);
-      const answer = { ...rest, headers: { ...headers!, ...(Date && { Date }) } };
-      await storeWith([answer]).GET('/pets');
-      return unsteady.seen[1]!.at - unsteady.seen[0]!.at;
-    };
-    const at = (seconds: number) => new Date(Date.UTC(2020, 1, 1, 0, 0, seconds)).toUTCString();
-    expect(await between(at(2), at(0))).toBeGreaterThanOrEqual(1990);
-    expect(await between(new Date(Date.now() + 3000).toUTCString())).toBeGreaterThan(990);
-    for (const none of [at(0), '-5', '-1', 'soon', '', '1e3', '0x10'])
-      expect(await between(none)).toBeLessThan(990);
   }, 30_000);
 
   test('keeps its program running in a pause', async () => {

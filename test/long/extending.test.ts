@@ -3,7 +3,7 @@ import { expectToPass } from '../support/expect-to-pass.js';
 
 /** Files of tests that hold for whatever a module adds. */
 const OTHERS = [
-  ...['contract', 'conventions', 'dto', 'fuzz', 'migrations', 'plans'].map((name) => `platform/${name}`),
+  ...['contract', 'conventions', 'fuzz', 'migrations', 'plans'].map((name) => `platform/${name}`),
   ...['clients', 'openapi', 'permissions'],
 ];
 const MODULES = 'src/features.ts';

@@ -3,7 +3,6 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import ts from 'typescript';
 import { withTables } from '../../docs/configuration.ts';
 import { Config } from '../../src/config.js';
 import { call } from '../../src/testing/client.js';
@@ -101,10 +100,6 @@ describe('Every operation', () => {
     },
   );
 
-  test.each(all)('%s declares its stability, unless it is stable', (_id, { operation }) => {
-    expect([undefined, 'beta', 'experimental']).toContain(operation['x-stability']);
-  });
-
   test.each(all)(
     '%s has a success, or several, whose body is a named schema, or a text or bytes of another type',
     (_id, { operation: { responses } }) => {
@@ -193,36 +188,6 @@ describe('Every operation', () => {
     },
   );
 });
-
-test('A replacement of text is a literal or a function: `$` in any other string may be a pattern', () => {
-  const wrong: string[] = [];
-  const files = globSync([
-    'src/**/*.{ts,js}',
-    'clients/typescript/src/*.ts',
-    'examples/**/*.ts',
-    'schematics/**/*.ts',
-  ]);
-  expect(files.length).toBeGreaterThan(200);
-  for (const file of files) {
-    const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
-    const look = (node: ts.Node): void => {
-      const replacement = replacementIn(node);
-      if (replacement && !ts.isArrowFunction(replacement) && !ts.isStringLiteralLike(replacement))
-        wrong.push(`${file}: ${replacement.getText(source)}`);
-      ts.forEachChild(node, look);
-    };
-    look(source);
-  }
-  expect(wrong).toEqual([]);
-});
-
-/** What a call of `replace` or `replaceAll` puts in the place of something, if a node is one. */
-function replacementIn(node: ts.Node): ts.Expression | undefined {
-  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return undefined;
-  const { expression, name } = node.expression;
-  const isOfText = /^replace(?:All)?$/.test(name.text) && expression.kind !== ts.SyntaxKind.ThisKeyword;
-  return isOfText ? node.arguments[1] : undefined;
-}
 
 const PAGES = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']);
 

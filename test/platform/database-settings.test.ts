@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rename, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
-import { call, createAccount, createKey } from '../../src/testing/client.js';
+import { call, createKey } from '../../src/testing/client.js';
 import { admin } from '../support/commands.js';
-import { times, untilServed } from '../support/customer.js';
+import { Customer, times, untilServed } from '../support/customer.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
 
@@ -32,18 +30,17 @@ async function setAll(url: string, settings: Record<string, string>): Promise<vo
     await query(url, `ALTER DATABASE ${name} SET ${setting} = '${value}'`);
 }
 
-describe.each(['LATIN1', 'SQL_ASCII'])('A database in %s', (encoding) => {
+describe('A database in another encoding than UTF-8', () => {
   let url: string;
   const line = () =>
-    `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is ${encoding}, and UTF8 is needed: ` +
+    `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is LATIN1, and UTF8 is needed: ` +
     `create another with ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.\n`;
   beforeAll(async () => {
-    url = await createDatabase(`ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`);
+    url = await createDatabase(`ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`);
   });
 
   test.each<[string, string[], () => Promise<Record<string, string>>]>([
     ['the service', ['dist/src/main.js'], async () => ({ DATABASE_URL: url, PORT: '0' })],
-    ['migrations', [PETSTORE, 'migrate'], async () => ({ DATABASE_URL: url })],
     [
       'migrations past a pooler',
       [PETSTORE, 'migrate'],
@@ -88,8 +85,7 @@ test('A database with foreign settings is served as any other', async () => {
   const service = await startService({ DATABASE_URL: url });
   try {
     const key = await createKey(service);
-    const ids = await times(30, async (i) => {
-      // At the same time, so that they share a statement, and some without a status.
+    await times(10, async (i) => {
       const body = {
         name: `${'é'.repeat(200)} 🐶 \\n' ${i}`,
         categoryId: 1,
@@ -98,26 +94,12 @@ test('A database with foreign settings is served as any other', async () => {
       const created = await untilServed(() => call(service, 'POST', '/v1/pets', { key, body }));
       expect(created).toMatchObject({ status: 201, body });
       expect('status' in created.body).toBe(i % 2 === 1);
-      return created.body.id as number;
     });
-    const listed = await call(service, 'GET', '/v1/pets?status=available&limit=100', { key });
-    expect(listed.body).toHaveLength(15);
-    const orders = await times(15, async (i) => {
-      const body = { petId: ids[2 * i + 1] };
-      const order = await untilServed(() => call(service, 'POST', '/v1/store/orders', { key, body }));
-      expect(order.status).toBe(201);
-      expect(order.body.createdAt).toBe(new Date(order.body.createdAt).toISOString());
-      expect(Math.abs(Date.parse(order.body.createdAt) - Date.now())).toBeLessThan(60_000);
-      const path = `/v1/store/orders/${order.body.id}`;
-      const headers = { 'Idempotency-Key': `patch-${i}` };
-      const change = { key, headers, body: { status: 'approved' } };
-      const approve = () => untilServed(() => call(service, 'PATCH', path, change));
-      const approved = await approve();
-      expect(approved.status).toBe(200);
-      expect((await approve()).body).toEqual(approved.body);
-      return approved.body.id as number;
-    });
-    expect(new Set(orders).size).toBe(15);
+    const customer = await Customer.of(service);
+    for (const { createdAt } of await times(5, () => customer.orderAt('approved'))) {
+      expect(createdAt).toBe(new Date(createdAt).toISOString());
+      expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
+    }
     const sent = await call(service, 'POST', '/v1/messages', { key, body: { message: 'a\\b🐶' } });
     expect(sent).toMatchObject({ status: 202, body: { message: 'a\\b🐶' } });
     const { code, stdout } = await admin(['audit'], { DATABASE_URL: url });
@@ -130,17 +112,6 @@ test('A database with foreign settings is served as any other', async () => {
   } finally {
     await service.stop();
   }
-});
-
-test('Tables in a schema of their own are served, and exported', async () => {
-  const url = await createDatabase();
-  const name = new URL(url).pathname.slice(1);
-  await query(url, `CREATE SCHEMA app; ALTER DATABASE ${name} SET search_path = app, public`);
-  const service = await startService({ DATABASE_URL: url });
-  const { email } = await createAccount(service);
-  await service.stop();
-  const { code, stdout } = await admin(['accounts', 'export', email], { DATABASE_URL: url });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(email) });
 });
 
 test('A schema in front of the schema of the tables is refused: migrations would create empty tables there', async () => {
@@ -158,26 +129,4 @@ test('A schema in front of the schema of the tables is refused: migrations would
   expect(await query(url, tables)).toEqual([]);
 });
 
-test('A missing certificate file costs 503s only while the file is missing', async () => {
-  const file = join(newFolder(), 'root.crt');
-  await writeFile(file, '');
-  const url = await createDatabase('TEMPLATE migrated');
-  const service = await startService({ DATABASE_URL: `${url}?sslmode=disable&sslrootcert=${file}` });
-  const key = await createKey(service);
-  const post = () => {
-    const headers = { 'Idempotency-Key': randomUUID() };
-    return call(service, 'POST', '/v1/messages', { key, headers, body: { message: 'hello' } });
-  };
-  await rename(file, `${file}.away`);
-  await query(
-    url,
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE application_name = 'petstore' AND datname = current_database()`,
-  );
-  const statuses = (await times(20, post)).map(({ status }) => status);
-  expect(new Set(statuses)).toEqual(new Set([503]));
-  await rename(`${file}.away`, file);
-  expect((await post()).status).toBe(202);
-  expect(await service.stop()).toBe(0);
-  await removeFolders();
-});
+afterAll(removeFolders);

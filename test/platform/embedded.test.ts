@@ -8,7 +8,6 @@ import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-
 import { explainStart } from '../../src/platform/database/embedded/explain-start.js';
 import { linkLibraries } from '../../src/platform/database/embedded/programs.js';
 import { readConfig } from '../../src/config.js';
-import { claimPort } from '../../src/platform/process/claim-port.js';
 import { query } from '../../src/testing/service.js';
 import {
   endRuns,
@@ -100,42 +99,6 @@ describe('The embedded PostgreSQL that is killed', () => {
     expect(said).toMatch(/^petstore: The embedded PostgreSQL did not start: [^\n]+\n$/m);
     expect(postgresOn(folder)).toEqual([]);
   });
-});
-
-describe('A database lost while the demo key is stored', () => {
-  const DATA_DIR = newFolder();
-  beforeAll(async () => {
-    const first = nodeStart({ DATA_DIR });
-    await first.ready();
-    const gone = `RAISE EXCEPTION 'terminating connection' USING ERRCODE = '57P01'`;
-    await query(
-      urlOf(DATA_DIR),
-      `CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.4); ${gone}; END $$;
-       CREATE TRIGGER leave BEFORE INSERT OR UPDATE OR DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION leave();
-       CREATE TRIGGER leave BEFORE INSERT OR UPDATE OR DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION leave()`,
-    );
-    await first.stop();
-  });
-
-  test.each(['1', '2'])(
-    'ends the start with a line, before it is ready, with WORKERS=%s',
-    async (WORKERS) => {
-      fs.rmSync(join(DATA_DIR, 'demo-key'), { force: true });
-      const PORT = String(await claimPort(0));
-      const run = nodeStart({ DATA_DIR, WORKERS, PORT });
-      let isOver = false;
-      void run.end.then(() => (isOver = true));
-      const failure = run.failure();
-      const statuses = new Set<number | undefined>();
-      await eventually(async () => {
-        const answer = await fetch(`http://127.0.0.1:${PORT}/health/ready`).catch(() => undefined);
-        statuses.add(answer?.status);
-        return isOver;
-      });
-      expect(await failure).toMatch(/^petstore: The database cannot be reached: [^\n]+\n$/);
-      expect([...statuses]).toEqual([undefined]);
-    },
-  );
 });
 
 describe('A data folder', () => {

@@ -107,17 +107,6 @@ function beginSlowly() {
 }
 
 describe('Authentication', () => {
-  test.each([
-    ['an unknown key', 'Bearer petstore_0000000000000000000000000000000000000000e04fbd0c'],
-    ['a malformed key', 'Bearer nonsense'],
-    ['a key of 10 kB', `Bearer ${'x'.repeat(10_000)}`],
-    ['two words', 'Bearer a b'],
-  ])('refuses %s with the same answer', async (_what, Authorization) => {
-    const answer = await call(service, 'GET', '/v1/pets', { headers: { Authorization } });
-    expect(answer.text).toBe('{"code":"invalid_api_key","message":"The API key is not valid.","status":401}');
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm=/);
-  });
-
   test('accepts a key under the scheme Bearer in any case, and no other', async () => {
     const by = (scheme: string) =>
       call(service, 'GET', '/v1/pets', { headers: { Authorization: `${scheme} ${key}` } });

@@ -146,13 +146,4 @@ describe('Bytes that are almost a request', () => {
     () => pelt(() => `Bearer ${key}`, true, true),
     TIME_LIMIT_MS,
   );
-
-  test('are answered each for itself, HEAD after an empty line too', async () => {
-    const bytes = Buffer.from('\nHEAD / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n{}', 'latin1');
-    const answers = await exchange(service, bytes);
-    expect(answers.map(({ status, text }) => [status, text === ''])).toEqual([
-      [400, true],
-      [400, false],
-    ]);
-  });
 });

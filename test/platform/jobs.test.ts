@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { randomUUID } from 'node:crypto';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
@@ -60,17 +59,6 @@ describe('A job', () => {
     );
     expect(await reminders.add({ payloads: [{ text: 'x'.repeat(8_200) }] })).toMatch(/has 82\d\d characters/);
     expect(await reminders.visits()).toBe(before);
-  });
-
-  test('with an existing id is refused, with all jobs that the same call adds', async () => {
-    const ids = [randomUUID(), randomUUID(), randomUUID()];
-    const named = (name: string) => ids.slice(0, 2).map((_id, n) => ({ name, n }));
-    const first = { payloads: named('first'), ids, startAfter: Date.now() + 86_400_000 };
-    expect(await reminders.add(first)).toBe('added');
-    const before = await reminders.visits();
-    const refused = await reminders.add({ payloads: named('second'), ids: [ids[2], ids[0]] });
-    expect(refused).toContain('duplicate key');
-    expect([await reminders.visits(), await reminders.jobs('second')]).toEqual([before, []]);
   });
 
   test('that has failed for good stays, is shown to the operator, and can be queued again or dropped', async () => {

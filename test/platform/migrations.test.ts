@@ -3,10 +3,9 @@ import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import '../support/features.js';
 import { Config } from '../../src/config.js';
-import { sessionOptions } from '../../src/platform/database/connection-options.js';
 import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
 import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
@@ -78,29 +77,15 @@ test('Concurrent index builds do not wait for processes that wait to migrate', a
   expect(names.toSorted()).toEqual(['pets_category_id_id_idx', 'pets_status_category_id_id_idx']);
 });
 
-describe('A process that waits for its turn to migrate', () => {
-  beforeEach(() => other.query('SELECT pg_advisory_lock($1)', [LOCK]));
-  afterEach(() => other.query('SELECT pg_advisory_unlock_all()'));
-
-  test('says so in the log, and goes on once that is over', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
-    const waiting = migrateNow();
-    await eventually(() => warn.mock.calls.length > 0);
-    expect(warn.mock.calls[0]![0]).toBe('Waiting for another process to migrate the database');
-    await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-    expect(await waiting).toEqual([]);
-    warn.mockRestore();
-  });
-
-  test('makes the server check after half a minute whether the machine of the process is still there', async () => {
-    const waiting = await new DataSource(sessionOptions(config())).initialize();
-    const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval'];
-    const found = await Promise.all(
-      names.map((name) => waiting.query(`SELECT current_setting('${name}') AS value`)),
-    );
-    expect(found).toEqual([[{ value: '30' }], [{ value: '10' }]]);
-    await waiting.destroy();
-  });
+test('A process that waits for its turn to migrate says so in the log, and goes on once that is over', async () => {
+  await other.query('SELECT pg_advisory_lock($1)', [LOCK]);
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+  const waiting = migrateNow();
+  await eventually(() => warn.mock.calls.length > 0);
+  expect(warn.mock.calls[0]![0]).toBe('Waiting for another process to migrate the database');
+  await other.query('SELECT pg_advisory_unlock($1)', [LOCK]);
+  expect(await waiting).toEqual([]);
+  warn.mockRestore();
 });
 
 test('The command line of migrations reverts the last one, and asks in one line for the server to work on', async () => {

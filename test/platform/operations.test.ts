@@ -1,7 +1,5 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Body, Controller, Get, type MessageEvent, Post, Res, Sse, type Type } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
@@ -25,25 +23,17 @@ import {
   TextField,
   violation,
 } from '../../src/platform/index.js';
-import { createAccount, createKey } from '../../src/testing/client.js';
-import {
-  checkerOf,
-  document as committed,
-  checkAgainstDocument,
-  operations,
-  type Placed,
-} from '../../src/testing/document.js';
+import { type Answer, call, createAccount, createKey } from '../../src/testing/client.js';
+import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
-import { AnswersController, FILE } from '../support/answers.controller.js';
+import { AnswersController } from '../support/answers.controller.js';
 import { BodiesController } from '../support/bodies.controllers.js';
 import { breaks } from '../support/break.js';
 import { EverythingController } from '../support/every-field.js';
 import { type Extended, startExtended } from '../support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
-import { LANGUAGES, runSamples } from '../support/languages.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
-import { newFolder, removeFolders } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { PIXEL } from '../support/uploads.controller.js';
 
@@ -72,31 +62,10 @@ beforeAll(async () => {
   [key, accountId] = [await createKey(extended, account), account.id];
   document = await (await fetch(`${extended.url}/openapi.json`)).json();
 }, 60_000);
-afterAll(async () => {
-  await extended.stop();
-  await removeFolders();
-});
+afterAll(() => extended.stop());
 
-interface Answered {
-  status: number;
-  headers: Headers;
-  text: string;
-}
-
-async function send(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Answered> {
-  const isRaw = body === undefined || typeof body === 'string' || body instanceof Buffer;
-  const response = await fetch(extended.url + path, {
-    method,
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
-    body: isRaw ? (body as string | undefined) : JSON.stringify(body),
-  });
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
+const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  call(extended, method, path, { key, body, headers });
 
 describe('An idempotent operation', () => {
   const rows = async (text: string) =>
@@ -105,33 +74,28 @@ describe('An idempotent operation', () => {
   /** Sends the same several times under one key. */
   const sendAll = async (count: number, method: string, path: string, text: string) => {
     const keyed = { 'Idempotency-Key': randomUUID() };
-    const all: Answered[] = [];
+    const all: Answer[] = [];
     for (let i = 0; i < count; i++) all.push(await send(method, `/v1/notes/${path}`, { text }, keyed));
     return all;
   };
 
-  test.each<[path: string, method: string, status: number, body: (text: string) => RegExp]>([
-    ['first-200', 'POST', 200, note],
-    ['last-201', 'POST', 201, (text) => new RegExp(`^\\[\\{"id":\\d+,"text":"${text}"\\}\\]$`)],
-    ['first-202/', 'PATCH', 202, note],
-    ['last-204/', 'DELETE', 204, () => /^$/],
-    ['undeclared', 'POST', 200, (text) => new RegExp(`^\\{"said":"${text}"\\}$`)],
-    ['observed', 'POST', 200, note],
-  ])('is carried out once, wherever the decorator stands: %s by %s', async (path, method, status, body) => {
-    const text = randomUUID();
-    const address = `/v1/notes/${path}${path.endsWith('/') ? text : ''}`;
-    const sent = method === 'DELETE' ? undefined : { text };
-    const keyed = { 'Idempotency-Key': text };
-    const first = await send(method, address, sent, keyed);
-    const again = await send(method, address, sent, keyed);
-    const unkeyed = await send(method, address, sent);
-    for (const answer of [first, again, unkeyed])
-      expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(body(text))]);
-    expect(again.text).toBe(first.text);
-    const of = (name: string) => [first, again, unkeyed].map(({ headers }) => headers.get(name));
-    expect(of('idempotency-replayed')).toEqual([null, 'true', null]);
-    expect(new Set(of('content-type')).size).toBe(1);
-    expect(await rows(text)).toBe(2);
+  test('is carried out once: a DELETE without an answer, and an Observable', async () => {
+    for (const [method, path, status] of [
+      ['DELETE', 'last-204/', 204],
+      ['POST', 'observed', 200],
+    ] as const) {
+      const text = randomUUID();
+      const address = `/v1/notes/${path}${method === 'DELETE' ? text : ''}`;
+      const sent = method === 'DELETE' ? undefined : { text };
+      const keyed = { 'Idempotency-Key': text };
+      const first = await send(method, address, sent, keyed);
+      const again = await send(method, address, sent, keyed);
+      expect([first.status, first.text]).toEqual([status, sent ? expect.stringMatching(note(text)) : '']);
+      expect([again.status, again.text]).toEqual([status, first.text]);
+      expect(first.headers.has('idempotency-replayed')).toBe(false);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      expect(await rows(text)).toBe(1);
+    }
   });
 
   test.each([
@@ -155,49 +119,42 @@ describe('An idempotent operation', () => {
 
   test('is undone if an interceptor fails after the write, and does not store the answer of the exception filter', async () => {
     const text = randomUUID();
-    const [told, again] = await sendAll(2, 'POST', 'told', text);
-    expect([told!.status, JSON.parse(told!.text).text]).toEqual([409, 'a failure']);
-    expect([again!.status, again!.text]).toEqual([201, expect.stringMatching(note(text))]);
-    expect([again!.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
-  });
-
-  test('is refused, and its write undone, if its answer is not JSON', async () => {
-    expect((await send('POST', '/v1/notes/file', { text: 'file' })).text).toBe('file');
-    const [refused] = await sendAll(1, 'POST', 'file', 'no file');
-    expect([refused!.status, await rows('no file')]).toEqual([500, 0]);
-  });
-
-  test('ignores Idempotency-Key if it is public', async () => {
-    const headers = { 'Idempotency-Key': 'one', Authorization: '' };
-    const { status, text } = await send('POST', '/v1/usual/open', { text: 'a' }, headers);
-    expect([status, text]).toEqual([200, '{"id":1,"text":"a"}']);
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': text,
+    };
+    // Not by the client of the tests, which accepts nothing but an Error.
+    const tell = () =>
+      fetch(`${extended.url}/v1/notes/told`, { method: 'POST', headers, body: JSON.stringify({ text }) });
+    const [told, again] = [await tell(), await tell()];
+    expect([told.status, await told.json()]).toMatchObject([409, { text: 'a failure' }]);
+    expect([again.status, await again.text()]).toEqual([201, expect.stringMatching(note(text))]);
+    expect([again.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
   });
 });
 
 describe("A controller that follows Nest's documentation", () => {
   test.each([
-    ['conflict', 409, 'conflict', 'There is one already.'],
-    ['none/1', 404, 'not_found', 'There is no such thing.'],
+    ['thrown/404', 404, 'not_found', 'The other one is away.'],
     ['number/x', 400, 'bad_request', 'Validation failed (numeric string is expected)'],
     ['several', 400, 'bad_request', 'name is too long; age is missing'],
     ['thrown/402', 402, 'payment_required', 'The other one is away.'],
-    ['thrown/406', 406, 'not_acceptable', 'The other one is away.'],
-    ['gateway', 502, 'service_unavailable', 'The other one is away.'],
+    ['thrown/405', 405, 'method_not_allowed', 'The other one is away.'],
+    ['thrown/502', 502, 'service_unavailable', 'The other one is away.'],
     ['thrown/503', 503, 'service_unavailable', 'The other one is away.'],
-    ['thrown/504', 504, 'service_unavailable', 'The other one is away.'],
     ['thrown/501', 501, 'internal_error', 'The other one is away.'],
     ['secret', 500, 'internal_error', 'Something went wrong on our side.'],
     ['silent', 409, 'conflict', 'Conflict.'],
     ['thrown/401', 401, 'unauthorized', 'The other one is away.'],
     ['thrown/429', 429, 'too_many_requests', 'The other one is away.'],
-    ['thrown/99', 500, 'internal_error', 'Something went wrong on our side.'],
     ['thrown/1000', 500, 'internal_error', 'Something went wrong on our side.'],
-    ['thrown/x', 500, 'internal_error', 'Something went wrong on our side.'],
   ])('is answered by its own status in the Error shape: %s', async (path, status, code, message) => {
     const answer = await send('GET', `/v1/usual/${path}`);
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, { code, message, status }]);
     expect(answer.headers.get('retry-after')).toBe([429, 503].includes(status) ? '1' : null);
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer realm="petstore"' : null);
+    expect(answer.headers.get('allow')).toBe(status === 405 ? 'GET, HEAD, OPTIONS' : null);
   });
 
   test('may return nothing, or more than it declares: interceptors see all properties, clients the declared ones', async () => {
@@ -231,30 +188,6 @@ describe("A controller that follows Nest's documentation", () => {
     const open = ['/v1/things', '/v2/things'].map(async (path) => (await fetch(extended.url + path)).status);
     expect(await Promise.all(open)).toEqual([401, 200]);
   });
-
-  test.each([
-    ['GET export', 200, 'export'],
-    ['GET 7', 200, 'booking'],
-    ['PATCH 7', 200, 'changed'],
-    ['PATCH export', 405, 'GET, HEAD, OPTIONS'],
-    ['OPTIONS export', 204, 'GET, HEAD, OPTIONS'],
-    ['DELETE 7/seats/8', 200, 'free'],
-    ['DELETE 7/seats/first', 405, 'GET, HEAD, OPTIONS'],
-    ['HEAD 7/seats/first/', 200, ''],
-    ['OPTIONS 7/seats/first', 204, 'GET, HEAD, OPTIONS'],
-    ['GET summaries', 405, 'OPTIONS, PUT'],
-  ])(
-    'is routed to a literal path before one with a parameter, whatever the method: %s',
-    async (what, status, shown) => {
-      const [method, path] = what.split(' ') as [string, string];
-      const answer = await fetch(`${extended.url}/v1/bookings/${path}`, { method });
-      const body = await answer.text();
-      expect([answer.status, answer.headers.get('allow') ?? body]).toEqual([
-        status,
-        expect.stringContaining(shown),
-      ]);
-    },
-  );
 });
 
 const CSV = 'id,name\n1,Luna\n2,Zoë\n';
@@ -302,12 +235,9 @@ describe('An answer', () => {
     }
   });
 
-  describe.each([
-    ['in memory', 'picture', PIXEL, 'image/png'],
-    ['on disk', 'file', readFileSync(FILE), 'text/plain; charset=utf-8'],
-  ])('of a file %s', (_where, path, bytes, type) => {
+  describe('of a file', () => {
     const part = async (Range: string, more = {}) => {
-      const response = await ask(path, { Range, ...more });
+      const response = await ask('picture', { Range, ...more });
       return {
         status: response.status,
         headers: response.headers,
@@ -316,20 +246,20 @@ describe('An answer', () => {
     };
 
     test('is sent as a whole, and not again to a client that has it', async () => {
-      const first = await ask(path);
+      const first = await ask('picture');
       const tag = first.headers.get('etag')!;
-      expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
-      expect(bytes.equals(await first.bytes())).toBe(true);
+      expect([first.status, first.headers.get('content-type')]).toEqual([200, 'image/png']);
+      expect(PIXEL.equals(await first.bytes())).toBe(true);
       // `fetch` would ask for all of it, as Express understands that.
-      const again = await ask(path, { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
+      const again = await ask('picture', { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
       expect([again.status, again.headers.get('etag'), again.headers.get('content-type')]).toEqual([
         304,
         tag,
         null,
       ]);
       expect((await again.bytes()).length).toBe(0);
-      const head = await ask(path, {}, 'HEAD');
-      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
+      const head = await ask('picture', {}, 'HEAD');
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(PIXEL.length)]);
     });
 
     test.each([
@@ -338,50 +268,29 @@ describe('An answer', () => {
       ['bytes=-5', -5, undefined],
       ['bytes=10-99999999', 10, undefined],
     ])('is sent in the part that is asked for: %s', async (range, start, end) => {
-      const expected = bytes.subarray(start, end);
-      const first = start < 0 ? bytes.length + start : start;
+      const expected = PIXEL.subarray(start, end);
+      const first = start < 0 ? PIXEL.length + start : start;
       const { status, headers, bytes: sent } = await part(range);
       expect([status, headers.get('content-length')]).toEqual([206, String(expected.length)]);
       const last = first + expected.length - 1;
-      expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${bytes.length}`);
+      expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${PIXEL.length}`);
       expect(sent).toEqual(expected);
     });
 
     test('is sent as a whole for an invalid range, several ranges, or a range of another version', async () => {
       for (const range of ['bytes=x', 'lines=0-1', 'bytes=0-1,5-6'])
-        expect(await part(range)).toMatchObject({ status: 200, bytes });
+        expect(await part(range)).toMatchObject({ status: 200, bytes: PIXEL });
       expect((await part('bytes=0-9', { 'If-Range': '"another"' })).status).toBe(200);
     });
 
     test('is 416 beyond its end, with its length', async () => {
-      const response = await ask(path, { Range: 'bytes=99999999-' });
+      const response = await ask('picture', { Range: 'bytes=99999999-' });
       expect([response.status, response.headers.get('content-range'), await response.json()]).toEqual([
         416,
-        `bytes */${bytes.length}`,
+        `bytes */${PIXEL.length}`,
         { code: 'range_not_satisfiable', status: 416, message: expect.any(String) },
       ]);
     });
-  });
-
-  test('that its operation does not document fails the test that has asked for it', () => {
-    const csv = { content: { 'text/csv': { schema: { type: 'string' } } } };
-    const image = { content: { 'image/*': { schema: { type: 'string' } } } };
-    const responses = { 200: csv, 206: image };
-    const operation = { operationId: 'getChecked', security: [], responses } as never;
-    const hold = (status: number, type: string, text = 'x') => {
-      const headers = new Headers({ 'Content-Type': type });
-      checkAgainstDocument({ method: 'GET', path: '/v1/answers/checked', status, headers, text });
-    };
-    operations.push({ method: 'GET', path: '/answers/checked', operation });
-    try {
-      hold(200, 'text/csv; charset=utf-8');
-      hold(206, 'image/png');
-      expect(() => hold(200, 'application/json', '{}')).toThrow('application/json is not text/csv');
-      expect(() => hold(206, 'text/csv')).toThrow('text/csv is not image/*');
-      expect(() => hold(201, 'text/csv')).toThrow('does not document');
-    } finally {
-      operations.pop();
-    }
   });
 
   test('is in the document with its types, headers and an example', () => {
@@ -410,34 +319,11 @@ describe('An answer', () => {
     expect(content).toContain('<p class="limits">image/png</p>');
     expect(content).toContain('id,name\n1,Luna');
   });
-
-  test.each(Object.keys(LANGUAGES))('is shown by the samples in %s', async (label) => {
-    const sources = ['csv', 'picture', 'events'].map((path) => {
-      const samples = document.paths[`/answers/${path}`].get['x-codeSamples'];
-      const { source } = samples.find((one: { label: string }) => one.label === label);
-      return source.replaceAll('http://localhost:3000', extended.url) as string;
-    });
-    const cwd = newFolder();
-    const picture = label === 'curl' ? '' : '200 70[^]+';
-    const shown = new RegExp(`1,Luna[^]+${picture}data: .*Luna`);
-    expect(await runSamples(label, sources, { cwd })).toMatch(shown);
-    if (label === 'curl') expect(readFileSync(join(cwd, 'answer'))).toEqual(PIXEL);
-  });
 });
 
 describe('A body', () => {
-  const ask = async (method: string, path: string, body?: unknown, headers = {}) => {
-    const response = await fetch(`${extended.url}/v1/bodies${path}`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    return { status: response.status, headers: response.headers, body: await response.json() };
-  };
+  const ask = (method: string, path: string, body?: unknown, headers = {}) =>
+    send(method, `/v1/bodies${path}`, body, headers);
   const told = (...values: unknown[]) => ({ status: 200, body: { told: JSON.stringify(values) } });
   const refused = (...reasons: string[]) => ({
     status: 400,
@@ -515,13 +401,13 @@ describe('Fields of every kind', () => {
   const request = (parts: Parts) => send(parts.method, pathOf(parts), bodyOf(parts), parts.headers);
   const post = (body: string) => send('POST', '/v1/everything', body);
   const change = (body: string) => send('PATCH', '/v1/everything', body);
-  const messageOf = async (answer: Promise<Answered>) => {
+  const messageOf = async (answer: Promise<Answer>) => {
     const { status, text } = await answer;
     const { code, message } = JSON.parse(text);
     expect([status, code]).toEqual([400, 'validation_failed']);
     return message as string;
   };
-  const told = async (answer: Promise<Answered>) => JSON.parse(JSON.parse((await answer).text).told);
+  const told = async (answer: Promise<Answer>) => JSON.parse(JSON.parse((await answer).text).told);
   const example = () =>
     placed.post!.operation.requestBody!.content['application/json']!.example as Record<string, unknown>;
   /** The example as JSON, with another value of a field. */
@@ -600,25 +486,6 @@ describe('Fields of every kind', () => {
     expect(reasons[1]).toBe('address.street.name is required');
   });
 
-  test('are refused for their length before their items are checked', async () => {
-    const long = `[${Array(20_000).fill('{}').join()}]`;
-    expect(await messageOf(post(withJson('items', long)))).toBe('items must be a list of 0 to 4 items.');
-    const many = `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":1`).join()}}`;
-    const message = 'labels must be an object of at most 3 properties.';
-    expect(await messageOf(post(withJson('labels', many)))).toBe(message);
-  });
-
-  test('inherit no property of a prototype, and ignore properties without a field', async () => {
-    for (const name of ['__proto__', 'constructor', 'toString'])
-      expect(await messageOf(post(withJson('labels', `{"a":"b","${name}":"x"}`)))).toBe(
-        `labels must not have a property named ${name}.`,
-      );
-    const deep = '['.repeat(2e3) + ']'.repeat(2e3);
-    const street = `{"name":"Main","no":1,"__proto__":{"no":"x"},"constructor":${deep}}`;
-    const { text } = await post(withJson('address', `{"city":"Bern","street":${street},"toString":1}`));
-    expect(JSON.parse(text).address).toEqual({ city: 'Bern', street: { name: 'Main', no: 1 } });
-  });
-
   test.each([
     '[]',
     `{"a":"${'ä'.repeat(1_000)}"}`,
@@ -645,11 +512,8 @@ describe('Fields of every kind', () => {
 
   test.each([
     ['exact', '99999999999999.9951', '99999999999999.9951'],
-    ['exact', '-99999999999999.9999', '-99999999999999.9999'],
     ['exact', '0.1', '0.1000'],
-    ['exact', '1250e-2', '12.5000'],
     ['exact', '-0', '0.0000'],
-    ['exact', '0.00010000000000000000e0', '0.0001'],
     ['price', '"9999999999.99"', '"9999999999.99"'],
     ['price', '"7"', '"7.00"'],
     ['amounts', '[9999999999.9900000000000, 0.1, 1e1]', '[9999999999.99,0.10,10.00]'],

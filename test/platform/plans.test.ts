@@ -3,46 +3,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ModulesContainer } from '@nestjs/core';
-import type { DataSource, EntityMetadata } from 'typeorm';
+import type { EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import '../support/features.js';
-import { Account } from '../../src/auth/account.entity.js';
-import { AccountsService } from '../../src/auth/accounts.service.js';
-import { ApiKey } from '../../src/auth/api-key.entity.js';
-import { KeyOwners } from '../../src/auth/key-owners.js';
-import { Invitation } from '../../src/auth/invitation.entity.js';
-import { AccountIdentity } from '../../src/auth/account-identity.entity.js';
-import { Identities } from '../../src/auth/identities.js';
-import { Invitations } from '../../src/auth/invitations.js';
-import { Config } from '../../src/config.js';
-import { AuditLog } from '../../src/platform/safeguards/audit-log.js';
-import { AuditRecord } from '../../src/platform/safeguards/audit-record.entity.js';
-import { AccountClosing } from '../../src/platform/safeguards/account-closing.js';
-import { ApiKeysService } from '../../src/auth/api-keys.service.js';
-import { INVITATIONS, KEYS, newSecret } from '../../src/auth/secret.js';
-import { CategoriesService } from '../../src/categories/categories.service.js';
-import { Category } from '../../src/categories/category.entity.js';
-import { Sweeps } from '../../src/platform/data/sweeps.js';
-import { Transactions } from '../../src/platform/data/transactions.js';
-import { IdempotencyService } from '../../src/platform/safeguards/idempotency.service.js';
-import { Message, QUEUE } from '../../src/messages/message.entity.js';
-import { MessagesService } from '../../src/messages/messages.service.js';
-import { Jobs } from '../../src/platform/jobs/jobs.js';
-import { Metrics } from '../../src/platform/telemetry/metrics.js';
-import { Pet, PetStatus } from '../../src/pets/pet.entity.js';
-import { PetsService } from '../../src/pets/pets.service.js';
-import { Order, OrderStatus } from '../../src/store/order.entity.js';
-import { OrdersService } from '../../src/store/orders.service.js';
-import type { Page } from '../../src/platform/api/paging.js';
-import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import { IdempotencyKey } from '../../src/platform/safeguards/idempotency-key.entity.js';
+import { INVITATIONS, newSecret } from '../../src/auth/secret.js';
 import { connect, type Connected, type Sent } from '../support/database.js';
 import { addressOf, operations, type Placed } from '../../src/testing/document.js';
 import {
   call,
   type CallOptions,
-  createAccount,
+  createCheapAccount,
   createKey,
   credentialsFor,
 } from '../../src/testing/client.js';
@@ -74,12 +44,12 @@ let catalogue: Tables;
 
 beforeAll(async () => {
   facts = await loadFacts();
-  service = await startService({ STATEMENTS: recorded }, RECORDING);
+  service = await startService({ STATEMENTS: recorded, SIGN_UP: 'invite' }, RECORDING);
   connected = await connect(service.databaseUrl);
   tables = connected.database.entityMetadatas.map(({ tableName }) => tableName);
   catalogue = await Tables.of(service.databaseUrl, facts.tables);
   planner = await Planner.connect(service.databaseUrl, tables);
-  const account = await createAccount(service);
+  const account = await createCheapAccount(service);
   const credentials = { account, key: await createKey(service, account) };
   await run(
     ...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`),
@@ -90,7 +60,7 @@ beforeAll(async () => {
   await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS));
   await copy(11, ROWS);
   for (const one of lists) ofLists.set(one.operation.operationId, await recordList(one, credentials));
-  statements = distinct([...[...ofLists.values()].flat(), ...(await record())]);
+  statements = distinct([...[...ofLists.values()].flat(), ...(await record(credentials))]);
 }, 120_000);
 afterAll(async () => {
   await planner.end();
@@ -105,15 +75,12 @@ function copies(from: number, to: number): string[] {
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
   return referredFirst(others).map((entity) => {
     const { tableName, columns } = entity;
-    const limits = catalogue.named(tableName)!.limits.filter((limit) => !isGenerated(entity, limit.columns));
-    const values = new Map(
-      limits
-        .filter(({ isExclusion }) => !isExclusion)
-        .map((limit) => [differs(entity, limit.columns), undefined] as const)
-        .map(([column]) => [column.databaseName, another(column, from)]),
-    );
-    for (const { columns: excluded } of limits.filter(({ isExclusion }) => isExclusion))
-      for (const [name, value] of moved(entity, excluded)) values.set(name, value);
+    // A table whose rows may exclude each other needs `rows` of its own.
+    const limits = catalogue
+      .named(tableName)!
+      .limits.filter(({ columns: names, isExclusion }) => !isExclusion && !isGenerated(entity, names));
+    const different = limits.map((limit) => differs(entity, limit.columns));
+    const values = new Map(different.map((column) => [column.databaseName, another(column, from)]));
     const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
     return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
@@ -143,37 +110,6 @@ function another(column: ColumnMetadata, from: number): string {
   if (max > 100) return `${quoted(name)} || ' ' || i`;
   const digits = Math.min(6, max);
   return `left(${quoted(name)}, ${max - digits}) || lpad(i::text, ${digits}, '0')`;
-}
-
-const MOMENT = /^(?:date|timestamptz|timestamp.*)$/;
-const RANGE = /^(date|ts|tstz)range$/;
-
-/** Days and times one after another, each at most a day long: what an exclusion constraint may compare. */
-function moved({ tableName, columns }: EntityMetadata, names: string[]): [name: string, value: string][] {
-  const all = columns.filter(({ databaseName }) => names.includes(databaseName));
-  const moments = all
-    .filter(({ type }) => MOMENT.test(type as string))
-    .map(({ databaseName }) => databaseName);
-  const first = `LEAST(${moments.map(quoted).join()})`;
-  const day = all.some(({ type }) => type === 'date') ? '1' : `interval '1 day'`;
-  const ranges = all.filter(({ type }) => RANGE.test(type as string));
-  if (moments.length + ranges.length === 0)
-    throw new Error(
-      `Add rows to ${tableName} by \`rows\` in a file test/*.facts.ts: copies of one exclude each other`,
-    );
-  return [
-    ...moments.map((name): [string, string] => [
-      name,
-      `${first} + 2 * i * ${day} + LEAST(${quoted(name)} - ${first}, ${day})`,
-    ]),
-    ...ranges.map(({ databaseName: name, type }): [string, string] => {
-      const unit = type === 'daterange' ? '1' : `interval '1 day'`;
-      return [
-        name,
-        `${type as string}(lower(${quoted(name)}) + 2 * i * ${unit}, lower(${quoted(name)}) + (2 * i + 1) * ${unit})`,
-      ];
-    }),
-  ];
 }
 
 /** Entities in an order in which none refers to a later one. */
@@ -243,19 +179,20 @@ async function recordList(one: Placed, credentials: CallOptions): Promise<Sent[]
     const places: Record<string, string>[] = cursor ? [{}, { cursor: inTheMiddle(cursor) }] : [{}];
     return places.flatMap((place) => limits.map((limit) => ({ ...filter, ...place, ...limit })));
   });
-  const start = readFileSync(recorded, 'utf8').length;
-  for (const search of queries) await ask(search);
-  // Only what has the same parameters can share a statement; all of them at once would be a flood.
-  const kinds = Object.groupBy(queries, ({ limit, ...others }) => [limit, ...Object.keys(others)].join());
-  for (const kind of Object.values(kinds)) await Promise.all(kind!.map((search) => ask(search)));
-  const lines = readFileSync(recorded, 'utf8').slice(start).trim().split('\n');
-  return lines.map((line) => JSON.parse(line, reviveBytes) as Sent).filter(isOfTables);
+  return sentDuring(async () => {
+    for (const search of queries) await ask(search);
+    // Only what has the same parameters can share a statement; all of them at once would be a flood.
+    const kinds = Object.groupBy(queries, ({ limit, ...others }) => [limit, ...Object.keys(others)].join());
+    for (const kind of Object.values(kinds)) await Promise.all(kind!.map((search) => ask(search)));
+  });
 }
 
-/** The cursor behind a row with some id, of the list that another one is of. */
-function cursorAfter(other: string, id: string): string {
-  const [mark] = Buffer.from(other, 'base64url').toString().split(':');
-  return Buffer.from(`${mark}:${id}`).toString('base64url');
+/** The statements that the service sends while something is asked of it. */
+async function sentDuring(work: () => Promise<void>): Promise<Sent[]> {
+  const start = readFileSync(recorded, 'utf8').length;
+  await work();
+  const lines = readFileSync(recorded, 'utf8').slice(start).trim().split('\n');
+  return lines.map((line) => JSON.parse(line, reviveBytes) as Sent).filter(isOfTables);
 }
 
 /** A cursor of the same list, whose row has the id 15000, or the UUID in the middle of all. */
@@ -328,112 +265,53 @@ function fill(from: number, to: number): string[] {
 
 const fillAll = (from: number, to: number) => [...fill(from, to), ...facts.rows(from, to)];
 
-/** What puts the jobs of messages into the transaction. */
-function jobsOf(database: DataSource): Jobs {
-  const modules = new ModulesContainer();
-  const jobs = new Jobs(new Config(), modules, database, Transactions.of(database), new Metrics());
-  jobs.declare({ name: QUEUE, concurrency: 1, longestPauseSeconds: 1 });
-  return jobs;
-}
-
-/** Has the services list at once, and do whatever else requests make them do; returns each statement sent. */
-async function record(): Promise<Sent[]> {
-  const { database, sent } = connected;
-  const transactions = Transactions.of(database);
-  const rowsOf = <Entity extends object>(type: new () => Entity) =>
-    new FastRepository(type, database.manager);
-  const pets = new PetsService(rowsOf(Pet));
-  const audit = new AuditLog(rowsOf(AuditRecord));
-  const closing = new AccountClosing(transactions);
-  const orders = new OrdersService(rowsOf(Order), pets, audit, closing);
-  const categories = new CategoriesService(rowsOf(Category));
-  const config = Object.assign(new Config(), { SIGN_UP: 'invite' });
-  const invitations = new Invitations(rowsOf(Invitation), transactions, audit, config);
-  const accounts = new AccountsService(rowsOf(Account), transactions, audit, invitations, config);
-  const identities = new Identities(rowsOf(AccountIdentity), accounts, transactions, config);
-  const owners = new KeyOwners(rowsOf(ApiKey), rowsOf(Account), identities);
-  const apiKeys = new ApiKeysService(rowsOf(ApiKey), accounts, owners, transactions, audit);
-  const jobs = jobsOf(database);
-  const messages = new MessagesService(rowsOf(Message), jobs, closing);
-  const idempotency = new IdempotencyService(
-    rowsOf(IdempotencyKey),
-    transactions,
-    new Sweeps(database),
-    closing,
-  );
-  const by = { accountId: '1' };
-  const ids = Array.from({ length: 100 }, (_, i) => String(i * 290 + 1));
-  const petFilters = [
-    ...[undefined, ...Object.values(PetStatus)].flatMap((status) => [{ status }, { status, ids }]),
-    { ids: ['7'] },
-  ];
-  const orderStatuses = [undefined, ...Object.values(OrderStatus)];
-  sent.length = 0;
-  type Place = { limit: number; cursor?: string };
-  const lists: ((page: Place) => Promise<Page<{ id: string }>>)[] = [
-    ...petFilters.map((filter) => (page: Place) => pets.list({ ...page, order: 'asc', ...filter })),
-    ...orderStatuses.flatMap((status) =>
-      ['1', '2'].map((account) => (page: Place) => orders.list(account, { ...page, status })),
-    ),
-    ...['1', '2'].map((account) => (page: Place) => apiKeys.list(account, page)),
-    (page) => categories.list(page),
-  ];
-  for (const list of lists) {
-    const { next } = await list({ limit: 1 });
-    const places = next === undefined ? [] : ['0', '15000', '29999'].map((id) => cursorAfter(next, id));
-    const pages = [1, 20, 100].flatMap((limit) =>
-      [undefined, ...places].map((cursor) => ({ limit, cursor })),
-    );
-    await Promise.all(pages.map(list));
-  }
-  await Promise.all(['5', '6', '7'].map((id) => Promise.all([pets.get(id), categories.get(id)])));
-  await owners.find(newSecret(KEYS));
-  const { key, id } = await apiKeys.create({ accountId: '3' }, { name: 'used' });
-  await owners.find(key);
-  await apiKeys.change({ accountId: '3' }, id, { name: 'renamed', permissions: ['pets:read'] });
-  await apiKeys.roll({ accountId: '3' }, id, { overlapSeconds: 60 });
-  await apiKeys.revoke({ accountId: '3' }, id);
-  await invitations.require(newSecret(INVITATIONS)).catch(() => {});
-  await messages.get('1', '019aa5c2-6f80-7c3e-8f3a-5d2b1c4e6f70').catch(() => {});
+/** The statements of whatever requests do beside lists, with keys and without. */
+async function record({ account, key }: Required<Pick<CallOptions, 'account' | 'key'>>): Promise<Sent[]> {
+  const ask = (method: string, path: string, body?: object, retryKey?: string) =>
+    call(service, method, `/v1${path}`, {
+      key,
+      body,
+      headers: retryKey === undefined ? {} : { 'Idempotency-Key': retryKey },
+    });
   const free = await query<{ id: string }>(
     service.databaseUrl,
-    `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 4`,
+    `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 2`,
   );
-  const place = (petId: string) => orders.placing(by, { petId });
-  const cancel = ({ id }: Order) => orders.move(by, id, OrderStatus.Cancelled);
-  const placed = await Promise.all(free.map((pet) => place(pet.id).run()));
-  await place(free[0]!.id)
-    .run()
-    .catch(() => {});
-  await orders.get('1', placed[0]!.id);
-  await Promise.all(placed.map(cancel));
-  await messages.submit('1', { message: 'first' }).run();
-  // Of an account with as many rows as others.
-  await closing.run({ accountId: '5' });
-  const keyed = (name: string) => ({
-    accountId: '1',
-    key: name,
-    fingerprint: Buffer.alloc(32),
-    olderFingerprint: () => Buffer.alloc(32),
+  // One that has as many rows as others, and the same password.
+  const [other] = await query<{ email: string }>(
+    service.databaseUrl,
+    'UPDATE accounts SET password_hash = (SELECT password_hash FROM accounts WHERE email = $1) WHERE id = 5 RETURNING email',
+    [account.email],
+  );
+  const manage = (method: string, path: string, body?: object) =>
+    call(service, method, `/v1${path}`, { account: { ...account, ...other }, body });
+  return sentDuring(async () => {
+    await Promise.all(
+      ['5', '6', '7'].flatMap((id) => [ask('GET', `/pets/${id}`), ask('GET', `/categories/${id}`)]),
+    );
+    for (const [i, { id: petId }] of free.entries()) {
+      const retryKey = i === 0 ? undefined : 'order';
+      const place = () => ask('POST', '/store/orders', { petId: Number(petId) }, retryKey);
+      const { status, body } = await place();
+      expect([status, (await place()).status]).toEqual([201, i === 0 ? 409 : 201]);
+      await ask('GET', `/store/orders/${body.id}`);
+      for (const _ of [1, 2])
+        await ask('PATCH', `/store/orders/${body.id}`, { status: 'cancelled' }, retryKey);
+    }
+    for (const categoryId of [1, 1, 0])
+      await ask('POST', '/pets', { name: 'Luna', categoryId }, `pet-${categoryId}`);
+    const { id: messageId } = (await ask('POST', '/messages', { message: 'first' })).body;
+    await ask('GET', `/messages/${messageId}`);
+    const { id } = (await manage('POST', '/api-keys', { name: 'used' })).body;
+    await manage('PATCH', `/api-keys/${id}`, { name: 'renamed', permissions: ['pets:read'] });
+    await manage('POST', `/api-keys/${id}/roll`, { overlapSeconds: 60 });
+    await manage('DELETE', `/api-keys/${id}`);
+    const invitation = newSecret(INVITATIONS);
+    await call(service, 'POST', '/v1/accounts', {
+      body: { ...account, email: 'new@example.com', invitation },
+    });
+    await manage('DELETE', '/accounts/current');
   });
-  const head = { status: 201, headers: {} };
-  const answer = () => ({ ...head, body: '{}' });
-  for (const round of ['first', 'replayed']) {
-    const ordered = await idempotency.insert(keyed('order'), place(free[1]!.id), head, '/v1/store/orders/');
-    expect('value' in ordered).toBe(round === 'first');
-    if ('value' in ordered)
-      await idempotency.transaction(keyed('cancel'), () => cancel(ordered.value), answer);
-    const pet = pets.adding({ name: 'Luna', categoryId: '1' });
-    await idempotency.insert(keyed('pet'), pet, head, '/v1/pets/');
-  }
-  const taken = idempotency.insert(
-    keyed('taken'),
-    pets.adding({ name: 'Luna', categoryId: '0' }),
-    head,
-    null,
-  );
-  await expect(taken).rejects.toThrow();
-  return sent.filter(isOfTables);
 }
 
 /** The statements whose plan costs more the more rows there are, each with what is wrong; for a list, one stands for all. */

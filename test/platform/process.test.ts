@@ -4,12 +4,10 @@ import * as fs from 'node:fs';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, matchesGlob } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { call, createKey } from '../../src/testing/client.js';
+import { createKey } from '../../src/testing/client.js';
 import { readConfig } from '../../src/config.js';
 import { readText, warningsOf } from '../../src/load-config.js';
-import { Receiver } from '../support/receiver.js';
 import {
   endRuns,
   eventually,
@@ -51,35 +49,6 @@ describe('a start on an empty folder', () => {
     await run.stop();
   });
 
-  test('in a folder open to others works', async () => {
-    const folder = newFolder();
-    fs.chmodSync(folder, 0o755);
-    const run = nodeStart({ DATA_DIR: join(folder, 'my data') });
-    await run.ready();
-    if (isRoot) expect(fs.statSync(join(folder, 'my data/postgres'))).toMatchObject(NOBODY);
-    await run.stop();
-  });
-
-  test('does not disturb another of the same checkout at the same time', async () => {
-    const all = [1, 2].map(() => nodeStart({ DATA_DIR: newFolder() }));
-    const told = await Promise.all(all.map((run) => run.ready()));
-    await Promise.all(told.map((one, index) => one.createPet(`Pet ${index}`)));
-    const lists = await Promise.all(told.map((one) => one.listPets()));
-    expect(lists.map(({ names }) => names)).toEqual([['Pet 0'], ['Pet 1']]);
-    expect((await told[0]!.listPets(told[1]!.key)).status).toBe(401);
-    await Promise.all(all.map((run) => run.stop()));
-  });
-
-  test('stops at Ctrl-C while it sets up its database', async () => {
-    const DATA_DIR = newFolder();
-    const run = npmStart({ DATA_DIR });
-    await eventually(() => postgresOn(DATA_DIR).length > 0);
-    run.signalGroup('SIGINT');
-    expect(await run.end).toBe(0);
-    expect(run.stdout).not.toContain('running');
-    expect(postgresOn(DATA_DIR)).toEqual([]);
-  });
-
   test('recovers from one that lost power while it set up its database', async () => {
     const DATA_DIR = newFolder();
     const killed = nodeStart({ DATA_DIR });
@@ -111,18 +80,6 @@ describe('a start on the data of an earlier one', () => {
     expect((await told.openLink(first.docs)).status).toBe(401);
     expect(await told.openLink()).toEqual({ status: 200, key: first.key });
     expect(fs.statSync(join(DATA_DIR, 'demo-key')).mode & 0o777).toBe(0o600);
-    await run.stop();
-  });
-
-  test('has a new demo key instead of one whose file is damaged', async () => {
-    const file = join(DATA_DIR, 'demo-key');
-    const key = fs.readFileSync(file, 'utf8').trim();
-    fs.truncateSync(file, 20);
-    const run = nodeStart({ DATA_DIR });
-    const told = await run.ready();
-    expect((await told.listPets()).status).toBe(200);
-    expect(told.key).not.toBe(key);
-    expect((await told.listPets(key)).status).toBe(401);
     await run.stop();
   });
 
@@ -164,16 +121,6 @@ describe('a start on the data of an earlier one', () => {
     await nodeStart({ DATA_DIR }).ready();
     other.kill('SIGTERM');
     expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
-  });
-
-  // What restarts the service at a change ends its database first.
-  test('does not warn of a database that is told to end a moment before the service', async () => {
-    const run = nodeStart({ DATA_DIR });
-    await run.ready();
-    signalPostgresOn(DATA_DIR, 'SIGINT');
-    await eventually(() => postgresOn(DATA_DIR).length === 0);
-    await run.stop();
-    expect(run.stderr).not.toContain('has ended');
   });
 
   test('takes its database down with it if a bug ends it', async () => {
@@ -358,6 +305,20 @@ describe('on a database elsewhere', () => {
   });
 });
 
+test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {
+  const service = await startService({ SHUTDOWN_GRACE_MS: '1000' });
+  const Authorization = `Bearer ${await createKey(service)}`;
+  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
+  post.flushHeaders();
+  await once(post, 'continue');
+  const closed = new Promise((resolve) => post.once('close', resolve));
+  post.write('{"name":"Luna","categoryId":1');
+  expect(await service.stop()).toBe(0);
+  await closed;
+  expect(await query(service.databaseUrl, 'SELECT FROM pets')).toEqual([]);
+});
+
 describe('a start that is told to stop', () => {
   /** What a folder holds that it did not before, from the beginning of a start to its end. */
   const MOMENTS = ['lock', 'postgres.new-*', 'postgres/postmaster.pid', 'demo-key'];
@@ -390,21 +351,6 @@ describe('a start that is told to stop', () => {
       await next.stop();
     },
   );
-
-  test('begins nothing after the stop: a process without other work then ends by itself', async () => {
-    const env = {
-      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-      TIMES: '8',
-      MESSAGES_WEBHOOK_URL: 'http://127.0.0.1:1/',
-      MESSAGES_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
-    };
-    const run = new Run(process.execPath, ['test/support/boot-and-stop.js'], env);
-    await eventually(() => run.stdout.includes('All have stopped.'), 60_000);
-    expect(await Promise.race([run.end, sleep(5_000, 'runs')])).toBe(0);
-    expect(run.stderr).toBe('');
-  });
 });
 
 describe('a file .env', () => {
@@ -463,44 +409,22 @@ describe('a file .env', () => {
   });
 });
 
-describe('every number of the configuration', () => {
-  /** The least and the most that each may be; a process more would be tested with `WORKERS`. */
-  const BOUNDS = {
-    DATABASE_POOL_SIZE: [1, 1_000],
-    OPERATION_MAX_SECONDS: [3, 30],
-    AUTH_LIMIT_PER_MINUTE: [0, 1_000_000],
-    AUDIT_RETENTION_DAYS: [1, 36_500],
-    KEY_LIMIT_PER_MINUTE: [0, 100_000_000],
-    TRUST_PROXY: [0, 10],
-    MESSAGES_RETRY_MAX_SECONDS: [1, 86_400],
-    MESSAGES_CONCURRENCY: [1, 10_000],
-    MESSAGES_RETENTION_DAYS: [1, 36_500],
-    KEEP_ALIVE_SECONDS: [1, 3_600],
-    SHUTDOWN_GRACE_MS: [0, 600_000],
-  };
-  const all = (which: 0 | 1, more = 0) =>
-    Object.fromEntries(Object.entries(BOUNDS).map(([name, bounds]) => [name, String(bounds[which]! + more)]));
-
-  test.each<[string, 0 | 1]>([
-    ['least', 0],
-    ['most', 1],
-  ])('works at the %s that it may be, without a warning', async (_what, which) => {
-    const receiver = await Receiver.start();
-    const service = await startService({ ...receiver.env, ...all(which), LOG_LEVEL: 'warn' });
-    const key = await createKey(service);
-    const { body } = await call(service, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
-    await eventually(() => receiver.callsFor(body.id).length === 1);
-    expect(await service.stop()).toBe(0);
-    receiver.stop();
-    expect(service.output()).toMatch(/^\n {2}Pet store is running\n\n(?: {2}.*\n)+\n?$/);
-  });
-
-  test('is refused beyond its bound, with its name and the bound', () => {
-    for (const [name, [least, most]] of Object.entries(BOUNDS)) {
-      expect(() => readConfig(all(1, 1))).toThrow(`${name} must not be greater than ${most}`);
-      expect(() => readConfig(all(0, -2))).toThrow(`${name} must not be less than ${least}`);
-    }
-  });
+test.each([
+  ['DATABASE_POOL_SIZE', 1, 1_000],
+  ['OPERATION_MAX_SECONDS', 3, 30],
+  ['AUTH_LIMIT_PER_MINUTE', 0, 1_000_000],
+  ['AUDIT_RETENTION_DAYS', 1, 36_500],
+  ['KEY_LIMIT_PER_MINUTE', 0, 100_000_000],
+  ['TRUST_PROXY', 0, 10],
+  ['MESSAGES_RETRY_MAX_SECONDS', 1, 86_400],
+  ['MESSAGES_CONCURRENCY', 1, 10_000],
+  ['MESSAGES_RETENTION_DAYS', 1, 36_500],
+  ['KEEP_ALIVE_SECONDS', 1, 3_600],
+  ['SHUTDOWN_GRACE_MS', 0, 600_000],
+])('%s is refused below %i and above %i, with its name and the bound', (name, least, most) => {
+  const read = (value: number) => () => readConfig({ [name]: String(value) });
+  expect(read(most + 1)).toThrow(`${name} must not be greater than ${most}`);
+  expect(read(least - 1)).toThrow(`${name} must not be less than ${least}`);
 });
 
 describe('the configuration', () => {

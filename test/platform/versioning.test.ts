@@ -71,8 +71,6 @@ describe('A break is', () => {
 
   test.each<[string, Change, string]>([
     ['an operation that is gone', (api) => delete api.paths['/pets'].get, 'listPets: is gone'],
-    ['a path that is gone', (api) => delete api.paths['/pets/{petId}'], 'getPet: is gone'],
-    ['another name', (api) => (listPets(api).operationId = 'pets'), 'listPets: is named pets'],
     ['less stability', (api) => (listPets(api)['x-stability'] = 'beta'), 'listPets: is beta now'],
     ['other credentials', (api) => (listPets(api).security = []), 'listPets: asks for other credentials'],
     [
@@ -89,21 +87,6 @@ describe('A break is', () => {
       'a lower maximum',
       (api) => (limitOf(api).schema.maximum = 50),
       'listPets: maximum of parameter limit is 50',
-    ],
-    [
-      'a higher minimum',
-      (api) => (limitOf(api).schema.minimum = 2),
-      'listPets: minimum of parameter limit is 2',
-    ],
-    [
-      'another default',
-      (api) => (limitOf(api).schema.default = 10),
-      'listPets: default of parameter limit is 10',
-    ],
-    [
-      'a length that was free',
-      (api) => (api.components.schemas.NewPet.properties.categoryId.maxLength = 9),
-      'createPet: maxLength of body.categoryId is 9',
     ],
     [
       'a field of a request that is gone',
@@ -127,11 +110,6 @@ describe('A break is', () => {
       'a success that is gone',
       (api) => delete api.paths['/pets'].post.responses[201],
       'createPet: status 201 is gone',
-    ],
-    [
-      'a header that is gone',
-      (api) => delete api.paths['/pets'].post.responses[201].headers.Location,
-      'createPet: header Location of 201 is gone',
     ],
     [
       'a field of an answer that is gone',
@@ -163,11 +141,6 @@ describe('A break is', () => {
       (api) => api.components.schemas.PetStatus.enum.push('lost'),
       'getPet: value lost of 200.status is new',
     ],
-    [
-      'an error code that is gone',
-      (api) => api.components.schemas.ErrorCode.enum.shift(),
-      'getPet: value bad_request of 400.code is gone',
-    ],
   ])('%s', (_what, change, found) => {
     expect(findForbidden(first, changed(change))).toContain(found);
   });
@@ -179,8 +152,6 @@ describe('A break is', () => {
       (api) => listPets(api).parameters!.push({ name: 'x', in: 'query', schema: {} }),
     ],
     ['a new field of an answer', (api) => (api.components.schemas.Pet.properties.tag = { type: 'string' })],
-    ['a new optional field', (api) => (api.components.schemas.NewPet.properties.tag = { type: 'string' })],
-    ['a wider limit', (api) => (limitOf(api).schema.maximum = 1000)],
     ['a new error code', (api) => api.components.schemas.ErrorCode.enum.push('vet_not_found')],
     ['a failure that no longer comes', (api) => delete api.paths['/pets'].get.responses[417]],
   ])('not %s', (_what, change) => {

@@ -12,9 +12,6 @@ const WORKERS = '2';
 const CONNECTIONS = 48;
 /** More than any test but that of limits sends with one key. */
 const LIMIT = 100;
-/** A platform whose sockets cannot share a port, as far as the service can tell. */
-const ELSEWHERE = `--import=data:text/javascript,Object.defineProperty(process,'platform',{value:'other'})`;
-
 let service: Service;
 beforeAll(async () => {
   const env = { WORKERS, METRICS_PORT: '0', KEY_LIMIT_PER_MINUTE: String(LIMIT) };
@@ -193,14 +190,6 @@ test('The workers share one embedded database, announced once, and end with a pr
   run.signal('SIGKILL');
   expect(await run.end).toBe('SIGKILL');
   await eventually(async () => !(await isServed(told.api)));
-});
-
-test('The workers serve where sockets cannot share a port, too', async () => {
-  const elsewhere = await startService({ WORKERS, NODE_OPTIONS: ELSEWHERE });
-  const key = await createKey(elsewhere);
-  const answers = await everywhere(() => call(elsewhere, 'GET', '/v1/pets', { key }));
-  expect(statusesOf(answers)).toEqual(new Set([200]));
-  expect(await elsewhere.stop()).toBe(0);
 });
 
 test('A start whose workers end at once is given up with 1 and one line of explanation', async () => {

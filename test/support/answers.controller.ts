@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Controller, Get, type MessageEvent, Query, Req, Res, Sse, StreamableFile } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
@@ -14,11 +13,7 @@ import {
   Tag,
   TextField,
 } from '../../src/platform/index.js';
-import { ROOT } from './npm.js';
 import { PIXEL } from './uploads.controller.js';
-
-/** What is on disk. */
-export const FILE = join(ROOT, 'LICENSE');
 
 const CSV = { types: ['text/csv'], example: 'id,name\n1,Luna\n' };
 const ROWS = [
@@ -107,18 +102,6 @@ export class AnswersController {
   })
   picture(@Reply() reply: ReplyHeaders): StreamableFile | undefined {
     return reply.file(PIXEL, { tag: 'pixel' });
-  }
-
-  @Get('file')
-  @Operation({
-    id: 'getFile',
-    summary: 'A file',
-    description: 'From the disk, by Express.',
-    gives: { types: ['text/plain'], example: 'MIT License' },
-    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
-  })
-  file(@Res() response: Response): void {
-    response.sendFile(FILE, { cacheControl: false });
   }
 
   @Get('known')

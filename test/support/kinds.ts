@@ -27,27 +27,8 @@ export class Identity {
 }
 
 @Entity()
-export class Serial {
-  @PrimaryGeneratedColumn()
-  id!: number;
-
-  @Column()
-  label!: string;
-}
-
-@Entity()
 export class Uuid {
   @PrimaryGeneratedColumn('uuid')
-  id!: string;
-
-  @Column('text')
-  label!: string;
-}
-
-/** One whose key the caller gives. */
-@Entity()
-export class Given {
-  @PrimaryColumn('uuid')
   id!: string;
 
   @Column('text')
@@ -61,15 +42,6 @@ export class Composite {
 
   @PrimaryColumn('text')
   right!: string;
-
-  @Column('text')
-  label!: string;
-}
-
-@Entity({ schema: 'other', name: 'identity' })
-export class OtherSchema {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
 
   @Column('text')
   label!: string;
@@ -115,21 +87,6 @@ export class Types {
 }
 
 @Entity()
-export class Lists {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('text', { array: true })
-  tags!: string[];
-
-  @Column('bigint', { array: true, nullable: true })
-  numbers!: string[] | null;
-}
-
-@Entity()
 export class Dated {
   @PrimaryGeneratedColumn('identity', { type: 'bigint' })
   id!: string;
@@ -169,44 +126,6 @@ export class Transformed {
     transformer: { to: (text: string) => `<${text}>`, from: (text: string) => text.slice(1, -1) },
   })
   label!: string;
-}
-
-/** A value with a prototype and something that nobody else sees. */
-export class Money {
-  readonly #cents: number;
-
-  constructor(cents: number) {
-    this.#cents = cents;
-  }
-
-  get cents(): number {
-    return this.#cents;
-  }
-}
-
-/** One whose transformers make instances of a class, also of one that holds a function, which nothing can copy. */
-@Entity()
-export class Instances {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('integer', {
-    transformer: { to: (money: Money) => money.cents, from: (cents: number) => new Money(cents) },
-  })
-  price!: Money;
-
-  @Column('jsonb', {
-    nullable: true,
-    transformer: {
-      to: (labels: Map<string, string> | null) => labels && Object.fromEntries(labels),
-      from: (stored: Record<string, string> | null) =>
-        stored && Object.assign(new Map(Object.entries(stored)), { told: () => true }),
-    },
-  })
-  labels!: Map<string, string> | null;
 }
 
 /** Properties that a statement could confuse with names of its own. */
@@ -249,19 +168,6 @@ export class Related {
   @ManyToOne(() => Identity)
   @JoinColumn({ name: 'parentId' })
   parent?: Identity;
-}
-
-/** One whose class gives a property a value. */
-@Entity()
-export class Initialized {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('text')
-  state = 'new';
 }
 
 /** One whose keys are given, and may be below zero. */
@@ -310,28 +216,16 @@ export const KINDS: Kind[] = [
     }),
   },
   { entity: Identity, values: (i) => ({ state: i % 2 ? 'open' : null }) },
-  { entity: Serial, values: () => ({}) },
   { entity: Uuid, values: () => ({}) },
-  { entity: Given, values: () => ({ id: randomUUID() }) },
   { entity: Composite, values: () => ({ left: '9007199254740993', right: randomUUID() }) },
-  { entity: OtherSchema, values: () => ({}) },
-  {
-    entity: Lists,
-    values: (i) => ({ tags: ['a,b', `{"${i}"}`, ''], numbers: i % 2 ? ['1', '2'] : null }),
-  },
   { entity: Dated, values: (i) => ({ secret: `s${i}` }) },
   { entity: SoftDeleted, values: () => ({}) },
   { entity: Transformed, values: () => ({}) },
-  {
-    entity: Instances,
-    values: (i) => ({ price: new Money(i), labels: i % 2 ? new Map([['a', `${i}`]]) : null }),
-  },
   {
     entity: Clashing,
     values: (i) => ({ page: `p${i % 3}`, limit: 'l', n: i % 2, ids: 'i', list: `'"$1` }),
   },
   { entity: Related, values: () => ({ parentId: '1' }) },
-  { entity: Initialized, values: () => ({}) },
   { entity: Signed, values: () => ({ id: String(nextSigned++) }) },
 ];
 

@@ -12,7 +12,7 @@ const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const PATH = `${process.env.PATH}:/usr/sbin`;
 
 /** Version of the installed PgBouncer, e.g. 1.25, as [1, 25]; undefined if there is none. */
-export function findVersion(): [number, number] | undefined {
+function findVersion(): [number, number] | undefined {
   const { stdout } = spawnSync('pgbouncer', ['--version'], { env: { PATH }, encoding: 'utf8' });
   const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
   return major ? [Number(major), Number(minor)] : undefined;

@@ -6,7 +6,6 @@ export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;
   private lateMs = 0;
-  private altered?: [from: string, to: string];
   private readonly server = createServer((inbound) => this.join(inbound));
   private port = 0;
 
@@ -40,11 +39,6 @@ export class Proxy {
     this.lateMs = ms;
   }
 
-  /** Sends the database another text of the same length in place of one; without texts, all as it comes. */
-  alter(from?: string, to = ''): void {
-    this.altered = from === undefined ? undefined : [from, to];
-  }
-
   /** What was held back arrives now, late, as after a network partition. */
   pass(): void {
     this.isSwallowing = false;
@@ -70,24 +64,13 @@ export class Proxy {
 
   private join(inbound: Socket): void {
     const outbound = connect(Number(this.target.port), this.target.hostname);
-    this.forward(inbound, outbound, (chunk) => this.change(chunk));
-    this.forward(
-      outbound,
-      inbound,
-      (chunk) => chunk,
-      () => this.lateMs,
-    );
+    this.forward(inbound, outbound);
+    this.forward(outbound, inbound, () => this.lateMs);
   }
 
-  private change(chunk: Buffer): Buffer {
-    if (!this.altered) return chunk;
-    return Buffer.from(chunk.toString('latin1').replaceAll(...this.altered), 'latin1');
-  }
-
-  private forward(from: Socket, to: Socket, change: (chunk: Buffer) => Buffer, lateMs = () => 0): void {
+  private forward(from: Socket, to: Socket, lateMs = () => 0): void {
     this.sockets.add(from);
-    from.on('data', (data: Buffer) => {
-      const chunk = change(data);
+    from.on('data', (chunk: Buffer) => {
       if (lateMs() === 0) to.write(chunk);
       else setTimeout(() => to.writable && to.write(chunk), lateMs());
     });

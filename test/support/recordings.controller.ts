@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BadRequestException,
@@ -9,7 +8,6 @@ import {
   Get,
   Header,
   Headers,
-  HttpException,
   Injectable,
   type MessageEvent,
   Post,
@@ -62,11 +60,6 @@ class Rows {
 
   @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
   firstMs = 0;
-}
-
-class Refused {
-  @IntegerParam({ min: 400, max: 599, description: 'The status.', example: 401 })
-  status = 401;
 }
 
 class Said {
@@ -122,12 +115,6 @@ export class RecordingsController {
     Readable.from(linesOf(query)).pipe(response.type('text/csv'));
   }
 
-  @Get('pipeline')
-  @Operation({ id: 'pipelineLines', summary: 'Pipe lines to the end', description: 'By hand.' })
-  async pipeline(@Query() query: Lines, @Res() response: Response): Promise<void> {
-    await pipeline(Readable.from(linesOf(query)), response.type('text/csv'));
-  }
-
   @Get('generated')
   @Operation({ id: 'generateLines', summary: 'Generate lines', description: 'As they come.' })
   generated(@Query() query: Lines): AsyncIterable<string> {
@@ -160,15 +147,6 @@ export class RecordingsController {
   @Operation({ id: 'countLater', summary: 'Count rows later', description: 'In a job.', status: 204 })
   async countLater(): Promise<void> {
     await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
-  }
-
-  @Get('wrong-rows')
-  @Operation({ id: 'exportNothing', summary: 'Export what is not there', description: 'Never.' })
-  async wrong(): Promise<StreamableFile> {
-    const rows = await this.rows.stream<{ id: string; text: string }>({
-      sql: 'SELECT id FROM nothing',
-    });
-    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
   }
 
   @Get('missing')
@@ -211,16 +189,6 @@ export class RecordingsController {
   @Operation({ id: 'getLabelled', summary: 'An error', description: 'In the place of a file.' })
   labelled(): never {
     throw new BadRequestException('There is no such file.');
-  }
-
-  @Get('refused')
-  @Operation({
-    id: 'getRefused',
-    summary: 'An error',
-    description: 'Of Nest, with a status and without a text.',
-  })
-  refused(@Query() { status }: Refused): never {
-    throw new HttpException('', status);
   }
 
   @Post('said')

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileOptions } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,10 +13,26 @@ import {
 import { Examples } from '../../src/testing/examples.js';
 import { loadFacts } from '../../src/testing/facts.js';
 import type { TestedService } from '../../src/testing/service.js';
-import { LANGUAGES } from './languages.js';
 import { newFolder } from './npm.js';
 
 const run = promisify(execFile);
+
+/** The languages of code samples, each with the command that runs one. */
+export const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
+  curl: (source) => ['bash', ['-c', source]],
+  TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
+};
+
+/** Runs samples of a language one after the other, in one process; returns what they print. */
+export async function runSources(
+  label: string,
+  sources: string[],
+  options: ExecFileOptions,
+): Promise<string> {
+  const all = sources.map((source) => (label === 'TypeScript' ? `{\n${source}\n}` : source)).join('\n');
+  const { stdout } = await run(...LANGUAGES[label]!(all), options);
+  return String(stdout);
+}
 
 /** Runs the sample of each operation in a language, as it stands, with what earlier ones have returned, on a new service. */
 export async function runSamples(service: TestedService, label: string): Promise<void> {
