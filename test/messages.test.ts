@@ -260,15 +260,16 @@ describe('The receiver of messages', () => {
     }
   });
 
-  /** Milliseconds from the first try to the time that the second is put off to. */
+  /** Milliseconds from the first try to the time that the second is put off to, or to the second on a busy machine. */
   async function pauseOf(text: string): Promise<number> {
     const sql = `SELECT start_after FROM pgboss.job WHERE id = $1 AND state = 'retry'`;
     let jobs: { start_after: Date }[] = [];
     await eventually(async () => {
       jobs = await query(delivering.databaseUrl, sql, [idOf(text)]);
-      return jobs.length > 0;
+      return jobs.length > 0 || callsFor(text).length > 1;
     });
-    return jobs[0]!.start_after.getTime() - callsFor(text)[0]!.at;
+    const [first, second] = callsFor(text);
+    return (jobs[0]?.start_after.getTime() ?? second!.at) - first!.at;
   }
 
   test('that closes the connection before its answer has not accepted, and delays no other message', async () => {

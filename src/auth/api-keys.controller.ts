@@ -63,7 +63,6 @@ export class ApiKeysController {
     return this.apiKeys.create(by, body, ceiling);
   }
 
-  // Must come before the routes with an id.
   @Delete('current')
   @KeyAccess()
   @Needs()

@@ -114,7 +114,7 @@ export class ApiKeysService {
       if (!(await this.remove(by.accountId, id))) throw missing();
       await this.audit.add({ by, action: 'api_key.revoked', subjectId: id });
     });
-    this.owners.forget();
+    this.owners.forget(by.accountId);
   }
 
   /** @throws ApiError `invalid_api_key` if another request has just revoked the key, `permission_denied` for a token */
@@ -135,7 +135,7 @@ export class ApiKeysService {
   /** Changes an account or its keys, in a transaction that locks the account. The change then counts as `KeyOwners` says. */
   async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
     const result = await this.withLockedAccount(by, work);
-    this.owners.forget();
+    this.owners.forget(by.accountId);
     return result;
   }
 

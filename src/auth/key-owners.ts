@@ -34,13 +34,13 @@ const MAX_ENTRIES = 10_000;
 /** Of all keys and tokens together; a token may have 8,192. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
-function newEntries(): LRUCache<string, Entry> {
-  return new LRUCache({ max: MAX_ENTRIES, maxSize: MAX_CHARACTERS, sizeCalculation: (_, key) => key.length });
-}
-
 /** Caches valid keys: a busy key costs one query a second instead of one a request. */
 export class KeyCache {
-  private entries = newEntries();
+  private readonly entries: LRUCache<string, Entry> = new LRUCache({
+    max: MAX_ENTRIES,
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: (_, key) => key.length,
+  });
   private pending = new Map<string, { query: Promise<KeyOwner | null>; until: number }>();
 
   constructor(private readonly lookUp: (key: string, actor: Actor) => Promise<KeyOwner | null>) {}
@@ -59,21 +59,22 @@ export class KeyCache {
     return pending && performance.now() < pending.until ? pending.query : this.load(key, actor);
   }
 
-  /** Forgets every key; running look-ups are not cached. */
-  clear(): void {
-    this.entries = newEntries();
+  /** Forgets the keys of an account; no running look-up, of whatever key, is cached. */
+  forget(accountId: string): void {
+    for (const [key, { owner }] of this.entries.entries())
+      if (owner.accountId === accountId) this.entries.delete(key);
     this.pending = new Map();
   }
 
   private async load(key: string, actor: Actor): Promise<KeyOwner | null> {
-    const { entries, pending } = this;
+    const { pending } = this;
     const until = performance.now() + KEY_LIFETIME_MS;
     const query = this.lookUp(key, actor);
     const entry = { query, until };
     pending.set(key, entry);
     try {
       const owner = await query;
-      if (owner) entries.set(key, { owner, until });
+      if (owner && pending === this.pending) this.entries.set(key, { owner, until });
       return owner;
     } finally {
       if (pending.get(key) === entry) pending.delete(key);
@@ -119,8 +120,8 @@ export class KeyOwners {
    * Call after a change of keys, or of permissions of their account, is committed: the change takes effect at once in this
    * process, and within a second in every other one.
    */
-  forget(): void {
-    this.cache.clear();
+  forget(accountId: string): void {
+    this.cache.forget(accountId);
   }
 
   private async lookUpToken(token: string, actor: Actor): Promise<KeyOwner> {

@@ -144,6 +144,22 @@ describe('Others are served', () => {
     });
   });
 
+  test('while one account asks for hundreds of different pages', async () => {
+    const inLine = async () => valueOf(await readMetrics(service), 'petstore_database_waiting');
+    await withTableLocked(service, 'pets', async () => {
+      for (let limit = 1; limit <= 100; limit++)
+        for (const status of ['available', 'pending', 'sold']) {
+          const ask = request(`GET /v1/pets?limit=${limit}&status=${status}`);
+          const socket = open(ask);
+          socket.on('data', () => void setTimeout(() => socket.write(ask), 100));
+        }
+      for (let i = 0; i < 3; i++) {
+        await eventually(async () => (await inLine()) > 50);
+        expect((await call(service, 'GET', '/v1/categories', { key: others })).status).toBe(200);
+      }
+    });
+  });
+
   test('and nothing is left of clients that are gone before their answers are sent', async () => {
     const active = async () => valueOf(await readMetrics(service), 'http_server_active_requests');
     const flood = Array.from({ length: 50 }, () => open(request('GET /docs').repeat(40), '127.0.0.5'));

@@ -17,6 +17,7 @@ import {
   EnumField,
   Feature,
   Idempotent,
+  Insert,
   Operation,
   Public,
   Tag,
@@ -735,6 +736,14 @@ describe('A declaration that cannot work is refused by name', () => {
     @Post('b') @Operation({ id: 'postRuled', summary: 'It' }) b(@Body() _body: RuledDto): void {}
   }
 
+  @Public()
+  @Controller('forgotten')
+  class ForgettingController {
+    @Post() @Operation({ id: 'addForgotten', summary: 'It' }) add(): Insert<object> {
+      throw new Error('is never called');
+    }
+  }
+
   const { BookingsController } = notes;
   test.each<[what: string, message: string, classes: Type[]]>([
     [
@@ -746,6 +755,11 @@ describe('A declaration that cannot work is refused by name', () => {
       'an error that nobody declares',
       'No feature declares errors of getGhost (ghost_not_found): ',
       [GhostsController],
+    ],
+    [
+      'an insert that nothing runs',
+      'An Insert is run by @Idempotent(), which is missing at addForgotten.',
+      [ForgettingController],
     ],
     ['two operations of one id', 'Two operations have the id getTwice', [TwiceController]],
     ['two enumerations of one name', 'Two different schemas have the name Mood', [MoodsController]],

@@ -3,12 +3,23 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type DataSource, Like, type ObjectLiteral, type Repository } from 'typeorm';
+import {
+  Column,
+  type DataSource,
+  DeleteDateColumn,
+  Entity,
+  Index,
+  Like,
+  type ObjectLiteral,
+  PrimaryGeneratedColumn,
+  type Repository,
+} from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import '../support/features.js';
 import type { Put } from '../../src/platform/api/reply.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
+import { AccountClosing } from '../../src/platform/safeguards/account-closing.js';
 import { connect, type Sent } from '../support/database.js';
 import * as kinds from '../support/kinds.js';
 import { runNode } from '../support/npm.js';
@@ -23,6 +34,19 @@ const KINDS = kinds.KINDS.slice(0, isThorough ? undefined : 1);
 /** How often a property is tried. */
 const RUNS = isThorough ? 150 : 15;
 
+@Entity()
+class Owned {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+
+  @Index()
+  @Column('bigint')
+  accountId!: string;
+
+  @DeleteDateColumn({ type: 'timestamptz' })
+  deletedAt!: Date | null;
+}
+
 type Item = ObjectLiteral & { label: string };
 
 let database: DataSource;
@@ -32,7 +56,7 @@ let sent: Sent[];
 beforeAll(async () => {
   const databaseUrl = await createDatabase('TEMPLATE template0');
   ({ database, sent } = await connect(databaseUrl, {
-    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named],
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named, Owned],
   }));
   await database.synchronize();
   transactions = Transactions.of(database);
@@ -321,6 +345,29 @@ test('Rows that were soft-deleted are neither found nor listed nor changed, alon
   expect(await rows.updateRows({ id: gone.id }, { label: 'back' })).toEqual([]);
   const put = rows.putRow({ id: gone.id }, { label: 'back' }, 'pet_not_found');
   await expect(put).rejects.toMatchObject({ code: 'pet_not_found' });
+});
+
+test('Rows that were soft-deleted are erased with the account that they belong to', async () => {
+  const rows = fast(Owned);
+  const [gone] = await rows.addRows([{ accountId: '7' }, { accountId: '7' }, { accountId: '8' }]);
+  await rows.softDelete({ id: gone!.id });
+  const closing = new AccountClosing(transactions);
+  closing.erases(Owned);
+  await closing.run({ accountId: '7' });
+  expect(await rows.find({ withDeleted: true })).toMatchObject([{ accountId: '8' }]);
+});
+
+test('Rows with more values than one statement can have are added, all or none', async () => {
+  const [rows, count] = [fast(kinds.Types), 4_000];
+  const label = 'one of many';
+  const value = (i: number) => ({ label, ...kinds.valuesOf(kinds.Types)(i) });
+  const many = Array.from({ length: count }, (_, i) => value(i));
+  const broken = { ...value(count), id: '1', label: null as unknown as string };
+  await expect(rows.addRows([...many, broken])).rejects.toThrow();
+  expect(await rows.countBy({ label })).toBe(0);
+  const added = await rows.addRows(many);
+  expect(new Set(added.map(({ id }) => id)).size).toBe(count);
+  await rows.delete({ label });
 });
 
 describe('A row that is changed or put', () => {

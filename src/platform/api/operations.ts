@@ -30,6 +30,8 @@ export interface DeclaredOperation extends OperationFacts {
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
+  /** The class that the method returns, as TypeScript declares it. */
+  readonly returned?: object;
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -55,6 +57,7 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
         ...facts,
         id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
         parameters: types.filter((type) => typeof type === 'function'),
+        returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
         bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
         notJson: notJsonOf(facts, handler),
         sendsItself: sendsItself(controller, name),

@@ -25,6 +25,9 @@ interface Table {
   readonly lookUps?: SharedLookUps<Row>;
 }
 
+/** PostgreSQL's limit for a statement. */
+const MAX_PARAMETERS = 65_535;
+
 const tables = new WeakMap<EntityMetadata, Table>();
 
 /**
@@ -65,17 +68,19 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     });
   }
 
-  /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement. */
+  /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement, or a few. */
   async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
     const { shape } = this;
     const all = values.map((row) => shape.withInitial(row));
     if (all.length === 0) return [];
     const given = shape.given(Object.assign({}, ...all) as ObjectLiteral);
     const alike = all.every((row) => given.every(({ property }) => row[property] !== undefined));
-    if (!alike && all.length > 1)
+    const most = alike ? Math.floor(MAX_PARAMETERS / given.length) : 1;
+    if (all.length > most)
       return this.inTransaction(async () => {
         const added: Entity[] = [];
-        for (const row of values) added.push(await this.addRow(row));
+        for (let i = 0; i < values.length; i += most)
+          added.push(...(await this.addRows(values.slice(i, i + most))));
         return added;
       });
     const sent = all.flatMap((row) => written(given, row));

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { SharedRead } from '../database/index.js';
+import { asker, SharedRead, withoutDeadline } from '../database/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { convert, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
 import { hiddenList, select } from './sql.js';
@@ -10,7 +10,10 @@ import type { PageStart } from './values.js';
 /** Recent pages of each table whose reads are shared. */
 const MAX_SHARED = 1_000;
 
-/** Pages of a table's rows, each by one keyset statement. Reads of the same page at the same moment share it. */
+/**
+ * Pages of a table's rows, each by one keyset statement. Requests of one caller for the same page at the same moment share
+ * it: a read of several callers would wait for a connection as that of the busiest.
+ */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
 
@@ -26,10 +29,11 @@ export class Pages {
     const statement = statements.once(text, () => text);
     const read = async () => this.cut(list, await statements.runList(manager, statement, values), limit);
     if (manager.queryRunner) return read();
-    const question = `${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
+    const caller = asker.getStore()?.client;
+    const question = `${caller} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
-      shared = new SharedRead(read);
+      shared = new SharedRead(() => withoutDeadline(read));
       this.shared.set(question, shared);
     }
     return shared.ask();

@@ -14,8 +14,12 @@ export interface Asker {
   ranOut(): void;
 }
 
-/** The request that the current call works for; undefined for work that several share, on one connection at a time. */
+/** The request that the current call works for; undefined for work that several callers share. */
 export const asker = new AsyncLocalStorage<Asker | undefined>();
 
-/** Runs a function outside of any request: in the context in which this module was loaded. */
-export const outside = AsyncLocalStorage.snapshot();
+/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
+export function withoutDeadline<T>(work: () => T): T {
+  const current = asker.getStore();
+  if (!current) return work();
+  return asker.run({ client: current.client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
+}

@@ -1,4 +1,4 @@
-export { asker, type Asker, outside } from './asker.js';
+export { asker, type Asker, withoutDeadline } from './asker.js';
 export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';

@@ -1,8 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { asker } from './asker.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
+import { codeOf } from './unavailable.js';
 
 /** A position in the write-ahead log (WAL): its timeline, and bytes since its beginning. */
 type WalPosition = readonly [timeline: number, bytes: bigint];
@@ -35,7 +37,8 @@ export class Replicas {
   ) {
     const position = new SharedRead(async (): Promise<WalPosition> => {
       const name = preparesStatements ? 'wal_position' : undefined;
-      const [file, bytes] = (await firstRow(primary, PRIMARY, name)) as [string, string];
+      const found = await asker.run(undefined, () => firstRow(primary, PRIMARY, name));
+      const [file, bytes] = found as [string, string];
       return [parseInt(file.slice(0, 8), 16), BigInt(bytes)];
     });
     this.replicas = pools.map((options) => new Replica(options, primary, position, preparesStatements));
@@ -59,6 +62,9 @@ const CHECK_MS = 1;
 /** Milliseconds from the first failed probe to the next, doubled after each; and their maximum. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
+
+/** SQLSTATEs of a statement that a server which goes on has refused: a wrong value, or a time-out. */
+const REFUSED = /^(?:22|42|57014)/;
 
 /** A replica of the primary. After a failure or a lag, it is not used until it passes a probe. */
 class Replica {
@@ -91,15 +97,18 @@ class Replica {
   /** What the primary would answer now or later. @throws if the replica fails or lags, within TIMEOUTS.replica; as `work` */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient | undefined;
+    let isCurrent = false;
     try {
       client = await this.pool.connect();
       await this.catchUp(client);
+      isCurrent = true;
       const result = await work(client);
       client.release();
       return result;
     } catch (error) {
       client?.release(error as Error);
-      this.suspend();
+      // A statement that the server has refused or cancelled says nothing about the replica.
+      if (!isCurrent || !REFUSED.test(codeOf(error) ?? '')) this.suspend();
       throw error;
     }
   }

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
-import { asker } from './asker.js';
+import { asker, withoutDeadline } from './asker.js';
 import { EXACT } from './connections.js';
 import { LentPool } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
@@ -79,9 +79,7 @@ export class RowStreams implements OnApplicationShutdown {
   private async connect(): Promise<PoolClient> {
     this.pool ??= this.newPool();
     // The stream releases the connection at its end, and has no deadline of a request.
-    const { client: caller = '' } = asker.getStore() ?? {};
-    const work = { client: caller, left: Infinity, whenOver: () => {}, ranOut: () => {} };
-    const client = await asker.run(work, () => this.pool!.connect());
+    const client = await withoutDeadline(() => this.pool!.connect());
     try {
       await client.query(BEGIN);
       return client;

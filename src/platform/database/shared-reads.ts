@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { asker } from './asker.js';
 
 /**
- * One read of the database that many callers share. Calls before the read is sent share its answer; calls while it is under
- * way share the next read, so no answer is older than its call. The read runs outside of any request, so that no deadline
- * of one caller ends what others wait for.
+ * One read of the database that many calls share. Calls before the read is sent share its answer; calls while it is under
+ * way share the next read, so no answer is older than its call.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
 
+  /** @param read is called for the first of the calls that share it, whose request must not end it */
   constructor(private readonly read: () => Promise<Answer>) {}
 
   ask(): Promise<Answer> {
@@ -20,7 +20,7 @@ export class SharedRead<Answer> {
     // Calls of one turn of the event loop share a read, even if none is under way.
     await (this.underWay ?? nextTurn());
     this.next = undefined;
-    const answer = asker.run(undefined, this.read);
+    const answer = this.read();
     this.underWay = this.end(answer);
     return answer;
   }
@@ -31,7 +31,7 @@ export class SharedRead<Answer> {
   }
 }
 
-/** Look-ups of rows by id: those of one moment are one statement. */
+/** Look-ups of rows by id: those of one moment are one statement, which is no single caller's. */
 export class SharedLookUps<Row> {
   private ids = new Set<string>();
   private readonly shared: SharedRead<ReadonlyMap<string, Row>>;
@@ -41,7 +41,7 @@ export class SharedLookUps<Row> {
     this.shared = new SharedRead(() => {
       const ids = [...this.ids];
       this.ids = new Set();
-      return find(ids);
+      return asker.run(undefined, () => find(ids));
     });
   }
 

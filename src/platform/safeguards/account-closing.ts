@@ -25,7 +25,12 @@ export class AccountClosing {
       const { manager } = this.transactions;
       const { primaryColumns } = manager.dataSource.getMetadata(entity);
       const select = Object.fromEntries(primaryColumns.map(({ propertyName }) => [propertyName, true]));
-      const rows = await manager.find(entity, { select, where: { accountId }, take: limit });
+      const rows = await manager.find(entity, {
+        select,
+        where: { accountId },
+        withDeleted: true,
+        take: limit,
+      });
       await manager.remove(rows);
       return rows.length;
     });

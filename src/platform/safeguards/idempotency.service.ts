@@ -1,18 +1,20 @@
 import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ObjectLiteral, QueryFailedError } from 'typeorm';
-import { ApiError } from '../api/index.js';
+import { ApiError, declaredOperations } from '../api/index.js';
 import {
   type Belonging,
   DataModule,
   FastRepository,
   InjectFastRepository,
-  type Insert,
+  Insert,
   Sweeps,
   Transactions,
 } from '../data/index.js';
 import { codeOf, isUnavailable, TIMEOUTS } from '../database/index.js';
+import { OperatorError } from '../process/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -67,6 +69,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
     private readonly sweeps: Sweeps,
+    private readonly modules: ModulesContainer,
     closing: AccountClosing,
   ) {
     closing.erases(IdempotencyKey);
@@ -106,12 +109,9 @@ export class IdempotencyService implements OnApplicationBootstrap {
     head: Omit<AnswerHead, 'row'>,
     base: string | null,
   ): Promise<Outcome<Entity>> {
-    const once = async () => ({
-      value: await insert.run(this.answerRecord(request, insert.rows, head, base)),
-    });
     const work = async (): Promise<Outcome<Entity>> => {
       try {
-        return await once();
+        return { value: await insert.run(this.answerRecord(request, insert.rows, head, base)) };
       } catch (error) {
         const hasWaited = [LOCKED, CANCELLED].includes(codeOf(error) ?? '');
         if (isUnavailable(error) && !hasWaited) throw error;
@@ -121,7 +121,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
         if (stored) return { stored };
         if (constraintOf(error) !== PRIMARY_KEY) throw error;
         await this.forgetExpired(request);
-        return once();
+        return work();
       }
     };
     return this.runOnce(request, work, insert.rows);
@@ -232,7 +232,13 @@ export class IdempotencyService implements OnApplicationBootstrap {
     await this.keys.send('forget', forget, [accountId, key, expiry()]);
   }
 
+  /** @throws OperatorError for an operation that would answer with an `Insert` that nothing runs */
   onApplicationBootstrap(): void {
+    const lost = declaredOperations(this.modules)
+      .filter(({ returned, idempotent }) => returned === Insert && !idempotent)
+      .map(({ id }) => id);
+    if (lost.length > 0)
+      throw new OperatorError(`An Insert is run by @Idempotent(), which is missing at ${lost.join(', ')}.`);
     this.sweeps.start(IdempotencyKey, () => ({ before: { createdAt: expiry() } }));
   }
 }
@@ -256,6 +262,8 @@ function answerIn(
     throw new ApiError('idempotency_key_reused');
   const headers = { ...head?.headers, ...(location === null ? {} : { location }) };
   if (head?.row === undefined) return { status: head?.status, headers, body };
+  // An earlier release made another row by this operation.
+  if (head.row !== rows.shape.table) throw new ApiError('idempotency_key_reused');
   return { status: head.status, headers, row: rows.shape.hydrate(row) };
 }
 
