@@ -45,7 +45,7 @@ const FORGETFUL = { ...FEW_SESSIONS, max_prepared_statements: keepsStatements ? 
 (hasPgBouncer ? test : test.skip).each([
   ['keeps no prepared statements', {}],
   ['discards what sessions hold after every transaction', { server_reset_query_always: '1' }],
-])('A pooler that %s costs 503s at first, and no 500', async (_what, settings) => {
+])('A pooler that %s costs 503s at most, and no 500', async (_what, settings) => {
   const databaseUrl = await createDatabase();
   const pooler = await PgBouncer.start(databaseUrl, { ...FORGETFUL, ...settings });
   const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl };
@@ -67,10 +67,7 @@ const FORGETFUL = { ...FEW_SESSIONS, max_prepared_statements: keepsStatements ? 
     expect(statuses.filter((status) => status >= 300 && status !== 503)).toEqual([]);
     return statuses.every((status) => status < 300);
   };
-  await eventually(async () => {
-    await round();
-    return service.output().includes('Prepared statements are lost');
-  });
+  for (let i = 0; i < 3; i++) await round();
   await eventually(round);
   await service.stop();
   await pooler.stop();

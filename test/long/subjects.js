@@ -9,6 +9,9 @@ const SUBJECTS = [
   [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump']],
   [/^src\/platform\/docs\/site\//, ['browser', 'sign-in']],
   [/^clients\//, ['clients', 'samples']],
+  [/^src\/platform\/data\//, ['lists']],
+  [/^src\/platform\/database\//, ['pgbouncer']],
+  [/^src\/platform\/jobs\//, ['jobs']],
 ];
 
 const found = new Set();
