@@ -16,10 +16,3 @@ export interface Asker {
 
 /** The request that the current call works for; undefined for work that several callers share. */
 export const asker = new AsyncLocalStorage<Asker | undefined>();
-
-/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
-export function withoutDeadline<T>(work: () => T): T {
-  const current = asker.getStore();
-  if (!current) return work();
-  return asker.run({ client: current.client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
-}

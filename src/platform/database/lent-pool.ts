@@ -103,6 +103,13 @@ export class LentPool extends Pool {
   }
 }
 
+/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
+export function withoutDeadline<T>(work: () => T): T {
+  const current = asker.getStore();
+  if (!current) return work();
+  return asker.run({ client: current.client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
+}
+
 /** Closes the connection of a request shortly before the answer is due. */
 function deadlineOf(client: PoolClient, work: Asker | undefined): NodeJS.Timeout | undefined {
   if (!work || work.left === Infinity) return undefined;

@@ -4,9 +4,9 @@ import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
-import { asker, withoutDeadline } from './asker.js';
+import { asker } from './asker.js';
 import { EXACT } from './connections.js';
-import { LentPool } from './lent-pool.js';
+import { LentPool, withoutDeadline } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 
 /** A query in SQL, with parameters `$1` and so on. */
