@@ -16,7 +16,8 @@ import {
 import { permissionNames } from './platform/api/permissions.js';
 import {
   AreListed,
-  AsNumber,
+  AsDecimal,
+  AsInteger,
   DatabaseUrl,
   DatabaseUrls,
   EndsIn,
@@ -53,11 +54,11 @@ const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: sec
 export class Config {
   // Serving
   /** TCP port; 0 takes a free one. */
-  @AsNumber() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
+  @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
   /** Address to listen on; every address without it. */
   @IsOptional() @IsString() HOST?: string;
   /** Processes that serve requests. */
-  @AsNumber() @Min(1) @Max(64) @IsInt() WORKERS = 1;
+  @AsInteger() @Min(1) @Max(64) @IsInt() WORKERS = 1;
   /** `api` serves HTTP, `worker` runs jobs, `all` does both. */
   @IsIn(['all', 'api', 'worker']) ROLE: 'all' | 'api' | 'worker' = 'all';
   /** Production address, ending in `/v1`: base of `Link` and `Location`. */
@@ -67,15 +68,15 @@ export class Config {
   /** Address of the message interface; `BASE_URL` without it. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.address) API_URL?: string;
   /** Proxies in front whose `X-Forwarded-For` and `-Proto` are trusted. */
-  @AsNumber() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
+  @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
   /** Seconds that an idle connection stays open; longer than at the proxy. */
-  @AsNumber() @Min(1) @Max(3_600) @IsInt() KEEP_ALIVE_SECONDS = 65;
+  @AsInteger() @Min(1) @Max(3_600) @IsInt() KEEP_ALIVE_SECONDS = 65;
   /** Origins that browsers may call from, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
   /** Longest time in seconds that an operation may declare. */
-  @AsNumber() @Min(3) @Max(30) @IsInt() OPERATION_MAX_SECONDS = 30;
+  @AsInteger() @Min(3) @Max(30) @IsInt() OPERATION_MAX_SECONDS = 30;
   /** Milliseconds that accepted requests may still run at a stop. */
-  @AsNumber() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
+  @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 
   // Database
   /** PostgreSQL 15 or newer, at one address; without it, an embedded server. */
@@ -87,9 +88,9 @@ export class Config {
   /** `off` behind a PgBouncer older than 1.21. */
   @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
   /** Connections per process, to the primary and to each replica. */
-  @AsNumber() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
+  @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
   /** Results that a process streams at a time, each on its own connection. */
-  @AsNumber() @Min(1) @Max(1000) @IsInt() DATABASE_STREAMS = 4;
+  @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_STREAMS = 4;
   /** Folder of the embedded server. */
   @IsString() DATA_DIR = './data';
 
@@ -99,13 +100,13 @@ export class Config {
   /** Permissions of new accounts, separated by commas; all without it. */
   @IsOptional() @AreListed(permissionNames) ACCOUNT_PERMISSIONS?: string;
   /** Sign-ups, email changes, failed log-ins per address and account; 0 is off. */
-  @AsNumber() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
+  @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
   /** Requests per API key; 0 is off. */
-  @AsNumber() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
+  @AsInteger() @Min(0) @Max(100_000_000) @IsInt() KEY_LIMIT_PER_MINUTE = 0;
   /** Redis through which instances share these counts. */
   @IsOptional() @IsUrl(URLS.redis) REDIS_URL?: string;
   /** Days that the audit log is kept. */
-  @AsNumber() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
+  @AsInteger() @Min(1) @Max(36_500) @IsInt() AUDIT_RETENTION_DAYS = 365;
 
   // Identity provider
   /** The provider's issuer; must equal `iss` character for character. */
@@ -127,21 +128,21 @@ export class Config {
   /** Signing secrets, `whsec_…`, separated by commas; required by the URL. */
   @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Longest pause in seconds between two tries of a message. */
-  @AsNumber() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
+  @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
   /** Messages that a process delivers at a time. */
-  @AsNumber() @Min(1) @Max(10_000) @IsInt() MESSAGES_CONCURRENCY = 400;
+  @AsInteger() @Min(1) @Max(10_000) @IsInt() MESSAGES_CONCURRENCY = 400;
   /** Days that delivered and failed messages are kept; for ever without it. */
-  @IsOptional() @AsNumber() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
+  @IsOptional() @AsInteger() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
 
   // Observability
   /** Lowest level logged: `info` has each request, `warn` those that fail. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
   /** A port for `/metrics` alone; the port of the API without it. */
-  @IsOptional() @AsNumber() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
+  @IsOptional() @AsInteger() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
   /** Where traces are sent, by OTLP over HTTP; without it, none are made. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   /** Share of requests traced, unless the client has decided. */
-  @AsNumber() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
+  @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
 }
 
 /**

@@ -16,6 +16,8 @@ const CLEAR = 'clear-closed-account';
 /** Changes of an account and its keys. */
 @Injectable()
 export class AccountChanges {
+  private readonly closings = new Map<string, Promise<void>>();
+
   constructor(
     private readonly accounts: AccountsService,
     private readonly apiKeys: ApiKeysService,
@@ -51,9 +53,18 @@ export class AccountChanges {
 
   /**
    * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. These run first:
-   * if they take longer than a request may, the next request continues.
+   * if they take longer than a request may, the next request continues or waits for them.
    */
-  async close(by: Caller): Promise<void> {
+  close(by: Caller): Promise<void> {
+    const { accountId } = by;
+    const current = this.closings.get(accountId);
+    if (current) return current;
+    const closing = this.closeNow(by).finally(() => this.closings.delete(accountId));
+    this.closings.set(accountId, closing);
+    return closing;
+  }
+
+  private async closeNow(by: Caller): Promise<void> {
     const { accountId } = by;
     await this.closing.run(by);
     await this.apiKeys.changing(by, async () => {

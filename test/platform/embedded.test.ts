@@ -79,6 +79,9 @@ describe('The embedded PostgreSQL that is killed', () => {
       process.kill(session!.pid, 'SIGKILL');
       expect(await recovered(told)).toEqual(['Luna']);
       await kill(DATA_DIR);
+      // Once more as it starts.
+      await eventually(() => postgresOn(DATA_DIR).length > 0);
+      process.kill(postgresOn(DATA_DIR)[0]!, 'SIGKILL');
       expect(await recovered(told)).toEqual(['Luna']);
       await told.createPet('Milo');
       expect(urlOf(DATA_DIR)).toBe(before);

@@ -437,6 +437,12 @@ describe('the configuration', () => {
     );
   });
 
+  test.each(['10.0', '1e1', '0xa', ' 10', '+10', '010.5', '-0'])('takes no integer written as %j', (text) => {
+    expect(() => readConfig({ KEEP_ALIVE_SECONDS: text })).toThrow(
+      'Invalid environment: KEEP_ALIVE_SECONDS ',
+    );
+  });
+
   test('refuses a password in the addresses that clients are told', () => {
     for (const name of ['BASE_URL', 'STAGING_URL', 'API_URL'])
       expect(() => readConfig({ [name]: 'https://u:s3cret@api.example/v1' })).toThrow(
@@ -462,6 +468,7 @@ describe('the configuration', () => {
     'postgresql://u:12/s3cret@db/shop',
     'postgresql://u:s3cret?x@db/shop',
     'postgresql://u:s3cret%@db/shop',
+    'postgresql://u:s3cret%FF@db/shop',
     'postgresql://u:s3cret@db:65536/shop',
     'postgresql://u:s3cret@db:x/shop',
   ])('refuses %s, and says without the password what it must be', (url) => {

@@ -8,6 +8,7 @@ import { asker } from './asker.js';
 import { EXACT } from './connections.js';
 import { LentPool, withoutDeadline } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
+import { NoConnection } from './unavailable.js';
 
 /** A query in SQL, with parameters `$1` and so on. */
 export interface Sql {
@@ -29,9 +30,27 @@ const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0;
   SELECT set_config('client_connection_check_interval', '1000', true) FROM pg_settings
     WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
 
-/** Ends without waiting for the server to close the cursor, which ends with the transaction or the connection. */
+/** A stream that fails when its server has sent nothing for too long. */
 class RowStream extends QueryStream {
+  private silence?: NodeJS.Timeout;
+
+  override _read(size: number): void {
+    this.silence ??= setTimeout(
+      () => this.destroy(new NoConnection('The database has sent no row for too long')),
+      TIMEOUTS.silentStream,
+    );
+    super._read(size);
+  }
+
+  override push(row: unknown): boolean {
+    clearTimeout(this.silence);
+    this.silence = undefined;
+    return super.push(row);
+  }
+
+  /** Without waiting for the server to close the cursor, which ends with the transaction or the connection. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.silence);
     done(error);
   }
 }
@@ -47,8 +66,8 @@ export class RowStreams implements OnApplicationShutdown {
   /**
    * Runs a query as `stream()` of TypeORM does: in one snapshot, outside of any open transaction. Resolves when the first
    * rows have arrived, so that earlier failures are answered as an Error. The stream ends, and releases its connection,
-   * with the last row, when its request ends, or when its reader destroys it (leaving a `for await` does). An answer that
-   * gets no rows for 30 seconds is cut off like every other.
+   * with the last row, when its request ends, when its reader destroys it (leaving a `for await` does), or after 30 seconds
+   * in which the database has sent nothing.
    * @throws Error where no connection is free or the database is away, answered 503; an error of `pg` for a wrong query
    */
   async stream<Row extends object>(query: Sql | SelectQueryBuilder<ObjectLiteral>): Promise<Rows<Row>> {

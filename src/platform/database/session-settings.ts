@@ -19,6 +19,8 @@ export const TIMEOUTS = {
   lock: 590,
   /** A connection whose server has sent nothing for this long is closed: the server is frozen or cut off. */
   silence: 1_300,
+  /** A stream of rows whose server has sent nothing for this long fails. */
+  silentStream: 30_000,
   /** A request with less time left gets no transaction: it would hardly finish. */
   transaction: 300,
   /** A complete request is answered after this, by a 503 if need be. */

@@ -28,11 +28,19 @@ export async function listen(server: Server, options: ListenOptions): Promise<vo
  * @throws OperatorError that names the variable
  */
 export async function requirePorts(ports: Record<string, number | undefined>, host?: string): Promise<void> {
-  for (const [name, port] of Object.entries(ports)) {
-    if (port === undefined) continue;
-    await claimPort(port, host).catch((error) => {
-      throw cannotListen(name, port, error, host);
-    });
+  const claims: Server[] = [];
+  try {
+    for (const [name, port] of Object.entries(ports)) {
+      if (port === undefined) continue;
+      const claim = createServer();
+      await listen(claim, { port, host }).catch((error) => {
+        throw cannotListen(name, port, error, host);
+      });
+      claims.push(claim);
+    }
+  } finally {
+    // Closed together, so that two variables with the same port conflict.
+    await Promise.all(claims.map((claim) => once(claim.close(), 'close')));
   }
 }
 

@@ -16,8 +16,13 @@ export const URLS = {
 };
 
 /** Reads a number in plain digits, for rules about it to follow. Unlike `Number()`, refuses `0x10`, `1e3` and ` 5`. */
-export const AsNumber = () =>
-  Transform(({ value }) => (/^-?\d+(?:\.\d+)?$/.test(String(value)) ? Number(value) : value));
+const asNumber = (form: RegExp) => () =>
+  Transform(({ value }) => (form.test(String(value)) ? Number(value) : value));
+
+/** Also a negative integer, so that the message names its bounds. */
+export const AsInteger = asNumber(/^(?:\d+|-[1-9]\d*)$/);
+/** With one digit before the decimal point. */
+export const AsDecimal = asNumber(/^-?\d(?:\.\d+)?$/);
 
 /** Paths are appended to the URL. */
 export const WithoutTrailingSlash = () =>
@@ -106,7 +111,11 @@ export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; 
 const DATABASE_URL_PARTS = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?[^@/?#,]*(?:\/[^@?#]*)?(?:\?[^#]*)?$/;
 
 function isDatabaseUrl(url: string): boolean {
-  const isEncoded = !/%(?![\da-f]{2})/i.test(url);
+  try {
+    decodeURIComponent(url);
+  } catch {
+    return false;
+  }
   // `pg` accepts a user without a host: the host is in the query, or the default.
-  return isEncoded && DATABASE_URL_PARTS.test(url) && URL.canParse(url.replace('@/', '@host/'));
+  return DATABASE_URL_PARTS.test(url) && URL.canParse(url.replace('@/', '@host/'));
 }

@@ -37,8 +37,9 @@ const START_MS = 60_000;
 const STARTING_UP = '57P03';
 /** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** Milliseconds before a restart. */
+/** Milliseconds before a restart; doubled for each further attempt. */
 const PAUSE_MS = 250;
+const MAX_ATTEMPTS = 5;
 
 interface StartOptions {
   connections?: number;
@@ -281,10 +282,20 @@ export class EmbeddedPostgres {
       await sleep(PAUSE_MS);
       if (this.isStopping) return undefined;
       new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is restarted`);
+      const failure = await this.relaunch(url);
+      if (failure) return this.isStopping ? undefined : failure;
+    }
+  }
+
+  /** Resolves to the reason if every attempt fails: the server may be killed again while it recovers. */
+  private async relaunch(url: string): Promise<Error | undefined> {
+    for (let attempt = 1; ; attempt++) {
       try {
         await this.launch(() => url);
+        return undefined;
       } catch (error) {
-        return this.isStopping ? undefined : (error as Error);
+        if (this.isStopping || attempt === MAX_ATTEMPTS) return error as Error;
+        await sleep(PAUSE_MS * 2 ** attempt);
       }
     }
   }
