@@ -12,7 +12,8 @@ const MAX_SHARED = 1_000;
 
 /**
  * Pages of a table's rows, each by one keyset statement. Requests of one caller for the same page at the same moment share
- * it: a read of several callers would wait for a connection as that of the busiest.
+ * it: a read of several callers would wait for a connection as that of the busiest. A caller's pages of one table wait for
+ * connections by themselves, so that a locked table holds up no other.
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
@@ -33,7 +34,7 @@ export class Pages {
     const question = `${caller} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
-      shared = new SharedRead(() => withoutDeadline(read));
+      shared = new SharedRead(() => withoutDeadline(read, ` ${this.shape.table}`));
       this.shared.set(question, shared);
     }
     return shared.ask();

@@ -103,11 +103,15 @@ export class LentPool extends Pool {
   }
 }
 
-/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
-export function withoutDeadline<T>(work: () => T): T {
+/**
+ * Runs work that may go on after the request: it counts as the caller's, and has no deadline.
+ * @param kind of work that has a quota and a queue of its own for each caller
+ */
+export function withoutDeadline<T>(work: () => T, kind = ''): T {
   const current = asker.getStore();
   if (!current) return work();
-  return asker.run({ client: current.client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
+  const client = current.client + kind;
+  return asker.run({ client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
 }
 
 /** Closes the connection of a request shortly before the answer is due. */
