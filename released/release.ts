@@ -5,7 +5,7 @@
  * earlier one, or is not the committed one.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -58,13 +58,10 @@ function keep(version: string): void {
   edit('CHANGELOG.md', new RegExp(`^## ${version}$`, 'm'), `## [${version}] - ${today}`);
   for (const path of OVERLAYS) edit(path, /(?<=newTag: ).*/, version);
   run('npm', 'run', 'build:client');
-  // Only the last packages are kept.
-  run(
-    'git',
-    'rm',
-    '--quiet',
-    ...globSync(['*.tgz', 'sbom-*'], { cwd: import.meta.dirname }).map((name) => `released/${name}`),
-  );
+  // The last packages of each major version are kept: their data and their clients are tested.
+  const [major] = version.split('.');
+  const former = globSync([`*-${major}.*.tgz`, `sbom-${major}.*`], { cwd: import.meta.dirname });
+  for (const name of former) rmSync(join(import.meta.dirname, name));
   run('npm', 'pack', '--ignore-scripts', '.', './clients/typescript', '--pack-destination', 'released');
   cpSync(join(ROOT, 'openapi.json'), join(ROOT, `released/openapi-${version}.json`));
   const bill = run('npm', 'sbom', '--sbom-format=cyclonedx', '--package-lock-only', '--omit=dev');

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { releases } from '../../released/release.js';
 import { createKey } from '../../src/testing/client.js';
 import { query, sharedService } from '../../src/testing/service.js';
 import { ClientPackage } from '../support/client-package.js';
@@ -26,7 +28,7 @@ describe('The package of the TypeScript client', () => {
   let createClient: Awaited<ReturnType<ClientPackage['load']>>['createClient'];
   let unsteady: Unsteady;
   beforeAll(async () => {
-    client = await ClientPackage.install();
+    client = await ClientPackage.build();
     ({ createClient } = await client.load());
     unsteady = await Unsteady.before(service.url);
   });
@@ -148,6 +150,63 @@ describe('The package of the TypeScript client', () => {
       const { data } = await createClient({ baseUrl: '${unsteady.url}/v1', key: '${key}' }).GET('/pets');
       console.log(Array.isArray(data));`;
     expect(await client.run(program, {})).toBe('true\n');
+  });
+});
+
+describe('A client of an earlier release', () => {
+  /** What a shop does, in the calls that all clients of the document have in common. */
+  const DAY = `
+    const email = crypto.randomUUID() + '@example.com';
+    const password = 'correct horse battery';
+    await store.POST('/accounts', { body: { email, password } });
+    const headers = { Authorization: 'Basic ' + btoa(email + ':' + password) };
+    const { data: own } = await store.POST('/api-keys', { body: { name: 'Own' }, headers });
+    const { data: keys } = await store.GET('/api-keys', { headers });
+    console.log(keys!.map(({ name }) => name), own!.key.length > 20);
+
+    const { data: category } = await store.POST('/categories', { body: { name: email.slice(0, 36) } });
+    const body = { name: 'Luna', categoryId: category!.id, status: 'available' } as const;
+    const header = { 'Idempotency-Key': email };
+    const { data: luna, response } = await store.POST('/pets', { body, params: { header } });
+    const { data: again } = await store.POST('/pets', { body, params: { header } });
+    console.log(luna!.status, response.status, again!.id === luna!.id);
+    const query = { status: 'available', limit: 100 } as const;
+    const { data: pets } = await store.GET('/pets', { params: { query: { ...query, ids: [luna!.id] } } });
+    console.log(pets!.map(({ name }) => name));
+
+    const { data: order } = await store.POST('/store/orders', { body: { petId: luna!.id } });
+    const path = { orderId: order!.id };
+    const approved = { params: { path }, body: { status: 'approved' } } as const;
+    console.log((await store.PATCH('/store/orders/{orderId}', approved)).data!.status);
+    const ofOrders = { status: 'approved', limit: 100 } as const;
+    const { data: orders } = await store.GET('/store/orders', { params: { query: ofOrders } });
+    console.log(orders!.some(({ id }) => id === order!.id));
+    const { data: message } = await store.POST('/messages', { body: { message: 'Hello' } });
+    const sent = await store.GET('/messages/{messageId}', { params: { path: { messageId: message!.id } } });
+    console.log(sent.data!.message);`;
+  const DONE = "[ 'Own' ] true\navailable 201 true\n[ 'Luna' ]\napproved\ntrue\nHello\n";
+  const env = () => ({ API: `${service.url}/v1`, API_KEY: key });
+
+  test.each(globSync('petstore-client-*.tgz', { cwd: join(ROOT, 'released') }))(
+    'works unchanged as the package %s',
+    async (file) => {
+      const client = await ClientPackage.install(join(ROOT, 'released', file));
+      const program = `
+        import { createClient } from 'petstore-client';
+        const store = createClient({ baseUrl: process.env.API!, key: process.env.API_KEY });${DAY}`;
+      expect(await client.compileAndRun(program, env())).toBe(DONE);
+    },
+  );
+
+  test.each(releases())('works unchanged if it is generated from the document of %s', async (version) => {
+    const client = await ClientPackage.install(join(ROOT, 'node_modules/openapi-fetch'));
+    client.write('schema.d.ts', astToString(await openapiTS(read(`released/openapi-${version}.json`))));
+    const program = `
+      import createClient from 'openapi-fetch';
+      import type { paths } from './schema.d.ts';
+      const bearer = { Authorization: 'Bearer ' + process.env.API_KEY };
+      const store = createClient<paths>({ baseUrl: process.env.API!, headers: bearer });${DAY}`;
+    expect(await client.compileAndRun(program, env())).toBe(DONE);
   });
 });
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 const SUBJECTS = [
   [/^(?:schematics|examples)\//, ['extending', 'modules/package']],
   [/^(?:Dockerfile|\.dockerignore|deploy\/|compose\.yaml)/, ['image/image', 'manifests']],
-  [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump']],
+  [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump', 'clients']],
   [/^src\/platform\/docs\/site\//, ['browser', 'sign-in']],
   [/^clients\//, ['clients', 'samples']],
   [/^src\/platform\/data\//, ['lists']],

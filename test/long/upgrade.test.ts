@@ -144,35 +144,42 @@ test.each(['1.0.0', '1.1.0'])('The data of %s in a database stays in use', async
   await query(DATABASE_URL, kept(`data-${version}.sql`));
   // Answers are kept for a day.
   await query(DATABASE_URL, 'UPDATE idempotency_keys SET created_at = now()');
-  const service = await startService({ DATABASE_URL, ...receiver.env });
+  const audit = () => query(DATABASE_URL, 'SELECT * FROM audit_log ORDER BY id LIMIT 100');
+  // 1.0.0 kept no audit log.
+  const before = version === '1.0.0' ? [] : await audit();
+  const service = await startService({ DATABASE_URL, AUDIT_RETENTION_DAYS: '36500', ...receiver.env });
+  expect((await audit()).slice(0, before.length)).toEqual(before);
   await expectAll(`${service.url}/v1`, JSON.parse(kept(`data-${version}.json`)) as Known, receiver);
   expect(await service.stop()).toBe(0);
 });
 
-test('The data of the last release in its embedded database stays in use, with the demo key', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
-  const [file] = globSync('released/petstore-[0-9]*.tgz', { cwd: ROOT });
-  execFileSync('tar', ['-xzf', join(ROOT, file!)], { cwd: folder });
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
-  // Its pages and commands import packages that later releases do not need; its API does not use them.
-  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'));
-  for (const name of Object.keys(dependencies)) {
-    if (existsSync(join(ROOT, 'node_modules', name))) continue;
-    const standIn = join(folder, 'package/node_modules', name);
-    mkdirSync(standIn, { recursive: true });
-    writeFileSync(join(standIn, 'index.js'), '');
-  }
-  const DATA_DIR = newFolder();
-  const program = [join(folder, 'package/dist/src/main.js')];
-  const released = new Run(process.execPath, program, { DATA_DIR, LOG_LEVEL: 'warn' });
-  const before = await released.ready();
-  const known = await fill(before.api);
-  await released.stop();
-  rmSync(folder, { recursive: true });
+const packages = globSync('petstore-[0-9]*.tgz', { cwd: join(ROOT, 'released') });
+test.each(packages)(
+  'The data of %s in its embedded database stays in use, with the demo key',
+  async (file) => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
+    execFileSync('tar', ['-xzf', join(ROOT, 'released', file)], { cwd: folder });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+    // Its pages and commands import packages that later releases do not need; its API does not use them.
+    const { dependencies } = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'));
+    for (const name of Object.keys(dependencies)) {
+      if (existsSync(join(ROOT, 'node_modules', name))) continue;
+      const standIn = join(folder, 'package/node_modules', name);
+      mkdirSync(standIn, { recursive: true });
+      writeFileSync(join(standIn, 'index.js'), '');
+    }
+    const DATA_DIR = newFolder();
+    const program = [join(folder, 'package/dist/src/main.js')];
+    const released = new Run(process.execPath, program, { DATA_DIR, LOG_LEVEL: 'warn' });
+    const before = await released.ready();
+    const known = await fill(before.api);
+    await released.stop();
+    rmSync(folder, { recursive: true });
 
-  const service = nodeStart({ DATA_DIR, LOG_LEVEL: 'warn', ...receiver.env });
-  const after = await service.ready();
-  expect([after.key, (await after.listPets()).status]).toEqual([before.key, 200]);
-  await expectAll(after.api, known, receiver);
-  await service.stop();
-});
+    const service = nodeStart({ DATA_DIR, LOG_LEVEL: 'warn', ...receiver.env });
+    const after = await service.ready();
+    expect([after.key, (await after.listPets()).status]).toEqual([before.key, 200]);
+    await expectAll(after.api, known, receiver);
+    await service.stop();
+  },
+);

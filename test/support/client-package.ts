@@ -14,21 +14,27 @@ const NEEDED = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) =>
 
 /** Where the package of the TypeScript client is installed, as somebody's program has it. */
 export class ClientPackage {
-  readonly folder = newFolder();
+  private readonly folder = newFolder();
   private readonly program = join(this.folder, 'program');
-  private tarball = '';
+
+  private constructor(private readonly tarball: string) {}
 
   /** Builds the package, packs it, and installs what was packed. */
-  static async install(): Promise<ClientPackage> {
-    const installed = new ClientPackage();
-    const { folder, program } = installed;
+  static async build(): Promise<ClientPackage> {
+    const folder = newFolder();
     await run('npm', ['run', 'build:client'], { cwd: ROOT });
     await run('npm', ['pack', './clients/typescript', '--pack-destination', folder], { cwd: ROOT });
     const { name, version } = readPackage('clients/typescript');
-    installed.tarball = join(folder, `${name}-${version}.tgz`);
+    return ClientPackage.install(join(folder, `${name}-${version}.tgz`));
+  }
+
+  /** Installs a package beside a program, with all that programs import. */
+  static async install(tarball: string): Promise<ClientPackage> {
+    const installed = new ClientPackage(tarball);
+    const { folder, program } = installed;
     mkdirSync(program);
     installed.write('package.json', '{ "type": "module" }');
-    const what = ['--cache', join(folder, 'cache'), installed.tarball, ...NEEDED];
+    const what = ['--cache', join(folder, 'cache'), tarball, ...NEEDED];
     await run('npm', ['install', ...OFFLINE, ...what], { cwd: program });
     return installed;
   }
@@ -45,9 +51,19 @@ export class ClientPackage {
   }
 
   /** Runs a program in plain JavaScript; resolves to what it prints. */
-  async run(source: string, env: Record<string, string>): Promise<string> {
+  run(source: string, env: Record<string, string>): Promise<string> {
     this.write('program.js', source);
-    return (await run(process.execPath, ['program.js'], { cwd: this.program, env })).stdout;
+    return this.start('program.js', env);
+  }
+
+  /** Compiles a program, then runs it; resolves to what it prints. */
+  async compileAndRun(source: string, env: Record<string, string>): Promise<string> {
+    await this.compile(source);
+    return this.start('program.ts', env);
+  }
+
+  private async start(program: string, env: Record<string, string>): Promise<string> {
+    return (await run(process.execPath, [program], { cwd: this.program, env })).stdout;
   }
 
   /** Compiles a program in strict TypeScript, with the package's own types checked too; fails if it has errors. */
@@ -72,7 +88,8 @@ export class ClientPackage {
     expect(stdout).toBe('');
   }
 
-  private write(name: string, text: string): void {
+  /** Puts a file beside the program. */
+  write(name: string, text: string): void {
     writeFileSync(join(this.program, name), text);
   }
 }
