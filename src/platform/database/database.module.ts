@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
+import { cached } from '../process/index.js';
 import { Metrics, MetricsModule } from '../telemetry/index.js';
 import { asker } from './asker.js';
 import { type ConnectionOptions, Connections } from './connections.js';
@@ -10,8 +11,8 @@ import { loadMigrations } from './migrate.js';
 import { RowStreams } from './row-streams.js';
 import { warnOfMissingTimeouts } from './session-settings.js';
 
-/** Milliseconds for which a result is reused. Probes are a second or more apart. */
-const REUSE_MS = 1_000;
+/** How long a result is reused. Probes are a second or more apart. */
+const KEPT = { ms: 1_000 };
 
 /** Milliseconds after which the database counts as away. */
 const PATIENCE_MS = 2_000;
@@ -25,21 +26,14 @@ const STATE = `
 @Injectable()
 export class SchemaCheck {
   private names?: Promise<string[]>;
-  private problem?: Promise<string | undefined>;
-  private validUntil = -Infinity;
-
-  constructor(private readonly database: DataSource) {}
 
   /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
-  findProblem(): Promise<string | undefined> {
-    if (this.problem && performance.now() < this.validUntil) return this.problem;
-    // Until the query is answered, all calls share it.
-    this.validUntil = Infinity;
-    this.problem = Promise.race([asker.run(undefined, () => this.query()), timeOut()]);
-    const startReuse = () => void (this.validUntil = performance.now() + REUSE_MS);
-    this.problem.then(startReuse, startReuse);
-    return this.problem;
-  }
+  readonly findProblem = cached(
+    () => Promise.race([asker.run(undefined, () => this.query()), timeOut()]),
+    KEPT,
+  );
+
+  constructor(private readonly database: DataSource) {}
 
   private async query(): Promise<string | undefined> {
     this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));

@@ -1,5 +1,6 @@
 import { DataSource } from 'typeorm';
 import { asker } from '../database/index.js';
+import { cached } from '../process/index.js';
 
 // pg-boss's statistics are up to a minute old and have no age. The table is documented: https://pgboss.io/sql/job-table
 
@@ -16,7 +17,7 @@ const COUNTED = 100_000;
 /** Sampled pages of the table, for an estimate of a larger number to some percent. */
 const SAMPLED_PAGES = 2_000;
 
-/** How long the figures are cached, for all metrics and scrapes: in milliseconds, and as a multiple of the time to read them. */
+/** How long the figures are cached, for all metrics and scrapes. */
 const KEPT = { ms: 1_000, times: 20 };
 
 /**
@@ -41,25 +42,16 @@ const SHARE = `
     / greatest(1, sum(pg_relation_size(relid))))::float8 AS percent
   FROM pg_partition_tree('pgboss.job')`;
 
-/** Reads the backlogs of the queues, at most once a second. */
+/** The backlogs of the queues. */
 export class Backlogs {
-  private reading?: Promise<Backlog[]>;
+  /** Reads the backlogs, at most once a second. */
+  readonly read = cached(() => asker.run(undefined, () => this.query([...this.names()])), KEPT);
 
-  constructor(private readonly database: DataSource) {}
-
-  /** @param queues the names of all queues, the same at each call */
-  read(queues: readonly string[]): Promise<Backlog[]> {
-    if (!this.reading) {
-      const begun = performance.now();
-      this.reading = asker.run(undefined, () => this.query(queues));
-      const forget = () => {
-        const keptMs = Math.max(KEPT.ms, KEPT.times * (performance.now() - begun));
-        setTimeout(() => (this.reading = undefined), keptMs).unref();
-      };
-      this.reading.then(forget, forget);
-    }
-    return this.reading;
-  }
+  /** @param names the names of all queues */
+  constructor(
+    private readonly database: DataSource,
+    private readonly names: () => Iterable<string>,
+  ) {}
 
   private async query(queues: readonly string[]): Promise<Backlog[]> {
     const backlogs = await this.database.query<Backlog[]>(BACKLOG, [queues]);

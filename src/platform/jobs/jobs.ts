@@ -66,7 +66,7 @@ export class Jobs implements OnApplicationBootstrap {
     this.boss = createBoss({
       executeSql: async (text, values) => ({ rows: await database.query(text, values) }),
     });
-    this.backlogs = new Backlogs(database);
+    this.backlogs = new Backlogs(database, () => this.queues.keys());
     this.registerMetrics(metrics);
   }
 
@@ -114,7 +114,7 @@ export class Jobs implements OnApplicationBootstrap {
 
   /** The backlog of a queue, at most a second old. */
   async backlogOf(queue: string): Promise<Backlog> {
-    return (await this.readBacklogs()).find((one) => one.queue === queue)!;
+    return (await this.backlogs.read()).find((one) => one.queue === queue)!;
   }
 
   /** The number of tries with a result in this process since its start. */
@@ -156,15 +156,11 @@ export class Jobs implements OnApplicationBootstrap {
     }
   }
 
-  private readBacklogs(): Promise<Backlog[]> {
-    return this.backlogs.read([...this.queues.keys()]);
-  }
-
   private registerMetrics(metrics: Metrics): void {
     // All processes share the queues, so they report the same figures.
     const one = { aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
-      (await this.readBacklogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
+      (await this.backlogs.read()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
     const help = 'Jobs waiting for a try, the first or a later one; an estimate above 100,000.';
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
     const age = 'Age of the oldest waiting job.';

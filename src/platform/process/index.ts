@@ -1,4 +1,5 @@
 export * from './build.js';
+export * from './cached.js';
 export * from './claim-port.js';
 export * from './clock.js';
 export * from './config-rules.js';

@@ -2,13 +2,13 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { answerPrimary, ask, askPrimary, liveWorkers, RELEASE } from '../process/index.js';
+import { answerPrimary, ask, askPrimary, cached, liveWorkers, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Milliseconds for which a scrape is cached. */
-const CACHE_MS = 1_000;
+/** How long a scrape is cached. */
+const KEPT = { ms: 1_000 };
 
 /** Milliseconds after which a metric has no value: an unreachable database must not hide the other metrics. */
 const READ_MS = 500;
@@ -43,7 +43,7 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly readMetrics = new Map<string, ReadMetric>();
   private readonly logger = new Logger(Metrics.name);
-  private readonly cachedText = onceASecond(async () => (await this.current()).metrics());
+  private readonly cachedText = cached(async () => (await this.current()).metrics(), KEPT);
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -121,21 +121,8 @@ async function timeOut(): Promise<never> {
   throw new Error(`Reading the figures took more than ${READ_MS} ms.`);
 }
 
-/** Caches a result for a second, and shares a read under way. */
-function onceASecond(read: () => Promise<string>): () => Promise<string> {
-  let answer: Promise<string> | undefined;
-  const forget = () => void (answer = undefined);
-  return () => {
-    if (answer) return answer;
-    answer = read();
-    // A failure is not cached.
-    answer.then(() => setTimeout(forget, CACHE_MS).unref(), forget);
-    return answer;
-  };
-}
-
 /** In the primary: collects the metrics of all workers that answer, and aggregates them. */
-export const collectMetrics = onceASecond(async () => {
+export const collectMetrics = cached(async () => {
   const all = await Promise.all(
     liveWorkers().map(async (worker) => {
       const asked = ask<object[]>(worker, 'metrics', WAIT_MS.worker);
@@ -151,7 +138,7 @@ export const collectMetrics = onceASecond(async () => {
   });
   for (const { worker, value } of all) answered.set({ pid: worker.process.pid! }, value ? 1 : 0);
   return registry.metrics();
-});
+}, KEPT);
 
 /** Provides `Metrics` to every module, for metrics of its own. */
 @Global()

@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import { allPermissions } from '../../api/index.js';
-import { addressIn, fetchDiscovery, type ProviderFacts } from '../../process/index.js';
+import { addressIn, cached, fetchDiscovery, type ProviderFacts } from '../../process/index.js';
 import { OIDC } from '../openapi/operations.js';
 
 interface Flow {
@@ -10,25 +10,19 @@ interface Flow {
   readonly scopes: Readonly<Record<string, string>>;
 }
 
-/** Milliseconds that a page waits for the provider, and for which it then keeps what it has learned. */
+/** Milliseconds that a page waits for the provider; how long it then keeps what it has learned. */
 const WAIT_MS = 1_500;
-const CACHE_MS = 10_000;
+const KEPT = { ms: 10_000 };
 
 /** The identity provider for signing in to Swagger UI, if `OIDC_CLIENT_ID` names a client. */
 export class Provider {
-  private latest?: Promise<Flow | undefined>;
-  /** In milliseconds of `performance.now`. */
-  private cachedUntil = -Infinity;
+  /** Undefined while the issuer is away, or its metadata is of no use to the page. */
+  readonly flow = cached((): Promise<Flow | undefined> => {
+    const about = fetchDiscovery(this.config.OIDC_ISSUER!, AbortSignal.timeout(WAIT_MS));
+    return about.then((facts) => this.flowOf(facts)).catch(() => undefined);
+  }, KEPT);
 
   constructor(private readonly config: Config) {}
-
-  /** Undefined while the issuer is away, or its metadata is of no use to the page. */
-  flow(): Promise<Flow | undefined> {
-    if (this.latest && performance.now() < this.cachedUntil) return this.latest;
-    this.cachedUntil = performance.now() + CACHE_MS;
-    const about = fetchDiscovery(this.config.OIDC_ISSUER!, AbortSignal.timeout(WAIT_MS));
-    return (this.latest = about.then((facts) => this.flowOf(facts)).catch(() => undefined));
-  }
 
   /** Further connections of the page, as sources of its policy (CSP3, 2.3.1). */
   async connectsTo(): Promise<string[]> {

@@ -1,0 +1,24 @@
+/** How long an answer is kept: in milliseconds, and as a multiple of the time to read it. The longer one counts. */
+interface Kept {
+  ms: number;
+  times?: number;
+}
+
+/**
+ * A read for many callers, at most one at a time: calls while it is under way share it, and calls for a while afterwards
+ * get its answer again, or its failure. So an answer may be older than the call.
+ */
+export function cached<Answer>(read: () => Promise<Answer>, { ms, times = 0 }: Kept): () => Promise<Answer> {
+  let latest: Promise<Answer> | undefined;
+  return () => {
+    if (latest) return latest;
+    const begun = performance.now();
+    const forgetLater = () => {
+      const keptMs = Math.max(ms, times * (performance.now() - begun));
+      setTimeout(() => (latest = undefined), keptMs).unref();
+    };
+    latest = read();
+    latest.then(forgetLater, forgetLater);
+    return latest;
+  };
+}
