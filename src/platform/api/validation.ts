@@ -13,24 +13,22 @@ import { ApiError } from './api-error.js';
 import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.js';
 
 /** The order of parts in a message: Nest calls the pipe of a method's last parameter first. */
-const PARTS = ['param', 'query', 'body', 'header'] as const;
+const PARTS = ['param', 'query', 'body', 'header'];
 
-type Problems = Partial<Record<string, readonly string[]>>;
-
-/** Problems of the requests that are being refused, by part. */
-const refused = new WeakMap<object, Problems>();
+/** The parts of each request that are refused, and why. */
+const refusals = new WeakMap<object, { part: string; reasons: readonly string[] }[]>();
 
 /**
- * Refuses a request for the problems of all its parts: Nest runs the pipes of all parameters in one iteration of the event
- * loop, so the refusal waits for the next.
+ * Refuses a request for the problems of a part, and of all other parts that are refused too.
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 export async function refusePart(part: string, reasons: readonly string[]): Promise<never> {
-  const problems = refused.getOrInsertComputed(asker.getStore() ?? {}, (): Problems => ({}));
-  problems[part] = [...(problems[part] ?? []), ...reasons];
+  const refused = refusals.getOrInsertComputed(asker.getStore() ?? {}, () => []);
+  refused.push({ part, reasons });
+  // Nest calls the pipes of all parameters in one iteration of the event loop: in the next one, every refused part is known.
   await nextTurn();
-  const all = PARTS.flatMap((name) => problems[name] ?? []);
-  throw new ApiError('validation_failed', `${all.join('; ')}.`);
+  const inOrder = refused.toSorted((a, b) => PARTS.indexOf(a.part) - PARTS.indexOf(b.part));
+  throw new ApiError('validation_failed', `${inOrder.flatMap((one) => one.reasons).join('; ')}.`);
 }
 
 /** Makes a DTO outside a request. @throws ApiError `validation_failed` */
@@ -87,34 +85,40 @@ function reasonsOf({ property, constraints = {}, children = [] }: ValidationErro
   return [...Object.values(constraints), ...new Faults(children.flatMap(reasonsOf)).under(`${property}.`)];
 }
 
-/** Finds class-transformer's decorators: Nest's helper for mapped types meets each, and its filter refuses to copy any. */
-function isTransformed(type: Type): boolean {
+/**
+ * Whether a class of fields also has decorators of class-validator or class-transformer, which its fields would ignore.
+ * Neither library documents a way to list the decorators of a class.
+ */
+export function isMixed(type: Type<object>): boolean {
+  return fieldsIn(type).length > 0 && (hasTransformation(type) || hasOtherRule(type));
+}
+
+/** Nest's helper for mapped types asks for each property with a decorator of class-transformer whether to copy it. */
+function hasTransformation(type: Type): boolean {
   let has = false;
-  inheritTransformationMetadata(
-    type,
-    () => {},
-    () => {
-      has = true;
-      return false;
-    },
-  );
+  const copyNone = () => {
+    has = true;
+    return false;
+  };
+  inheritTransformationMetadata(type, () => {}, copyNone);
   return has;
 }
 
 /** Every rule of class-validator refuses one of these values; `IsOptional`, which `PartialType` adds, refuses none. */
 const PROBES = [undefined, '', {}, -0.5];
 
-/** Whether a class of fields also has decorators of the libraries, which its fields would ignore. */
-export function isMixed(type: Type<object>): boolean {
-  if (fieldsIn(type).length === 0) return false;
-  return isTransformed(type) || PROBES.some((value) => isRefused(type, value));
+/** Whether class-validator has a rule other than that of fields: tries instances whose properties all have one value. */
+function hasOtherRule(type: Type<object>): boolean {
+  return PROBES.some((value) => {
+    const instance = new Proxy(Object.create(type.prototype as object) as object, {
+      // class-validator finds the rules of an instance by its constructor.
+      get: (_target, name) => (name === 'constructor' ? type : value),
+    });
+    return validateSync(instance).some(isOfOtherRule);
+  });
 }
 
-function isRefused(type: Type<object>, value: unknown): boolean {
-  const probe = new Proxy(Object.create(type.prototype as object) as object, {
-    get: (_target, name) => (name === 'constructor' ? type : value),
-  });
-  return validateSync(probe).some(({ constraints = {}, children = [] }) =>
-    [...Object.keys(constraints), ...children].some((rule) => rule !== FIELD_RULE),
-  );
+/** Whether an error is of a rule other than that of fields, which has no nested errors. */
+function isOfOtherRule({ constraints = {}, children = [] }: ValidationError): boolean {
+  return children.length > 0 || Object.keys(constraints).some((rule) => rule !== FIELD_RULE);
 }
