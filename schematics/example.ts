@@ -47,15 +47,15 @@ function patternOf(text: string): RegExp {
   return new RegExp(pattern.replaceAll(/^(?:\\s\*)+|(?:\\s\*)+$/g, ''), 'g');
 }
 
-/** Removes the paragraphs (methods, tests, requests) and lines for what a feature lacks. */
+/** Removes the paragraphs (methods, tests, requests) and lines for what a feature lacks, by the code or the pieces in them. */
 function removeUnused(
   example: string,
   { owned, crud, targets, filter, state, words, aWord }: Feature,
 ): string {
   const cuts = [
-    [targets.length > 0, /refer to is not there/, /^.*const add = .*\n/gm],
-    [filter, /ListAppointmentsQuery extends|can be \0|^### List some/m, /$^/g],
-    [state, /change no more/, /^.*_final(?:'\);|: \{.*)\n/gm],
+    [targets.length > 0, /\0references\0/, /^.*const add = .*\n/gm],
+    [filter, /\0(?:filtered|filteredBy|search)\0/, /$^/g],
+    [state, /\0next\0/, /^.*_final(?:'\);|: \{.*)\n/gm],
     [
       crud,
       /@(?:Patch|Delete)\(|\b(?:update|remove|change)\(|^(?:const change|PATCH|DELETE) |@ChangeSchema/m,
@@ -63,7 +63,7 @@ function removeUnused(
     ],
     [
       owned,
-      /another\)|account is closed|accountId!/,
+      /another\)|createAccount\(|accountId!/,
       /^.*(?:closing|let another|another =|Another account|one account each|account_id bigint).*\n/gm,
     ],
   ] as const;
