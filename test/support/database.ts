@@ -13,6 +13,8 @@ const PATIENCE_MS = 30_000;
 export interface Sent {
   text: string;
   values: unknown[];
+  /** False for those that PostgreSQL plans for their values alone. */
+  isPrepared?: boolean;
 }
 
 /** The service's connections in the test's own process, and what they have sent, in order. */

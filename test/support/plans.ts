@@ -35,8 +35,9 @@ export class Planner {
     return new Planner(client, new Set(tables));
   }
 
-  /** What is wrong with the plans of a prepared statement: it reads or sorts more rows than it needs. */
+  /** What is wrong with the plans of a statement: it reads or sorts more rows than it needs. */
   async faultsOf(statement: Sent, mode: PlanMode): Promise<string[]> {
+    if (statement.isPrepared === false && mode === 'force_generic_plan') return [];
     const faults = this.faultsIn(await this.explain(statement, mode, 'COSTS OFF'));
     // A search is planned for its words, and puts what an index has found in an order that no index has.
     if (!isSearch(statement)) return faults;
@@ -51,7 +52,7 @@ export class Planner {
 
   /** Whether PostgreSQL goes on planning a prepared statement at each run, though it could keep the plan of the first ones. */
   async isPlannedAnew(statement: Sent): Promise<boolean> {
-    if (isSearch(statement)) return false;
+    if (statement.isPrepared === false || isSearch(statement)) return false;
     const { text, values } = statement;
     await this.client.query('SET plan_cache_mode = auto');
     return this.prepared(text, async () => {

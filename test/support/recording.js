@@ -5,14 +5,10 @@ import pg from 'pg';
 const { value: query } = Object.getOwnPropertyDescriptor(pg.Client.prototype, 'query');
 
 pg.Client.prototype.query = function (...args) {
-  const [sent, values = []] = args;
-  const statements = sent.runs
-    ? sent.runs.map(([{ text }, given]) => ({ text, values: given }))
-    : [typeof sent === 'string' ? { text: sent, values } : { text: sent.text, values: sent.values ?? [] }];
-  for (const statement of statements)
-    // What only prepares a statement runs none.
-    if (statement.text && Array.isArray(statement.values) && (sent.runs || !sent.submit))
-      appendFileSync(process.env.STATEMENTS, `${JSON.stringify(statement)}\n`);
+  const [sent, given = []] = args;
+  const { text, values = given, name } = typeof sent === 'string' ? { text: sent } : sent;
+  if (text && Array.isArray(values) && !sent.submit)
+    appendFileSync(process.env.STATEMENTS, `${JSON.stringify({ text, values, isPrepared: !!name })}\n`);
   return query.apply(this, args);
 };
 
