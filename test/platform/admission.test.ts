@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { call, createCheapAccount, createKey, type Credentials } from '../../src/testing/client.js';
-import { type Service, startService } from '../../src/testing/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { Customer } from '../support/customer.js';
 import { withTableLocked } from '../support/held.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
@@ -168,6 +169,22 @@ describe('Others are served', () => {
     await eventually(async () => (await active()) === 0);
     expect(service.output()).not.toContain('internal_error');
   });
+});
+
+test('Accounts that ask for one page at the same moment share its statement', async () => {
+  const waiting = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM "pets"%'`;
+  let asked: Promise<{ status: number; body: unknown }[]> | undefined;
+  await withTableLocked(service, 'pets', async () => {
+    const keys = Array.from({ length: 4 }, () => [key, others]).flat();
+    asked = Promise.all(keys.map((one) => call(service, 'GET', '/v1/pets?limit=7', { key: one })));
+    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+    // Time for the others to arrive.
+    await sleep(200);
+    expect(await query(service.databaseUrl, waiting)).toHaveLength(1);
+  });
+  const answers = (await asked!).map(({ status, body }) => ({ status, body }));
+  expect(answers).toEqual(answers.map(() => ({ status: 200, body: answers[0]!.body })));
 });
 
 /** One with few open files, and with listeners that throw: each at what its client alone does. */

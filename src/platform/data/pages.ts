@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { asker, SharedRead, withoutDeadline } from '../database/index.js';
+import { asker, Connections, SharedRead, withoutDeadline } from '../database/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { convert, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
 import { hiddenList, select } from './sql.js';
@@ -11,9 +11,9 @@ import type { PageStart } from './values.js';
 const MAX_SHARED = 1_000;
 
 /**
- * Pages of a table's rows, each by one keyset statement. Requests of one caller for the same page at the same moment share
- * it: a read of several callers would wait for a connection as that of the busiest. A caller's pages of one table wait for
- * connections by themselves, so that a locked table holds up no other.
+ * Pages of a table's rows, each by one keyset statement. Requests for the same page at the same moment share it; its
+ * connection counts as that of the caller with the fewest. A caller's pages of one table have a quota of their own, so that
+ * a locked table holds up no other.
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
@@ -29,15 +29,22 @@ export class Pages {
     const { text, values } = selectPage(this.shape, list, place);
     const statement = statements.once(text, () => text);
     const read = async () => this.cut(list, await statements.runList(manager, statement, values), limit);
-    if (manager.queryRunner) return read();
-    const caller = asker.getStore()?.client;
-    const question = `${caller} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
+    const asking = asker.getStore();
+    // In a transaction, or in an operation with connections of its own.
+    if (manager.queryRunner || asking?.hasOwnTime) return read();
+    const pool = Connections.of(manager.dataSource).primary;
+    const question = `${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
-      shared = new SharedRead(() => withoutDeadline(read, ` ${this.shape.table}`));
+      shared = new SharedRead((callers) => {
+        const { caller, waits } = pool.leastBusy(callers);
+        // Callers that need not wait for a connection do not wait for this read.
+        if (waits) this.shared.delete(question);
+        return withoutDeadline(read, caller);
+      });
       this.shared.set(question, shared);
     }
-    return shared.ask();
+    return shared.ask(asking && `${asking.client} ${this.shape.table}`);
   }
 
   /** A page of the rows read, which are one more than the page. */

@@ -56,6 +56,12 @@ export class LentPool extends Pool {
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
   }
 
+  /** Of these callers, the one that holds the fewest connections, and whether even that one has to wait for another. */
+  leastBusy(callers: Iterable<string>): { caller?: string; waits: boolean } {
+    const [caller] = [...callers].toSorted((one, other) => this.quota.held(one) - this.quota.held(other));
+    return { caller, waits: !this.quota.isFree(caller) };
+  }
+
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
@@ -103,14 +109,9 @@ export class LentPool extends Pool {
   }
 }
 
-/**
- * Runs work that may go on after the request: it counts as the caller's, and has no deadline.
- * @param kind of work that has a quota and a queue of its own for each caller
- */
-export function withoutDeadline<T>(work: () => T, kind = ''): T {
-  const current = asker.getStore();
-  if (!current) return work();
-  const client = current.client + kind;
+/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
+export function withoutDeadline<T>(work: () => T, client = asker.getStore()?.client): T {
+  if (client === undefined) return asker.run(undefined, work);
   return asker.run({ client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
 }
 

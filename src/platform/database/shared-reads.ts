@@ -8,11 +8,13 @@ import { asker } from './asker.js';
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
+  private callers = new Set<string>();
 
-  /** @param read is called for the first of the calls that share it, whose request must not end it */
-  constructor(private readonly read: () => Promise<Answer>) {}
+  /** @param read gets the callers that share it; none of their requests must end it */
+  constructor(private readonly read: (callers: ReadonlySet<string>) => Promise<Answer>) {}
 
-  ask(): Promise<Answer> {
+  ask(caller?: string): Promise<Answer> {
+    if (caller !== undefined) this.callers.add(caller);
     return (this.next ??= this.send());
   }
 
@@ -20,7 +22,9 @@ export class SharedRead<Answer> {
     // Calls of one turn of the event loop share a read, even if none is under way.
     await (this.underWay ?? nextTurn());
     this.next = undefined;
-    const answer = this.read();
+    const { callers } = this;
+    this.callers = new Set();
+    const answer = this.read(callers);
     this.underWay = this.end(answer);
     return answer;
   }

@@ -11,7 +11,7 @@ interface Waiter {
 export class Quota {
   /** The most that one caller may hold. */
   readonly half: number;
-  private readonly held = new Map<string, number>();
+  private readonly shares = new Map<string, number>();
   /** Queues by caller, none empty: the first is served next, and moves to the end. */
   private readonly queues = new Map<string | undefined, Waiter[]>();
   private used = 0;
@@ -27,7 +27,7 @@ export class Quota {
 
   /** How many callers hold a share. */
   get callers(): number {
-    return this.held.size;
+    return this.shares.size;
   }
 
   /** How many acquisitions wait. */
@@ -37,14 +37,20 @@ export class Quota {
 
   /** Acquires a share; false if too little is free, or the caller would hold more than half. */
   tryAcquire(caller: string | undefined, count = 1): boolean {
-    if (this.used + count > this.total) return false;
-    if (caller !== undefined) {
-      const held = (this.held.get(caller) ?? 0) + count;
-      if (held > this.half) return false;
-      this.held.set(caller, held);
-    }
+    if (!this.isFree(caller, count)) return false;
+    if (caller !== undefined) this.shares.set(caller, this.held(caller) + count);
     this.used += count;
     return true;
+  }
+
+  /** Whether `tryAcquire` would succeed. */
+  isFree(caller: string | undefined, count = 1): boolean {
+    return this.used + count <= this.total && this.held(caller) + count <= this.half;
+  }
+
+  /** How much a caller holds; 0 for work without a caller. */
+  held(caller: string | undefined): number {
+    return (caller !== undefined && this.shares.get(caller)) || 0;
   }
 
   /**
@@ -67,9 +73,9 @@ export class Quota {
   release(caller: string | undefined, count = 1): void {
     this.used -= count;
     if (caller !== undefined) {
-      const left = this.held.get(caller)! - count;
-      if (left > 0) this.held.set(caller, left);
-      else this.held.delete(caller);
+      const left = this.held(caller) - count;
+      if (left > 0) this.shares.set(caller, left);
+      else this.shares.delete(caller);
     }
     if (this.queues.size > 0) this.serve();
   }
