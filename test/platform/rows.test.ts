@@ -47,6 +47,12 @@ class Owned {
   deletedAt!: Date | null;
 }
 
+@Entity()
+class Bare {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+}
+
 type Item = ObjectLiteral & { label: string };
 
 let database: DataSource;
@@ -56,7 +62,7 @@ let sent: Sent[];
 beforeAll(async () => {
   const databaseUrl = await createDatabase('TEMPLATE template0');
   ({ database, sent } = await connect(databaseUrl, {
-    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named, Owned],
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named, Owned, Bare],
   }));
   await database.synchronize();
   transactions = Transactions.of(database);
@@ -368,6 +374,12 @@ test('Rows with more values than one statement can have are added, all or none',
   const added = await rows.addRows(many);
   expect(new Set(added.map(({ id }) => id)).size).toBe(count);
   await rows.delete({ label });
+});
+
+test('Rows without values are added, each of them', async () => {
+  const added = await fast(Bare).addRows([{}, {}, {}]);
+  expect(new Set(added.map(({ id }) => id)).size).toBe(3);
+  expect(await fast(Bare).count()).toBe(3);
 });
 
 describe('A row that is changed or put', () => {

@@ -75,7 +75,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     if (all.length === 0) return [];
     const given = shape.given(Object.assign({}, ...all) as ObjectLiteral);
     const alike = all.every((row) => given.every(({ property }) => row[property] !== undefined));
-    const most = alike ? Math.floor(MAX_PARAMETERS / given.length) : 1;
+    const most = alike && given.length > 0 ? Math.floor(MAX_PARAMETERS / given.length) : 1;
     if (all.length > most)
       return this.inTransaction(async () => {
         const added: Entity[] = [];
