@@ -382,6 +382,17 @@ test('Rows without values are added, each of them', async () => {
   expect(await fast(Bare).count()).toBe(3);
 });
 
+test('Rows that are added together, in whatever number, leave no prepared statement', async () => {
+  const kept = await transactions.run(async (transaction) => {
+    for (const count of [1, 2, 3])
+      await fast(Owned).addRows(Array.from({ length: count }, () => ({ accountId: '9' })));
+    return transaction.query(
+      `SELECT FROM pg_prepared_statements WHERE statement LIKE 'INSERT INTO "owned"%'`,
+    );
+  });
+  expect(kept).toHaveLength(1);
+});
+
 describe('A row that is changed or put', () => {
   test('has every value that its caller set in place', async () => {
     const { id } = await fast(kinds.Types).addRow({ label: 'place', ...kinds.valuesOf(kinds.Types)(1) });

@@ -83,12 +83,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
           added.push(...(await this.addRows(values.slice(i, i + most))));
         return added;
       });
+    const { statements } = this.table;
+    const write = () => insertRows(shape, given, all.length);
+    // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
+    const statement =
+      all.length === 1 ? statements.once(`insert ${namesOf(given)}`, write) : { text: write() };
     const sent = all.flatMap((row) => written(given, row));
-    const stored = await this.send(
-      `insert ${all.length} ${namesOf(given)}`,
-      () => insertRows(shape, given, all.length),
-      sent,
-    );
+    const stored = await statements.run(this.current, statement, sent);
     if (stored.length < all.length)
       throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
     return stored.map((row) => shape.hydrate(row) as Entity);
