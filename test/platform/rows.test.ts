@@ -327,6 +327,23 @@ describe('Filters', () => {
     }
   });
 
+  test("for null differ from those for the text 'null'", async () => {
+    const rows = fast(kinds.Identity);
+    const label = 'spelled';
+    await rows.addRows([null, 'null', null, 'null'].map((state) => ({ label, state })));
+    for (const [state, other] of [
+      [null, 'null'],
+      ['null', null],
+    ]) {
+      const { next: cursor } = await rows.page({ label, state }, { limit: 1 });
+      expect((await rows.page({ label, state }, { limit: 1, cursor })).items).toMatchObject([{ state }]);
+      const mixed = rows.page({ label, state: other }, { limit: 1, cursor });
+      await expect(mixed).rejects.toMatchObject({ code: 'invalid_cursor' });
+    }
+    const among = await rows.page({ label, state: ['null', null] as string[] }, { limit: 5 });
+    expect(among.items).toMatchObject([{ state: 'null' }, { state: 'null' }]);
+  });
+
   test.each([kinds.Composite, kinds.Named])(
     'are refused of %p, which no `id` puts in order',
     async (entity) => {
