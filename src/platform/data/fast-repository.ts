@@ -56,16 +56,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * Inserts a row; returns it as it is stored.
-   * @param also adds related rows in the same transaction, such as an audit record
    * @throws QueryFailedError that `violation` can turn into an ApiError
    */
-  async addRow(values: Values<Entity>, also?: (row: Entity) => unknown): Promise<Entity> {
-    if (!also) return (await this.addRows([values]))[0]!;
-    return this.inTransaction(async () => {
-      const row = await this.addRow(values);
-      await also(row);
-      return row;
-    });
+  async addRow(values: Values<Entity>): Promise<Entity> {
+    return (await this.addRows([values]))[0]!;
   }
 
   /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement, or a few. */
