@@ -1,9 +1,14 @@
+import 'reflect-metadata';
+import { Controller, Post } from '@nestjs/common';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import '../support/features.js';
+import { Insert, Operation, Public, TextField } from '../../src/platform/index.js';
 import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
+import { startExtended } from '../support/extended.js';
 import { behind, cutOff } from '../support/held.js';
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
@@ -349,6 +354,33 @@ describe('Idempotency-Key', () => {
       expect(body.name).toBe(name);
     }
   });
+});
+
+test('An insert that nothing runs is a 500 whose reason is logged, not a success', async () => {
+  class LostDto {
+    @TextField({ description: 'A text.', max: 9, optional: true })
+    text?: string;
+  }
+
+  @Public()
+  @Controller('lost')
+  class LostController {
+    @Post()
+    @Operation({ id: 'addLost', summary: 'Add', returns: LostDto })
+    async add(): Promise<Insert<object>> {
+      return new Insert(undefined as never, {});
+    }
+  }
+
+  const extended = await startExtended(service.databaseUrl, LostController);
+  try {
+    expectError(await call(extended, 'POST', '/v1/lost'), 500, 'internal_error');
+    expect(extended.output()).toContain(
+      'addLost has returned an Insert, which nothing runs without @Idempotent()',
+    );
+  } finally {
+    await extended.stop();
+  }
 });
 
 /** Sends a message as a client does that wants an answer: again while the first is running, or the service is too busy. */

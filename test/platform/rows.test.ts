@@ -47,6 +47,12 @@ class Owned {
   deletedAt!: Date | null;
 }
 
+@Entity()
+class Bare {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+}
+
 type Item = ObjectLiteral & { label: string };
 
 let database: DataSource;
@@ -56,7 +62,7 @@ let sent: Sent[];
 beforeAll(async () => {
   const databaseUrl = await createDatabase('TEMPLATE template0');
   ({ database, sent } = await connect(databaseUrl, {
-    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named, Owned],
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Named, Owned, Bare],
   }));
   await database.synchronize();
   transactions = Transactions.of(database);
@@ -321,6 +327,23 @@ describe('Filters', () => {
     }
   });
 
+  test("for null differ from those for the text 'null'", async () => {
+    const rows = fast(kinds.Identity);
+    const label = 'spelled';
+    await rows.addRows([null, 'null', null, 'null'].map((state) => ({ label, state })));
+    for (const [state, other] of [
+      [null, 'null'],
+      ['null', null],
+    ]) {
+      const { next: cursor } = await rows.page({ label, state }, { limit: 1 });
+      expect((await rows.page({ label, state }, { limit: 1, cursor })).items).toMatchObject([{ state }]);
+      const mixed = rows.page({ label, state: other }, { limit: 1, cursor });
+      await expect(mixed).rejects.toMatchObject({ code: 'invalid_cursor' });
+    }
+    const among = await rows.page({ label, state: ['null', null] as string[] }, { limit: 5 });
+    expect(among.items).toMatchObject([{ state: 'null' }, { state: 'null' }]);
+  });
+
   test.each([kinds.Composite, kinds.Named])(
     'are refused of %p, which no `id` puts in order',
     async (entity) => {
@@ -368,6 +391,23 @@ test('Rows with more values than one statement can have are added, all or none',
   const added = await rows.addRows(many);
   expect(new Set(added.map(({ id }) => id)).size).toBe(count);
   await rows.delete({ label });
+});
+
+test('Rows without values are added, each of them', async () => {
+  const added = await fast(Bare).addRows([{}, {}, {}]);
+  expect(new Set(added.map(({ id }) => id)).size).toBe(3);
+  expect(await fast(Bare).count()).toBe(3);
+});
+
+test('Rows that are added together, in whatever number, leave no prepared statement', async () => {
+  const kept = await transactions.run(async (transaction) => {
+    for (const count of [1, 2, 3])
+      await fast(Owned).addRows(Array.from({ length: count }, () => ({ accountId: '9' })));
+    return transaction.query(
+      `SELECT FROM pg_prepared_statements WHERE statement LIKE 'INSERT INTO "owned"%'`,
+    );
+  });
+  expect(kept).toHaveLength(1);
 });
 
 describe('A row that is changed or put', () => {

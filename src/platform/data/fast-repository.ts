@@ -56,16 +56,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * Inserts a row; returns it as it is stored.
-   * @param also adds related rows in the same transaction, such as an audit record
    * @throws QueryFailedError that `violation` can turn into an ApiError
    */
-  async addRow(values: Values<Entity>, also?: (row: Entity) => unknown): Promise<Entity> {
-    if (!also) return (await this.addRows([values]))[0]!;
-    return this.inTransaction(async () => {
-      const row = await this.addRow(values);
-      await also(row);
-      return row;
-    });
+  async addRow(values: Values<Entity>): Promise<Entity> {
+    return (await this.addRows([values]))[0]!;
   }
 
   /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement, or a few. */
@@ -75,7 +69,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     if (all.length === 0) return [];
     const given = shape.given(Object.assign({}, ...all) as ObjectLiteral);
     const alike = all.every((row) => given.every(({ property }) => row[property] !== undefined));
-    const most = alike ? Math.floor(MAX_PARAMETERS / given.length) : 1;
+    const most = alike && given.length > 0 ? Math.floor(MAX_PARAMETERS / given.length) : 1;
     if (all.length > most)
       return this.inTransaction(async () => {
         const added: Entity[] = [];
@@ -83,12 +77,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
           added.push(...(await this.addRows(values.slice(i, i + most))));
         return added;
       });
+    const { statements } = this.table;
+    const write = () => insertRows(shape, given, all.length);
+    // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
+    const statement =
+      all.length === 1 ? statements.once(`insert ${namesOf(given)}`, write) : { text: write() };
     const sent = all.flatMap((row) => written(given, row));
-    const stored = await this.send(
-      `insert ${all.length} ${namesOf(given)}`,
-      () => insertRows(shape, given, all.length),
-      sent,
-    );
+    const stored = await statements.run(this.current, statement, sent);
     if (stored.length < all.length)
       throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
     return stored.map((row) => shape.hydrate(row) as Entity);

@@ -7,6 +7,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
+import { Insert } from '../data/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
 import { setGuideOrigin } from './errors.js';
@@ -88,6 +89,7 @@ export class HttpAdapter extends ExpressAdapter {
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
    * negotiate it. Any other value goes to Express.
+   * @throws Error for an `Insert`: its row is not written, and its answer would be an empty object
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
     // Answered at the deadline, or the client has gone: the file would stay open.
@@ -96,6 +98,9 @@ export class HttpAdapter extends ExpressAdapter {
       return response;
     }
     const { operation } = response.req as Partial<RoutedRequest>;
+    // The start finds only methods whose declared type is `Insert`, not a promise of one.
+    if (body instanceof Insert)
+      throw new Error(`${operation?.id} has returned an Insert, which nothing runs without @Idempotent()`);
     if (body instanceof StreamableFile) return super.reply(response, withErrorHandler(body), status);
     const isSuccess = status < 300;
     // A text of an operation that also gives text is not serialized.
