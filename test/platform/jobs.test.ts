@@ -80,6 +80,30 @@ describe('A job', () => {
     expect(await operate(...failed)).toEqual(done('No job is failed.\n'));
   });
 
+  test('that is handled together with others is done once, though the database fails for one of these', async () => {
+    await reminders.query('CREATE SEQUENCE faults');
+    await reminders.query(
+      `CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN IF nextval('faults') = 1 THEN RAISE 'a fault'; END IF; RETURN NEW; END $$`,
+    );
+    await reminders.query(
+      `CREATE TRIGGER fail_once BEFORE INSERT ON pgboss.job FOR EACH ROW
+       WHEN (NEW.state = 'retry' AND NEW.data->'payload'->>'name' = 'struck') EXECUTE FUNCTION fail_once()`,
+    );
+    const payloads = [
+      { name: 'struck', fails: 'for now' },
+      { name: 'beside', waitsFor: 'fault' },
+    ];
+    await reminders.add({ payloads });
+    const faults = 'SELECT is_called FROM faults';
+    await eventually(async () => (await reminders.query<{ is_called: boolean }>(faults))[0]!.is_called);
+    await reminders.query(`INSERT INTO calls (payload) VALUES ('{"name":"fault"}')`);
+    await reminders.done('beside');
+    await reminders.done('struck');
+    const calls = await Promise.all(['beside', 'struck'].map((name) => reminders.calls(name)));
+    expect(calls.map(({ length }) => length)).toEqual([1, 2]);
+  });
+
   test('that has not failed is neither retried nor dropped, and the command ends with 1', async () => {
     await reminders.add({ payloads: [{ name: 'tomorrow' }], startAfter: Date.now() + 86_400_000 });
     const [job] = await reminders.jobs('tomorrow');
