@@ -80,6 +80,21 @@ describe('A job', () => {
     expect(await operate(...failed)).toEqual(done('No job is failed.\n'));
   });
 
+  test('that PostgreSQL refuses a value neither logs the value nor stores it', async () => {
+    const bigint = 'a personal text';
+    const data = JSON.stringify({ payload: { name: 'refused', bigint } });
+    // Without a further try, the failure is logged at once.
+    const sql = `INSERT INTO pgboss.job (name, data, retry_limit) VALUES ('send-reminder', $1, 0)`;
+    await reminders.query(sql, data);
+    await eventually(async () => (await reminders.state('refused')) === 'failed');
+    const [job] = await reminders.jobs('refused');
+    const output = `SELECT output FROM pgboss.job WHERE id = $1`;
+    expect(await reminders.query(output, job!.id)).toEqual([{ output: { reason: 'SQLSTATE 22P02' } }]);
+    const { service } = reminders;
+    await eventually(() => service.output().includes(`Job ${job!.id} of send-reminder has failed`));
+    expect(service.output()).not.toContain(bigint);
+  });
+
   test('that is handled together with others is done once, though the database fails for one of these', async () => {
     await reminders.query('CREATE SEQUENCE faults');
     await reminders.query(

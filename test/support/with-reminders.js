@@ -36,6 +36,7 @@ class Reminders {
       });
     await this.note('send-reminder', id, payload);
     if (payload.hangs && tries === 0) await new Promise(() => {});
+    if (payload.bigint) await this.database.query('SELECT $1::bigint', [payload.bigint]);
     while (payload.waitsFor && !(await this.isNoted(payload.waitsFor))) await sleep(20);
     if (payload.isTaken) {
       await once(signal, 'abort');

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
-import { ThrottledWarning } from '../telemetry/index.js';
+import { messageOf, ThrottledWarning } from '../telemetry/index.js';
 import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue } from './job.js';
 import { Jobs } from './jobs.js';
@@ -88,7 +88,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const hasSchedules = this.queues.some(({ cron }) => cron);
     this.bosses.push(boss, createMaintenance(maintenance, hasSchedules));
     for (const one of this.bosses) {
-      one.on('error', (error) => this.failures.add(error.message));
+      one.on('error', (error) => this.failures.add(messageOf(error)));
       one.on('warning', ({ message }) => this.logger.warn(message));
     }
     while (!signal.aborted && !(await this.begin(boss)))
@@ -107,7 +107,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       await this.warnOfUnhandled(boss);
       return true;
     } catch (error) {
-      this.failures.add((error as Error).message);
+      this.failures.add(messageOf(error as Error));
       return false;
     }
   }
@@ -186,7 +186,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
           return void (await boss.deleteJob(queue.name, jobs));
         } catch (error) {
           if (jobs.every(({ signal }) => signal.aborted) || this.stopping.signal.aborted) throw error;
-          this.failures.add((error as Error).message);
+          this.failures.add(messageOf(error as Error));
           await sleep(RETRY_MS);
         }
       }
@@ -255,9 +255,9 @@ export class JobsModule {}
 @Module({ providers: [JobWorkers] })
 export class JobWorkersModule {}
 
-/** The stored reason of a failure. PostgreSQL's JSON holds neither NUL nor lone surrogates. */
+/** The reason of a failure, for the log and the job. PostgreSQL's JSON holds neither NUL nor lone surrogates. */
 function reasonOf(error: Error): string {
-  return error.message.replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
+  return messageOf(error).replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
 }
 
 /** Seconds of pg-boss's pause after a number of earlier tries. */
