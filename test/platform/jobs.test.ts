@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
+import { call, createAccount } from '../../src/testing/client.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
@@ -117,6 +118,35 @@ describe('A job', () => {
     await reminders.done('struck');
     const calls = await Promise.all(['beside', 'struck'].map((name) => reminders.calls(name)));
     expect(calls.map(({ length }) => length)).toEqual([1, 2]);
+  });
+
+  test('that clears a closed account holds nothing of the client but the account', async () => {
+    const { service } = reminders;
+    const account = await createAccount(service);
+    expect((await call(service, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
+    // The job waits for five seconds.
+    const more = `SELECT data FROM pgboss.job WHERE name = 'clear-closed-account'
+      AND data->'payload'->>'accountId' = $1 AND data->'payload' <> jsonb_build_object('accountId', $1::text)`;
+    expect(await reminders.query(more, String(account.id))).toEqual([]);
+  });
+
+  test('that clears a closed account, queued with its client, leaves the address out of the audit log', async () => {
+    const { id } = await createAccount(reminders.service);
+    await reminders.query(
+      `WITH animal AS (INSERT INTO pets (name, category_id, status) VALUES ('Luna', 1, 'pending') RETURNING id)
+       INSERT INTO orders (account_id, pet_id, status) SELECT $1, id, 'placed' FROM animal`,
+      id,
+    );
+    const by = { accountId: String(id), address: '192.0.2.1', requestId: 'of-the-client' };
+    const sql = `INSERT INTO pgboss.job (name, data) VALUES ('clear-closed-account', $1)`;
+    await reminders.query(sql, JSON.stringify({ payload: by }));
+    const records = () =>
+      reminders.query(
+        `SELECT actor, address, request_id FROM audit_log WHERE account_id = $1 AND action = 'order.cancelled'`,
+        id,
+      );
+    await eventually(async () => (await records()).length > 0);
+    expect(await records()).toEqual([{ actor: 'account', address: null, request_id: null }]);
   });
 
   test('that has not failed is neither retried nor dropped, and the command ends with 1', async () => {
