@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
+import { call, createAccount } from '../../src/testing/client.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
@@ -78,6 +79,74 @@ describe('A job', () => {
     expect(await operate('drop', '--all', '--queue', 'send-reminder')).toEqual(done('1 job is dropped.\n'));
     expect(await reminders.jobs('absent')).toEqual([]);
     expect(await operate(...failed)).toEqual(done('No job is failed.\n'));
+  });
+
+  test('that PostgreSQL refuses a value neither logs the value nor stores it', async () => {
+    const bigint = 'a personal text';
+    const data = JSON.stringify({ payload: { name: 'refused', bigint } });
+    // Without a further try, the failure is logged at once.
+    const sql = `INSERT INTO pgboss.job (name, data, retry_limit) VALUES ('send-reminder', $1, 0)`;
+    await reminders.query(sql, data);
+    await eventually(async () => (await reminders.state('refused')) === 'failed');
+    const [job] = await reminders.jobs('refused');
+    const output = `SELECT output FROM pgboss.job WHERE id = $1`;
+    expect(await reminders.query(output, job!.id)).toEqual([{ output: { reason: 'SQLSTATE 22P02' } }]);
+    const { service } = reminders;
+    await eventually(() => service.output().includes(`Job ${job!.id} of send-reminder has failed`));
+    expect(service.output()).not.toContain(bigint);
+  });
+
+  test('that is handled together with others is done once, though the database fails for one of these', async () => {
+    await reminders.query('CREATE SEQUENCE faults');
+    await reminders.query(
+      `CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN IF nextval('faults') = 1 THEN RAISE 'a fault'; END IF; RETURN NEW; END $$`,
+    );
+    await reminders.query(
+      `CREATE TRIGGER fail_once BEFORE INSERT ON pgboss.job FOR EACH ROW
+       WHEN (NEW.state = 'retry' AND NEW.data->'payload'->>'name' = 'struck') EXECUTE FUNCTION fail_once()`,
+    );
+    const payloads = [
+      { name: 'struck', fails: 'for now' },
+      { name: 'beside', waitsFor: 'fault' },
+    ];
+    await reminders.add({ payloads });
+    const faults = 'SELECT is_called FROM faults';
+    await eventually(async () => (await reminders.query<{ is_called: boolean }>(faults))[0]!.is_called);
+    await reminders.query(`INSERT INTO calls (payload) VALUES ('{"name":"fault"}')`);
+    await reminders.done('beside');
+    await reminders.done('struck');
+    const calls = await Promise.all(['beside', 'struck'].map((name) => reminders.calls(name)));
+    expect(calls.map(({ length }) => length)).toEqual([1, 2]);
+  });
+
+  test('that clears a closed account holds nothing of the client but the account', async () => {
+    const { service } = reminders;
+    const account = await createAccount(service);
+    expect((await call(service, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
+    // The job waits for five seconds.
+    const more = `SELECT data FROM pgboss.job WHERE name = 'clear-closed-account'
+      AND data->'payload'->>'accountId' = $1 AND data->'payload' <> jsonb_build_object('accountId', $1::text)`;
+    expect(await reminders.query(more, String(account.id))).toEqual([]);
+  });
+
+  test('that clears a closed account, queued with its client, leaves the address out of the audit log', async () => {
+    const { id } = await createAccount(reminders.service);
+    await reminders.query(
+      `WITH animal AS (INSERT INTO pets (name, category_id, status) VALUES ('Luna', 1, 'pending') RETURNING id)
+       INSERT INTO orders (account_id, pet_id, status) SELECT $1, id, 'placed' FROM animal`,
+      id,
+    );
+    const by = { accountId: String(id), address: '192.0.2.1', requestId: 'of-the-client' };
+    const sql = `INSERT INTO pgboss.job (name, data) VALUES ('clear-closed-account', $1)`;
+    await reminders.query(sql, JSON.stringify({ payload: by }));
+    const records = () =>
+      reminders.query(
+        `SELECT actor, address, request_id FROM audit_log WHERE account_id = $1 AND action = 'order.cancelled'`,
+        id,
+      );
+    await eventually(async () => (await records()).length > 0);
+    expect(await records()).toEqual([{ actor: 'account', address: null, request_id: null }]);
   });
 
   test('that has not failed is neither retried nor dropped, and the command ends with 1', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../dist/src/app.module.js';
 import { Transactions } from '../../dist/src/platform/data/transactions.js';
@@ -35,6 +36,8 @@ class Reminders {
       });
     await this.note('send-reminder', id, payload);
     if (payload.hangs && tries === 0) await new Promise(() => {});
+    if (payload.bigint) await this.database.query('SELECT $1::bigint', [payload.bigint]);
+    while (payload.waitsFor && !(await this.isNoted(payload.waitsFor))) await sleep(20);
     if (payload.isTaken) {
       await once(signal, 'abort');
       await this.note('taken', id, { reason: signal.reason.message });
@@ -42,12 +45,18 @@ class Reminders {
     }
     if (payload.fails === 'once' && tries === 0) throw new Error(`\0${'x'.repeat(499)}🐈`);
     if (payload.fails === 'oddly' && tries === 0) throw undefined;
+    if (payload.fails === 'for now' && tries === 0) throw new JobError('Not yet', { retryAfterSeconds: 1 });
     if (payload.fails === 'for good') throw new JobError('Nobody is there', { isFinal: true });
   }
 
   async everyMinute(_payload, { by }) {
     await this.audit.add({ by, action: 'visits.counted' });
     return this.note('every-minute', null, {});
+  }
+
+  async isNoted(name) {
+    const sql = `SELECT FROM calls WHERE payload->>'name' = $1`;
+    return (await this.database.query(sql, [name])).length > 0;
   }
 
   note(queue, id, payload) {

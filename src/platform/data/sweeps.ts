@@ -2,6 +2,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, Logger } from '@nes
 import { getDataSourceToken } from '@nestjs/typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
+import { messageOf } from '../telemetry/index.js';
 import { Shape } from './shape.js';
 import { deleteSome } from './sql.js';
 
@@ -35,7 +36,7 @@ export class Sweeps implements BeforeApplicationShutdown {
     while (!signal.aborted) {
       await sweep(this.database, target, expired(), signal).catch((error: Error) => {
         const { tableName } = this.database.getMetadata(target);
-        this.logger.warn(`Expired rows of ${tableName} were not swept: ${error.message}`);
+        this.logger.warn(`Expired rows of ${tableName} were not swept: ${messageOf(error)}`);
       });
       await sleep(INTERVAL_MS, undefined, { signal, ref: false }).catch(() => {});
     }

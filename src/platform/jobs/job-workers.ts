@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
-import { ThrottledWarning } from '../telemetry/index.js';
+import { messageOf, ThrottledWarning } from '../telemetry/index.js';
 import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue } from './job.js';
 import { Jobs } from './jobs.js';
@@ -88,7 +88,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const hasSchedules = this.queues.some(({ cron }) => cron);
     this.bosses.push(boss, createMaintenance(maintenance, hasSchedules));
     for (const one of this.bosses) {
-      one.on('error', (error) => this.failures.add(error.message));
+      one.on('error', (error) => this.failures.add(messageOf(error)));
       one.on('warning', ({ message }) => this.logger.warn(message));
     }
     while (!signal.aborted && !(await this.begin(boss)))
@@ -107,7 +107,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       await this.warnOfUnhandled(boss);
       return true;
     } catch (error) {
-      this.failures.add((error as Error).message);
+      this.failures.add(messageOf(error as Error));
       return false;
     }
   }
@@ -148,16 +148,23 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.wakers.push(setInterval(wakeNext, LOOK_MS).unref());
   }
 
+  /** Never rejects: pg-boss would fail all jobs of the batch at once, also jobs that are still running. */
   private handle(
     boss: PgBoss,
     queue: JobQueue,
     jobs: Fetched[],
     end: (job: Fetched) => Promise<void>,
   ): Promise<JobResult[]> {
-    const handled = jobs.map(async (job) => {
-      const result = await this.tryOne(boss, queue, job);
-      if (result.status === 'completed') await end(job);
-      return result;
+    const handled = jobs.map(async (job): Promise<JobResult> => {
+      try {
+        const result = await this.tryOne(boss, queue, job);
+        if (result.status === 'completed') await end(job);
+        return result;
+      } catch (error) {
+        const reason = reasonOf(error as Error);
+        this.failures.add(reason);
+        return { id: job.id, status: 'failed', output: { reason } };
+      }
     });
     return Promise.all(handled);
   }
@@ -179,7 +186,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
           return void (await boss.deleteJob(queue.name, jobs));
         } catch (error) {
           if (jobs.every(({ signal }) => signal.aborted) || this.stopping.signal.aborted) throw error;
-          this.failures.add((error as Error).message);
+          this.failures.add(messageOf(error as Error));
           await sleep(RETRY_MS);
         }
       }
@@ -201,8 +208,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const verdict = error instanceof JobError ? error : new JobError('');
-      // PostgreSQL's JSON holds neither NUL nor lone surrogates.
-      const reason = error.message.replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
+      const reason = reasonOf(error);
       const output = { reason };
       // Another worker has the job now, and decides.
       if (signal.aborted) return { id, status: 'failed', output };
@@ -248,6 +254,11 @@ export class JobsModule {}
 /** Runs the handlers. Not global: global modules are closed first, and handlers need their connections to the end. */
 @Module({ providers: [JobWorkers] })
 export class JobWorkersModule {}
+
+/** The reason of a failure, for the log and the job. PostgreSQL's JSON holds neither NUL nor lone surrogates. */
+function reasonOf(error: Error): string {
+  return messageOf(error).replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
+}
 
 /** Seconds of pg-boss's pause after a number of earlier tries. */
 function pauseAfter(earlier: number, longestSeconds: number): number {
