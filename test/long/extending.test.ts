@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { Checkout } from '../support/checkout.js';
 import { expectToPass } from '../support/expect-to-pass.js';
+import { ROOT } from '../support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
 const OTHERS = [
@@ -59,3 +62,31 @@ test('The files of new:feature, and the kennel, pass the linters, the compiler, 
   const paths = '^/(?:vets|medical-histories|shelves|dogs|photos|v2)';
   await expectToPass(checkout, NAMES, OTHERS, paths);
 }, 900_000);
+
+/** A file of 1.1, which imports what it did from where that is now. */
+const readdressed = (text: string) =>
+  text
+    .replaceAll(/'\.\.\/platform\/.*'/g, "'petstore/platform'")
+    .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
+    .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");
+
+test('A feature of 1.1 passes its own test with the changes that docs/operating.md names, and no others', async () => {
+  const upgraded = Checkout.copy();
+  // Its module, errors and permissions as they are written now.
+  upgraded.add('examples/appointments/src', 'src');
+  upgraded.insert(
+    MODULES,
+    '\n/** The features',
+    "import { AppointmentsModule } from './appointments/appointments.module.js';\n",
+  );
+  upgraded.insert(MODULES, '];', '  AppointmentsModule,\n');
+  const archive = join(ROOT, 'released/appointments-1.1.0.tar.gz');
+  execFileSync('tar', ['-xzf', archive, '-C', join(upgraded.path, 'released')]);
+  const old = 'released/appointments/';
+  for (const path of upgraded.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
+    upgraded.write(path.slice(old.length), readdressed(upgraded.read(path)));
+  const migration = 'migrations/1800000000001-appointments.ts';
+  upgraded.write(`src/appointments/${migration}`, upgraded.read(`${old}src/${migration}`));
+  await expectToPass(upgraded, ['appointments'], [], '^/appointments');
+  upgraded.remove();
+}, 300_000);

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 
 /** What each test of the night is about. */
 const SUBJECTS = [
-  [/^(?:schematics|examples)\//, ['extending', 'modules/package']],
+  [/^(?:schematics|examples)\/|^src\/platform\/index/, ['extending', 'modules/package']],
   [/^(?:Dockerfile|\.dockerignore|deploy\/|compose\.yaml)/, ['image/image', 'manifests']],
   [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump', 'clients']],
   [/^src\/platform\/docs\/site\//, ['browser', 'sign-in']],

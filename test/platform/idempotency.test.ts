@@ -251,9 +251,9 @@ describe('Idempotency-Key', () => {
       await eventually(async () => {
         const retryKey = randomUUID();
         const options = { key, body, headers: { 'Idempotency-Key': retryKey } };
-        const release = await lockTable(table);
+        const release = await lock(`LOCK TABLE ${table} IN EXCLUSIVE MODE`);
         const first = post(path, body, retryKey);
-        await waitForLock();
+        await eventually(async () => (await waitingForLocks()) > 0);
         const others = Array.from({ length: 10 }, (_, i) =>
           i % 2 ? post(path, body, retryKey) : call(second, 'POST', path, options),
         );
@@ -294,6 +294,29 @@ describe('Idempotency-Key', () => {
       null,
     ]);
     expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
+  });
+
+  test('makes a row once for two instances that retry after 24 hours at the same moment', async () => {
+    const retryKey = randomUUID();
+    const options = { key, body: PET, headers: { 'Idempotency-Key': retryKey } };
+    await post('/v1/pets', PET, retryKey);
+    let answers: Answer[] = [];
+    await eventually(async () => {
+      await age(retryKey, 25);
+      const release = await lock(`SELECT FROM idempotency_keys WHERE key = '${retryKey}' FOR UPDATE`);
+      let isOver = false;
+      const both = Promise.all([service, second].map((at) => call(at, 'POST', '/v1/pets', options)));
+      void both.finally(() => (isOver = true));
+      // Each has found the old answer expired, and is about to delete it.
+      await eventually(async () => isOver || (await waitingForLocks()) === 2);
+      await release();
+      answers = await both;
+      // On a busy machine one may give up before the other waits.
+      return answers.every(({ status }) => status !== 503);
+    });
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(answers[0]!.text).toBe(answers[1]!.text);
+    expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(1);
   });
 
   test('is swept once it has expired, and not before', async () => {
@@ -403,18 +426,18 @@ function writtenOtherwise(value: unknown): string {
   return `{ ${members.map(([name, one]) => `${JSON.stringify(name)} : ${writtenOtherwise(one)}`).join(' ,\t')} }`;
 }
 
-/** Blocks writes to a table until the returned function is called. */
-async function lockTable(table: string): Promise<() => Promise<void>> {
+/** Runs a statement whose locks are held until the returned function is called. */
+async function lock(sql: string): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: service.databaseUrl });
   await client.connect();
-  await client.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
+  await client.query(`BEGIN; ${sql}`);
   return () => client.end();
 }
 
-/** Waits until a statement is waiting for a lock. */
-async function waitForLock(): Promise<void> {
-  const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
-  await eventually(async () => (await query(service.databaseUrl, sql)).length > 0);
+/** How many statements wait for a lock. */
+async function waitingForLocks(): Promise<number> {
+  const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  return (await query(service.databaseUrl, sql)).length;
 }
 
 describe('Writes of the same moment, with keys and without', () => {

@@ -141,6 +141,8 @@ function inUtc(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inUtc);
   if (!isDate(value)) return value;
   const year = value.getUTCFullYear();
+  // The earliest year that a `TimestampField` accepts.
+  if (year === 0) return `${value.toISOString().replace('0000', '0001')} BC`;
   return year > 0 && year < 10_000 ? value.toISOString() : value;
 }
 
