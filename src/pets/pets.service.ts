@@ -45,13 +45,7 @@ export class PetsService {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /** Reserves an available animal. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
-  async reserve(id: string): Promise<void> {
-    const reserved = await this.pets.updateRows({ id, status: PetStatus.Available }, RESERVED);
-    if (reserved.length === 0) await this.refuse(id);
-  }
-
-  /** `reserve` as a requirement of an `insert`. */
+  /** Reserves an available animal, as a requirement of an `insert`: else `pet_not_available`, or `pet_not_found` (400). */
   reserving(id: string): Setting {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }

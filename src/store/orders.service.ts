@@ -52,12 +52,10 @@ export class OrdersService {
     return this.orders.page({ accountId, status }, page);
   }
 
-  /** Reserves the animal and creates the order. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
-  place(by: Caller, order: NewOrderDto): Promise<Order> {
-    return this.placing(by, order).run();
-  }
-
-  /** `place` as a value, not yet sent. */
+  /**
+   * A new order that reserves its animal, not yet sent.
+   * @throws ApiError `pet_not_available`, or `pet_not_found` (400), from its `run`
+   */
   placing(by: Caller, { petId }: NewOrderDto): Insert<Order> {
     const { accountId } = by;
     return (
