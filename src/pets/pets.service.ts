@@ -50,13 +50,8 @@ export class PetsService {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 
-  /** Sets the next status of a reserved animal. */
-  async settle(id: string, status: PetStatus): Promise<void> {
-    await this.pets.setRow({ id }, { status });
-  }
-
-  /** Sets the status of several animals. */
-  async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
+  /** Sets the next status of reserved animals. */
+  async settle(ids: readonly string[], status: PetStatus): Promise<void> {
     await this.pets.updateRows({ id: ids }, { status });
   }
 

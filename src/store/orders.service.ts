@@ -81,7 +81,7 @@ export class OrdersService {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
       const petStatus = PET_STATUS[status];
-      if (petStatus) await this.pets.settle(order.petId, petStatus);
+      if (petStatus) await this.pets.settle([order.petId], petStatus);
       await this.audit.add({ ...changeOf(by, order, status, order.status), subjectId: id });
       order.status = status;
     });
@@ -95,7 +95,7 @@ export class OrdersService {
     // Other requests may have changed some of these orders.
     const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
     const petIds = cancelled.map(({ petId }) => petId);
-    await this.pets.settleAll(petIds, PetStatus.Available);
+    await this.pets.settle(petIds, PetStatus.Available);
     const changes = cancelled.map((order) => ({
       ...changeOf(by, order, OrderStatus.Cancelled, status),
       subjectId: order.id,
