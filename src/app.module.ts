@@ -19,7 +19,6 @@ import { DatabaseModule, poolOptions } from './platform/database/index.js';
 import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
-import type { Clock } from './platform/process/index.js';
 import { ErrorFilter, ObservabilityModule } from './platform/http/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
@@ -34,8 +33,7 @@ import type { Log } from './platform/telemetry/index.js';
   ],
 })
 export class AppModule {
-  /** @param clock another date, for tests */
-  static with(config: Config, log: Log, { features, product }: Parts, clock?: Clock): DynamicModule {
+  static with(config: Config, log: Log, { features, product }: Parts): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -51,7 +49,7 @@ export class AppModule {
         JobsModule,
         DataModule,
         DatabaseModule.with(poolOptions),
-        EnvironmentModule.with(config, clock),
+        EnvironmentModule.with(config),
         ObservabilityModule.with(log),
       ],
       providers: [

@@ -1,16 +1,16 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Config } from './config.js';
-import { Clock, StartBlock } from './platform/process/index.js';
+import { StartBlock } from './platform/process/index.js';
 
-/** Provides the configuration, the clock and the start block to every module. */
+/** Provides the configuration and the start block to every module. */
 @Global()
 @Module({})
 export class EnvironmentModule {
-  static with(config: Config, clock = new Clock()): DynamicModule {
+  static with(config: Config): DynamicModule {
     return {
       module: EnvironmentModule,
-      providers: [{ provide: Config, useValue: config }, { provide: Clock, useValue: clock }, StartBlock],
-      exports: [Config, Clock, StartBlock],
+      providers: [{ provide: Config, useValue: config }, StartBlock],
+      exports: [Config, StartBlock],
     };
   }
 }

@@ -73,7 +73,7 @@ async function start(
   const parts = await loadParts(options);
   if (cluster.isWorker)
     return (await import('./commands/serve/worker.js')).bootWorker(config, parts, stopping);
-  return (await import('./commands/serve/boot.js')).boot(config, { parts, stopping });
+  return (await import('./commands/serve/boot.js')).boot(config, parts, stopping);
 }
 
 function announce(service: RunningService, config: Config): void {

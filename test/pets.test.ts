@@ -12,7 +12,7 @@ let key: string;
 
 beforeAll(async () => {
   const TIMES = '2030-12-04T23:59:59.999Z,2030-12-05T00:00:00.000Z';
-  service = await startService({ TIMES }, 'test/support/at-time.js');
+  service = await startService({ TIMES }, ['--import=./test/support/at-time.js', 'dist/src/main.js']);
   key = await createKey(service);
 });
 afterAll(() => service.stop());

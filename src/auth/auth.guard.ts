@@ -16,7 +16,6 @@ import {
   operationOf,
 } from '../platform/api/index.js';
 import { Exchange, readBody } from '../platform/http/index.js';
-import { Clock } from '../platform/process/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
 import { insufficientScope } from './granted.js';
@@ -69,7 +68,6 @@ export class AuthGuard implements CanActivate {
     private readonly authLimiter: AuthLimiter,
     private readonly keyLimiter: KeyLimiter,
     private readonly invitations: Invitations,
-    private readonly clock: Clock,
   ) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
@@ -87,7 +85,7 @@ export class AuthGuard implements CanActivate {
     const exchange = openExchange(response);
     if (request.accountId !== undefined) exchange.chargeTo(request.accountId);
     const { seconds, sunset } = request.operation;
-    if (sunset) applySunset(sunset, this.clock.now(), response);
+    if (sunset) applySunset(sunset, Date.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
     return request.operation.readsBody ? this.readBodyOf(request, response) : true;
   }

@@ -21,12 +21,7 @@ export class CategoriesService {
     return this.categories.page({}, page);
   }
 
-  /** @throws ApiError `category_exists` */
-  create(category: NewCategoryDto): Promise<Category> {
-    return this.adding(category).run();
-  }
-
-  /** `create` as a value, not yet sent. */
+  /** A new category, not yet sent. @throws ApiError `category_exists` from its `run` */
   adding({ name }: NewCategoryDto): Insert<Category> {
     return insert(this.categories, { name }).refusing(NAME_TAKEN);
   }

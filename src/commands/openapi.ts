@@ -11,7 +11,7 @@ import { assembleApplication } from './serve/application.js';
  */
 export async function writeDocument(parts: Parts): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn' });
-  const app = await assembleApplication(config, await takeOverLog(config), { parts, preview: true });
+  const app = await assembleApplication(config, await takeOverLog(config), parts, { preview: true });
   const document = buildDocument(app, config);
   for (const server of document.servers!) server.url = server.url.replace(HERE, '');
   const text = JSON.stringify(document, null, 2).replaceAll(HERE, 'http://127.0.0.1:3000');

@@ -45,24 +45,13 @@ export class PetsService {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /** Reserves an available animal. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
-  async reserve(id: string): Promise<void> {
-    const reserved = await this.pets.updateRows({ id, status: PetStatus.Available }, RESERVED);
-    if (reserved.length === 0) await this.refuse(id);
-  }
-
-  /** `reserve` as a requirement of an `insert`. */
+  /** Reserves an available animal, as a requirement of an `insert`: else `pet_not_available`, or `pet_not_found` (400). */
   reserving(id: string): Setting {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 
-  /** Sets the next status of a reserved animal. */
-  async settle(id: string, status: PetStatus): Promise<void> {
-    await this.pets.setRow({ id }, { status });
-  }
-
-  /** Sets the status of several animals. */
-  async settleAll(ids: readonly string[], status: PetStatus): Promise<void> {
+  /** Sets the next status of reserved animals. */
+  async settle(ids: readonly string[], status: PetStatus): Promise<void> {
     await this.pets.updateRows({ id: ids }, { status });
   }
 

@@ -52,12 +52,10 @@ export class OrdersService {
     return this.orders.page({ accountId, status }, page);
   }
 
-  /** Reserves the animal and creates the order. @throws ApiError `pet_not_available`, or `pet_not_found` (400) */
-  place(by: Caller, order: NewOrderDto): Promise<Order> {
-    return this.placing(by, order).run();
-  }
-
-  /** `place` as a value, not yet sent. */
+  /**
+   * A new order that reserves its animal, not yet sent.
+   * @throws ApiError `pet_not_available`, or `pet_not_found` (400), from its `run`
+   */
   placing(by: Caller, { petId }: NewOrderDto): Insert<Order> {
     const { accountId } = by;
     return (
@@ -83,7 +81,7 @@ export class OrdersService {
         throw new ApiError('invalid_transition', `The order is ${order.status} and cannot become ${status}.`);
       }
       const petStatus = PET_STATUS[status];
-      if (petStatus) await this.pets.settle(order.petId, petStatus);
+      if (petStatus) await this.pets.settle([order.petId], petStatus);
       await this.audit.add({ ...changeOf(by, order, status, order.status), subjectId: id });
       order.status = status;
     });
@@ -97,7 +95,7 @@ export class OrdersService {
     // Other requests may have changed some of these orders.
     const cancelled = await this.orders.updateRows(found, { status: OrderStatus.Cancelled });
     const petIds = cancelled.map(({ petId }) => petId);
-    await this.pets.settleAll(petIds, PetStatus.Available);
+    await this.pets.settle(petIds, PetStatus.Available);
     const changes = cancelled.map((order) => ({
       ...changeOf(by, order, OrderStatus.Cancelled, status),
       subjectId: order.id,

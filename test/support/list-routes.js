@@ -1,10 +1,11 @@
 import { createApplication } from '../../dist/src/commands/serve/application.js';
 import { readConfig } from '../../dist/src/config.js';
+import { loadParts } from '../../dist/src/load-features.js';
 import { openLog } from '../../dist/src/platform/telemetry/log.js';
 
 // Prints every route of the service's router, as JSON: ["GET /v1/pets", …].
 const config = readConfig(process.env);
-const app = await createApplication(config, await openLog(config));
+const app = await createApplication(config, await openLog(config), await loadParts());
 const { stack } = app.getHttpAdapter().getInstance().router;
 // `_all` answers wrong methods.
 const routes = stack.flatMap(({ route }) =>

@@ -5,28 +5,19 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, Response } from 'express';
 import { AppModule } from '../../app.module.js';
 import type { Config } from '../../config.js';
-import { loadParts, type Parts } from '../../load-features.js';
+import type { Parts } from '../../load-features.js';
 import { ApiError } from '../../platform/api/index.js';
 import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
-import type { Clock } from '../../platform/process/index.js';
 import { HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
-
-/** The choices of a test or of a team's service. */
-export interface AssemblyOptions {
-  /** The product alone by default. */
-  parts?: Parts;
-  /** Another date, for tests. */
-  clock?: Clock;
-}
 
 /** Builds the service on a migrated database, ready to listen. On failure, stops the modules that have started. */
 export async function createApplication(
   config: Config,
   log: Log,
-  options: AssemblyOptions = {},
+  parts: Parts,
 ): Promise<NestExpressApplication> {
-  const app = await assembleApplication(config, log, options);
+  const app = await assembleApplication(config, log, parts);
   try {
     app.setLocal('baseUrl', config.BASE_URL);
     app.set('trust proxy', config.TRUST_PROXY);
@@ -44,10 +35,11 @@ export async function createApplication(
 export async function assembleApplication(
   config: Config,
   log: Log,
-  { parts, clock, preview = false }: AssemblyOptions & { preview?: boolean } = {},
+  parts: Parts,
+  { preview = false }: { preview?: boolean } = {},
 ): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, log, parts ?? (await loadParts()), clock),
+    AppModule.with(config, log, parts),
     new HttpAdapter(config),
     {
       abortOnError: false,

@@ -3,10 +3,11 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Config } from '../../config.js';
+import type { Parts } from '../../load-features.js';
 import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
 import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
 import { type Log, tracing } from '../../platform/telemetry/index.js';
-import { type AssemblyOptions, createApplication } from './application.js';
+import { createApplication } from './application.js';
 
 /** A running service. `stop` lets accepted requests finish, then closes everything. */
 export interface RunningService extends Stoppable {
@@ -24,25 +25,25 @@ export interface RunningService extends Stoppable {
   startCode?: string;
 }
 
-export interface ServeOptions extends AssemblyOptions {
-  /** Runs before the service listens. */
-  prepare?: (app: NestExpressApplication) => Promise<void>;
-  /** Keeps the service from listening once aborted. */
-  stopping?: AbortSignal;
-}
-
-/** Serves HTTP on a migrated database. @throws OperatorError if it cannot listen; what `prepare` throws */
+/**
+ * Serves HTTP on a migrated database.
+ * @param stopping keeps the service from listening once aborted
+ * @param prepare runs before the service listens
+ * @throws OperatorError if it cannot listen; what `prepare` throws
+ */
 export async function serve(
   config: Config,
   log: Log,
-  { parts, clock, prepare, stopping }: ServeOptions = {},
+  parts: Parts,
+  stopping: AbortSignal,
+  prepare?: (app: NestExpressApplication) => Promise<void>,
 ): Promise<RunningService & { app: NestExpressApplication }> {
   guardPromises();
-  const app = await createApplication(config, log, { parts, clock });
+  const app = await createApplication(config, log, parts);
   try {
-    stopping?.throwIfAborted();
+    stopping.throwIfAborted();
     await prepare?.(app);
-    stopping?.throwIfAborted();
+    stopping.throwIfAborted();
     await listen(app, config);
   } catch (error) {
     await app.close();

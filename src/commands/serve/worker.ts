@@ -19,7 +19,7 @@ export async function bootWorker(
 ): Promise<RunningService> {
   // Emitted for a message to a primary that has just ended.
   process.on('error', () => {});
-  const service = await serve(config, await takeOverLog(config), { parts, stopping });
+  const service = await serve(config, await takeOverLog(config), parts, stopping);
   const { url, metricsUrl, notes } = service;
   process.send!({ type: 'serving', url, metricsUrl, notes } satisfies Serving);
   return service;

@@ -112,12 +112,6 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return rows.map((row) => shape.hydrate(row) as Entity);
   }
 
-  /** Sets properties of the row with these values, its key among them; false if there is none. */
-  async setRow(where: Where<Entity>, values: Values<Entity>): Promise<boolean> {
-    this.shape.columnsWithKey(where);
-    return (await this.updateRows(where, values)).length > 0;
-  }
-
   /**
    * Adds a row under a key that the caller gives, or sets the values of the existing row, by one statement. Of several at
    * once, one adds the row.

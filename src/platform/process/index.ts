@@ -1,7 +1,6 @@
 export * from './build.js';
 export * from './cached.js';
 export * from './claim-port.js';
-export * from './clock.js';
 export * from './config-rules.js';
 export * from './identity-provider.js';
 export * from './lifecycle.js';
