@@ -12,5 +12,6 @@ import { PERMISSIONS } from './categories.permissions.js';
   errors: ERRORS,
   controllers: [CategoriesController],
   providers: [CategoriesService],
+  exports: [CategoriesService],
 })
 export class CategoriesModule {}

@@ -20,5 +20,6 @@ import { PERMISSIONS } from './messages.permissions.js';
   ],
   controllers: [MessagesController],
   providers: [MessagesService, MessageDelivery],
+  exports: [MessagesService],
 })
 export class MessagesModule {}

@@ -14,5 +14,6 @@ import { PERMISSIONS } from './store.permissions.js';
   imports: [PetsModule],
   controllers: [OrdersController],
   providers: [OrdersService],
+  exports: [OrdersService],
 })
 export class StoreModule {}
