@@ -253,6 +253,27 @@ describe('A large body', () => {
     for (const socket of crawling) socket.destroy();
     await eventually(async () => (await picture(PIXEL))[0] === 200);
   });
+
+  test.each([
+    ['beside its body, for which half of the memory was reserved', 16_000_000],
+    ['that is longer than half of the memory', 70_000_000],
+  ])('has its whole answer, also one %s', async (_, length) => {
+    // In chunks, so that the request reserves memory for as many bytes as its operation takes.
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(Buffer.from('{"length":'));
+        await arrive();
+        controller.enqueue(Buffer.from(`${length}}`));
+        controller.close();
+      },
+    });
+    const headers = { ...auth(), 'Content-Type': 'application/json' };
+    const answer = await fetch(`${extended.url}/v1/uploads/long`, {
+      ...{ method: 'POST', headers, body, duplex: 'half' },
+    });
+    expect(answer.status).toBe(200);
+    expect((await answer.text()).length).toBe('{"text":""}'.length + length);
+  });
 });
 
 const ask = (path: string, headers: Record<string, string> = {}, at = extended.url) =>
