@@ -635,6 +635,20 @@ describe('An operation with a time of its own', () => {
     );
   });
 
+  test('leaves nothing behind when it is over: neither its statement nor its connection', async () => {
+    const running = () =>
+      query(
+        extended.databaseUrl,
+        `SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(20)%' AND state = 'active'`,
+      );
+    RecordingsController.wakesAfter = 20;
+    // One client has half of the connections: one of two.
+    expect((await ask('nap')).status).toBe(503);
+    RecordingsController.wakesAfter = 0;
+    expect((await ask('nap')).status).toBe(200);
+    await eventually(async () => (await running()).length === 0, 10_000);
+  });
+
   test('has it from the database too, and leaves those without one their connections', async () => {
     // More than there are connections, all of one client.
     const over = new AbortController();
