@@ -253,6 +253,27 @@ describe('A large body', () => {
     for (const socket of crawling) socket.destroy();
     await eventually(async () => (await picture(PIXEL))[0] === 200);
   });
+
+  test.each([
+    ['beside its body, for which half of the memory was reserved', 16_000_000],
+    ['that is longer than half of the memory', 70_000_000],
+  ])('has its whole answer, also one %s', async (_, length) => {
+    // In chunks, so that the request reserves memory for as many bytes as its operation takes.
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(Buffer.from('{"length":'));
+        await arrive();
+        controller.enqueue(Buffer.from(`${length}}`));
+        controller.close();
+      },
+    });
+    const headers = { ...auth(), 'Content-Type': 'application/json' };
+    const answer = await fetch(`${extended.url}/v1/uploads/long`, {
+      ...{ method: 'POST', headers, body, duplex: 'half' },
+    });
+    expect(answer.status).toBe(200);
+    expect((await answer.text()).length).toBe('{"text":""}'.length + length);
+  });
 });
 
 const ask = (path: string, headers: Record<string, string> = {}, at = extended.url) =>
@@ -612,6 +633,20 @@ describe('An operation with a time of its own', () => {
     await expect(startExtended(env, RecordingsController)).rejects.toThrow(
       'OPERATION_MAX_SECONDS is 9, and getReport may take 10 seconds.',
     );
+  });
+
+  test('leaves nothing behind when it is over: neither its statement nor its connection', async () => {
+    const running = () =>
+      query(
+        extended.databaseUrl,
+        `SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(20)%' AND state = 'active'`,
+      );
+    RecordingsController.wakesAfter = 20;
+    // One client has half of the connections: one of two.
+    expect((await ask('nap')).status).toBe(503);
+    RecordingsController.wakesAfter = 0;
+    expect((await ask('nap')).status).toBe(200);
+    await eventually(async () => (await running()).length === 0, 10_000);
   });
 
   test('has it from the database too, and leaves those without one their connections', async () => {

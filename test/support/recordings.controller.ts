@@ -76,6 +76,8 @@ export const LATE_FILE = process.execPath;
 export class RecordingsController {
   /** Files that were opened too late. */
   static opened = 0;
+  /** Seconds that the database sleeps. */
+  static wakesAfter = 0;
   /** What has been said, by its id. */
   private readonly said: { id: string; text: string }[] = [];
 
@@ -95,6 +97,12 @@ export class RecordingsController {
   })
   report(): Promise<unknown> {
     return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
+  }
+
+  @Get('nap')
+  @Operation({ id: 'getNap', summary: 'A nap', description: 'As long as it may be.', seconds: 3.5 })
+  nap(): Promise<unknown> {
+    return this.transactions.manager.query(`SELECT pg_sleep(${RecordingsController.wakesAfter}), 1 AS done`);
   }
 
   @Get('patient')

@@ -1,7 +1,15 @@
 import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
 import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
 import { ApiSchema } from '@nestjs/swagger';
-import { Idempotent, IntegerParam, ListField, Operation, Tag, TextField } from '../../src/platform/index.js';
+import {
+  Idempotent,
+  IntegerField,
+  IntegerParam,
+  ListField,
+  Operation,
+  Tag,
+  TextField,
+} from '../../src/platform/index.js';
 
 /** A picture of one transparent point. */
 export const PIXEL = Buffer.from(
@@ -35,6 +43,17 @@ class NewPhoto {
 
   @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100 })
   age = 0;
+}
+
+class Long {
+  @TextField({ description: 'A text.', example: 'xx', max: 100_000_000 })
+  text!: string;
+}
+
+@ApiSchema({ name: 'NewLong' })
+class NewLong {
+  @IntegerField({ description: 'How long the text is.', example: 2, min: 0, max: 100_000_000 })
+  length!: number;
 }
 
 /** What multer makes of a file, as far as it is used here. */
@@ -88,6 +107,18 @@ export class UploadsController {
   })
   names(@Body() { names }: NewNames): Received {
     return { kind: 'names', size: String(names.length) };
+  }
+
+  @Post('long')
+  @Operation({
+    id: 'addLong',
+    summary: 'Add a long text',
+    description: 'Of which it needs the length alone.',
+    takes: { types: ['application/json'], maxBytes: 14_000_000 },
+    returns: Long,
+  })
+  long(@Body() { length }: NewLong): Long {
+    return { text: 'x'.repeat(length) };
   }
 
   @Post('photos')

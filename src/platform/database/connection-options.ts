@@ -1,11 +1,11 @@
-import type { PoolConfig } from 'pg';
+import type { ClientBase, PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { lendingPg, OWN_TIME_CONNECTIONS, type OwnTime } from './lent-pool.js';
-import { prepareSession, TIMEOUTS } from './session-settings.js';
+import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
 
-/** Options of all pools. With `pipeline`, the statements of a transaction need not wait for each other. */
+/** Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each other. */
 const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
@@ -21,18 +21,30 @@ export function poolOptions(config: Config): ConnectionOptions {
     idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
   };
   const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
-  const ownTime: OwnTime = { statement_timeout: longestMs, query_timeout: longestMs };
-  const connectionString = DATABASE_DIRECT_URL ?? DATABASE_URL;
+  const ownTime: OwnTime = {
+    statement_timeout: longestMs,
+    query_timeout: longestMs,
+    connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
+    // With `pipeline`, the end of a connection waits for its statement, which may run for long.
+    pipeline: false,
+    onConnect: prepareSlowSession,
+  };
   return {
     type: 'postgres',
     driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
-    extra: { ...pool, ownTime: { ...ownTime, connectionString } },
+    extra: { ...pool, ownTime },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
     replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
   };
+}
+
+/** PostgreSQL ends a slow statement soon after its connection. */
+async function prepareSlowSession(client: ClientBase): Promise<void> {
+  await prepareSession(client);
+  await client.query(checkClient(false));
 }
 
 function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {

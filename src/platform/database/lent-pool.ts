@@ -11,7 +11,10 @@ type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error |
 export const OWN_TIME_CONNECTIONS = 2;
 
 /** The options that differ for these. A pooler would not pass the time-outs on, so these connections lead past it. */
-export type OwnTime = Pick<PoolConfig, 'statement_timeout' | 'query_timeout' | 'connectionString'>;
+export type OwnTime = Pick<
+  PoolConfig,
+  'statement_timeout' | 'query_timeout' | 'connectionString' | 'pipeline' | 'onConnect'
+>;
 
 interface Loan {
   readonly caller: string | undefined;
@@ -20,7 +23,8 @@ interface Loan {
 
 /**
  * The pool of `pg` with a quota and a deadline: one caller gets at most half of the connections, and waits for more in a
- * queue of its own; a request that is still uncommitted when its answer is due is undone, as its connections are closed.
+ * queue of its own; a request's connections are closed when its answer is due, which undoes its open transaction. A COMMIT, or a
+ * statement outside of a transaction, that the server is running then may still take effect.
  */
 export class LentPool extends Pool {
   private readonly quota: Quota;
@@ -115,7 +119,11 @@ export function withoutDeadline<T>(work: () => T, client = asker.getStore()?.cli
   return asker.run({ client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
 }
 
-/** Closes the connection of a request shortly before the answer is due. */
+/**
+ * Closes the connection of a request shortly before the answer is due. With `pipeline`, `pg` takes no further statement, and
+ * closes the connection once those that were sent are done, which the time-outs of a statement bound: 1.3 seconds. Without, as
+ * for operations with a time of their own, it cuts the connection off, and PostgreSQL ends the statement.
+ */
 function deadlineOf(client: PoolClient, work: Asker | undefined): NodeJS.Timeout | undefined {
   if (!work || work.left === Infinity) return undefined;
   const close = () => {

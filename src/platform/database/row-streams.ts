@@ -7,7 +7,7 @@ import { Config } from '../../config.js';
 import { asker } from './asker.js';
 import { EXACT } from './connections.js';
 import { LentPool, withoutDeadline } from './lent-pool.js';
-import { prepareSession, TIMEOUTS } from './session-settings.js';
+import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';
 
 /** A query in SQL, with parameters `$1` and so on. */
@@ -22,13 +22,8 @@ export type Rows<Row> = Readable & AsyncIterable<Row>;
 /** Rows per fetch. */
 const BATCH = 100;
 
-/**
- * A transaction, which a pooler keeps on one connection. It has no time limit; while the server works, it checks every
- * second whether the client is still connected (not on Windows, which has no such check).
- */
-const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0;
-  SELECT set_config('client_connection_check_interval', '1000', true) FROM pg_settings
-    WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
+/** A transaction, which a pooler keeps on one connection. It has no time limit, and ends with its client. */
+const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0; ${checkClient(true)}`;
 
 /** A stream that fails when its server has sent nothing for too long. */
 class RowStream extends QueryStream {

@@ -55,6 +55,9 @@ export class Exchange implements Asker {
   private account?: string;
   /** The caller that is charged for the work or the stream. */
   private charged?: string;
+  /** Bytes of memory that the exchange holds: for its body, then for its unread answer; and the caller whose they are. */
+  private memory = 0;
+  private holder?: string;
   /** Releases other resources of the exchange. */
   private cleanups?: (() => void)[];
   /** Milliseconds until the first byte of the answer. */
@@ -141,15 +144,18 @@ export class Exchange implements Asker {
   }
 
   /**
-   * Reserves memory until the end of the exchange; waits until the caller's quota allows it.
+   * Reserves memory until the request is answered; waits until the caller's quota allows it.
    * @throws ApiError `service_unavailable` after `waitMs`; `request_timeout` if the exchange is over
    */
   async reserveMemory(bytes: number, waitMs: number): Promise<void> {
     const { client, quotas } = this;
     const count = Math.min(bytes, quotas.bytes.half);
     await quotas.bytes.acquire(client, waitMs, tooMuch, count);
-    this.whenOver(() => quotas.bytes.release(client, count));
-    if (this.isOver) throw new ApiError('request_timeout');
+    if (this.isOver) {
+      quotas.bytes.release(client, count);
+      throw new ApiError('request_timeout');
+    }
+    [this.holder, this.memory] = [client, count];
   }
 
   /** Answers with an error, unless the request has its answer; cuts off an answer that has started. */
@@ -166,13 +172,14 @@ export class Exchange implements Asker {
   /** The answer is complete; the handler's later output is dropped. */
   answered(): void {
     this.endWork('answering');
+    this.dropBody();
   }
 
   /** The answer has been sent, or the client has gone. */
   close(): void {
     this.endWork('over');
-    // The connection, which may stay idle for long, refers to its last request.
-    if (this.request.body !== undefined) this.request.body = this.request.rawBody = undefined;
+    this.dropBody();
+    this.tryHold(0);
     for (const cleanup of this.cleanups?.splice(0) ?? []) cleanup();
     if (this.stream) {
       this.streams.delete(this.stream);
@@ -203,13 +210,28 @@ export class Exchange implements Asker {
     return true;
   }
 
-  /** Charges the caller for unread bytes of the answer; cuts the connection off if its quota is used up. */
+  /**
+   * Holds memory for the unread bytes of the answer, in place of the body's; cuts the connection off if the caller's quota is
+   * used up. A longer answer counts as half of the quota, so that a caller with nothing else gets it.
+   */
   chargeUnread(): void {
-    const { response, client, quotas } = this;
-    const bytes = response.writableLength;
-    if (bytes === 0 || this.phase !== 'answering') return;
-    if (!quotas.bytes.tryAcquire(client, bytes)) return cutOff(this.request.socket);
-    this.whenOver(() => quotas.bytes.release(client, bytes));
+    const unread = Math.min(this.response.writableLength, this.quotas.bytes.half);
+    if (this.phase === 'answering' && !this.tryHold(unread)) cutOff(this.request.socket);
+  }
+
+  /** Holds this much memory from now on; false, with no change, if the caller's quota is used up. */
+  private tryHold(bytes: number): boolean {
+    const quota = this.quotas.bytes;
+    const more = bytes - this.memory;
+    if (more > 0 && !quota.tryAcquire((this.holder ??= this.client), more)) return false;
+    if (more < 0) quota.release(this.holder, -more);
+    this.memory = bytes;
+    return true;
+  }
+
+  /** The connection, which may stay idle for long, refers to its last request. */
+  private dropBody(): void {
+    if (this.request.body !== undefined) this.request.body = this.request.rawBody = undefined;
   }
 
   private startWork(): boolean {
