@@ -44,24 +44,12 @@ export class Replicas {
     this.replicas = pools.map((options) => new Replica(options, primary, position, preparesStatements));
   }
 
-  /**
-   * Reads from the usable replicas in turn; from the primary if none is usable or the replica fails. A statement that a current
-   * replica refuses as wrong is wrong on the primary too.
-   */
+  /** Reads from the usable replicas in turn; from the primary if none is usable or the replica fails. */
   async read<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
     const usable = this.replicas.filter(({ isUsable }) => isUsable);
     const replica = usable[this.turn++ % usable.length];
     if (!replica) return work(this.primary);
-    let isWrong = false;
-    const read = (connection: PoolClient) =>
-      work(connection).catch((error: unknown) => {
-        isWrong = WRONG.test(codeOf(error) ?? '');
-        throw error;
-      });
-    return replica.read(read).catch((error: unknown) => {
-      if (isWrong) throw error;
-      return work(this.primary);
-    });
+    return replica.read(work).catch(() => work(this.primary));
   }
 
   async close(): Promise<void> {
@@ -75,10 +63,8 @@ const CHECK_MS = 1;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
 
-/** SQLSTATEs of a wrong value or statement; not of a prepared statement whose name the session has already (42P05). */
-const WRONG = /^(?:22|42(?!P05))/;
-/** SQLSTATE of a statement that took too long. */
-const CANCELED = '57014';
+/** SQLSTATEs of a statement that a server which goes on has refused: wrong (but for a lost prepared statement), or too slow. */
+const REFUSED = /^(?:22|42(?!P05)|57014)/;
 
 /** A replica of the primary. After a failure or a lag, it is not used until it passes a probe. */
 class Replica {
@@ -120,9 +106,8 @@ class Replica {
       client.release();
       return result;
     } catch (error) {
-      const code = codeOf(error) ?? '';
       // A statement that the server has refused or cancelled says nothing about the replica, nor about the connection.
-      const isSound = isCurrent && (WRONG.test(code) || code === CANCELED);
+      const isSound = isCurrent && REFUSED.test(codeOf(error) ?? '');
       client?.release(isSound ? undefined : (error as Error));
       if (!isSound) this.suspend();
       throw error;
