@@ -190,16 +190,22 @@ describe('Others are served', () => {
 test('Accounts that ask for one page at the same moment share its statement', async () => {
   const waiting = `SELECT FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM "pets"%'`;
-  let asked: Promise<{ status: number; body: unknown }[]> | undefined;
-  await withTableLocked(service, 'pets', async () => {
-    const keys = Array.from({ length: 4 }, () => [key, others]).flat();
-    asked = Promise.all(keys.map((one) => call(service, 'GET', '/v1/pets?limit=7', { key: one })));
-    await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
-    // Time for the others to arrive.
-    await sleep(200);
-    expect(await query(service.databaseUrl, waiting)).toHaveLength(1);
+  const keys = Array.from({ length: 4 }, () => [key, others]).flat();
+  const ask = () => Promise.all(keys.map((one) => call(service, 'GET', '/v1/pets?limit=7', { key: one })));
+  let answers: { status: number; body: unknown }[] = [];
+  // A lock may last too long for the answers on a busy machine.
+  await eventually(async () => {
+    let asked: ReturnType<typeof ask> | undefined;
+    await withTableLocked(service, 'pets', async () => {
+      asked = ask();
+      await eventually(async () => (await query(service.databaseUrl, waiting)).length > 0);
+      // Time for the others to arrive.
+      await sleep(200);
+      expect(await query(service.databaseUrl, waiting)).toHaveLength(1);
+    });
+    answers = (await asked!).map(({ status, body }) => ({ status, body }));
+    return answers.every(({ status }) => status !== 503);
   });
-  const answers = (await asked!).map(({ status, body }) => ({ status, body }));
   expect(answers).toEqual(answers.map(() => ({ status: 200, body: answers[0]!.body })));
 });
 

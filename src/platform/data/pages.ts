@@ -33,18 +33,20 @@ export class Pages {
     // In a transaction, or in an operation with connections of its own.
     if (manager.queryRunner || asking?.hasOwnTime) return read();
     const pool = Connections.of(manager.dataSource).primary;
-    const question = `${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
+    const caller = asking && `${asking.client} ${this.shape.table}`;
+    // Nobody else waits with a caller that has all the connections it may have.
+    const isAlone = pool.isFull(caller);
+    const question = `${isAlone ? caller : ''} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
       shared = new SharedRead((callers) => {
-        const { caller, waits } = pool.leastBusy(callers);
-        // Callers that need not wait for a connection do not wait for this read.
-        if (waits) this.shared.delete(question);
-        return withoutDeadline(read, caller);
+        const reader = pool.leastBusy(callers);
+        if (!isAlone && pool.isFull(reader)) this.shared.delete(question);
+        return withoutDeadline(read, reader);
       });
       this.shared.set(question, shared);
     }
-    return shared.ask(asking && `${asking.client} ${this.shape.table}`);
+    return shared.ask(caller);
   }
 
   /** A page of the rows read, which are one more than the page. */

@@ -60,10 +60,14 @@ export class LentPool extends Pool {
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
   }
 
-  /** Of these callers, the one that holds the fewest connections, and whether even that one has to wait for another. */
-  leastBusy(callers: Iterable<string>): { caller?: string; waits: boolean } {
-    const [caller] = [...callers].toSorted((one, other) => this.quota.held(one) - this.quota.held(other));
-    return { caller, waits: !this.quota.isFree(caller) };
+  /** Of these callers, the one that holds the fewest connections. */
+  leastBusy(callers: Iterable<string>): string | undefined {
+    return [...callers].toSorted((one, other) => this.quota.held(one) - this.quota.held(other))[0];
+  }
+
+  /** Whether a caller has to wait until it returns a connection. */
+  isFull(caller: string | undefined): boolean {
+    return this.quota.held(caller) >= this.quota.half;
   }
 
   override connect(): Promise<PoolClient>;

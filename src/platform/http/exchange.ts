@@ -22,6 +22,8 @@ interface ObservedRequest extends IncomingMessage {
   /** Undefined once the answer has been sent. */
   body?: unknown;
   rawBody?: unknown;
+  file?: unknown;
+  files?: unknown;
 }
 
 type Answer = ServerResponse & { exchange?: Exchange };
@@ -55,8 +57,9 @@ export class Exchange implements Asker {
   private account?: string;
   /** The caller that is charged for the work or the stream. */
   private charged?: string;
-  /** Bytes of memory that the exchange holds: for its body, then for its unread answer; and the caller whose they are. */
+  /** Bytes of memory that the exchange holds, for its body and its unread answer; and the caller whose they are. */
   private memory = 0;
+  private bodyBytes = 0;
   private holder?: string;
   /** Releases other resources of the exchange. */
   private cleanups?: (() => void)[];
@@ -144,7 +147,7 @@ export class Exchange implements Asker {
   }
 
   /**
-   * Reserves memory until the request is answered; waits until the caller's quota allows it.
+   * Reserves memory for the body until the answer has been sent; waits until the caller's quota allows it.
    * @throws ApiError `service_unavailable` after `waitMs`; `request_timeout` if the exchange is over
    */
   async reserveMemory(bytes: number, waitMs: number): Promise<void> {
@@ -155,7 +158,8 @@ export class Exchange implements Asker {
       quotas.bytes.release(client, count);
       throw new ApiError('request_timeout');
     }
-    [this.holder, this.memory] = [client, count];
+    this.holder = client;
+    this.memory = this.bodyBytes = count;
   }
 
   /** Answers with an error, unless the request has its answer; cuts off an answer that has started. */
@@ -172,13 +176,17 @@ export class Exchange implements Asker {
   /** The answer is complete; the handler's later output is dropped. */
   answered(): void {
     this.endWork('answering');
-    this.dropBody();
   }
 
   /** The answer has been sent, or the client has gone. */
   close(): void {
     this.endWork('over');
-    this.dropBody();
+    // The connection, which may stay idle for long, refers to its last request.
+    const { request } = this;
+    if (request.rawBody !== undefined || request.body !== undefined)
+      request.rawBody = request.body = undefined;
+    if (request.file || request.files) request.file = request.files = undefined;
+    this.bodyBytes = 0;
     this.tryHold(0);
     for (const cleanup of this.cleanups?.splice(0) ?? []) cleanup();
     if (this.stream) {
@@ -211,12 +219,13 @@ export class Exchange implements Asker {
   }
 
   /**
-   * Holds memory for the unread bytes of the answer, in place of the body's; cuts the connection off if the caller's quota is
-   * used up. A longer answer counts as half of the quota, so that a caller with nothing else gets it.
+   * Holds memory for the unread bytes of the answer, or for the body if that takes more; cuts the connection off if the caller's
+   * quota is used up. A longer answer counts as half of the quota, so that a caller with nothing else gets it.
    */
   chargeUnread(): void {
     const unread = Math.min(this.response.writableLength, this.quotas.bytes.half);
-    if (this.phase === 'answering' && !this.tryHold(unread)) cutOff(this.request.socket);
+    if (this.phase === 'answering' && !this.tryHold(Math.max(unread, this.bodyBytes)))
+      cutOff(this.request.socket);
   }
 
   /** Holds this much memory from now on; false, with no change, if the caller's quota is used up. */
@@ -227,11 +236,6 @@ export class Exchange implements Asker {
     if (more < 0) quota.release(this.holder, -more);
     this.memory = bytes;
     return true;
-  }
-
-  /** The connection, which may stay idle for long, refers to its last request. */
-  private dropBody(): void {
-    if (this.request.body !== undefined) this.request.body = this.request.rawBody = undefined;
   }
 
   private startWork(): boolean {

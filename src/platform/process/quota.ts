@@ -37,15 +37,10 @@ export class Quota {
 
   /** Acquires a share; false if too little is free, or the caller would hold more than half. */
   tryAcquire(caller: string | undefined, count = 1): boolean {
-    if (!this.isFree(caller, count)) return false;
+    if (this.used + count > this.total || this.held(caller) + count > this.half) return false;
     if (caller !== undefined) this.shares.set(caller, this.held(caller) + count);
     this.used += count;
     return true;
-  }
-
-  /** Whether `tryAcquire` would succeed. */
-  isFree(caller: string | undefined, count = 1): boolean {
-    return this.used + count <= this.total && this.held(caller) + count <= this.half;
   }
 
   /** How much a caller holds; 0 for work without a caller. */
