@@ -122,6 +122,7 @@ async function expectAll(
     expect([(await list(limited)).status, added.status]).toEqual([200, 403]);
   }
   for (const id of queued) await eventually(() => receiver.callsFor(id).length > 0);
+  expect(queued.map((id) => receiver.callsFor(id).length)).toEqual(queued.map(() => 1));
 }
 
 /** An answer without what goes on: when a key was last used, and how far a message is. */
