@@ -1,4 +1,4 @@
-import { createHmac, KeyObject, randomUUID, sign } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { exportSPKI, generateKeyPair, importJWK, type JWTPayload } from 'jose';
 import { readConfig } from '../src/config.js';
 import { warningsOfIssuer } from '../src/load-config.js';
@@ -71,13 +71,6 @@ async function send(at: TestedService, method: string, path: string, more: { key
   return answer;
 }
 
-/** A token signed by the issuer over exactly these texts. */
-function signed(header: string, claims: string): string {
-  const text = [header, claims].map((one) => Buffer.from(one).toString('base64url')).join('.');
-  const key = KeyObject.from(issuer.privateKey);
-  return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
-}
-
 function expectInvalid(answer: Answer): void {
   expectError(answer, 401, 'invalid_token');
   expect(answer.headers.get('www-authenticate')).toContain('error="invalid_token"');
@@ -85,7 +78,8 @@ function expectInvalid(answer: Answer): void {
 
 describe('An access token', () => {
   test('opens the operations whose permissions its claim names, and no others', async () => {
-    const token = await tokenOf(someone(), 'pets:read nonsense');
+    const aud = ['https://elsewhere.example', AUDIENCE];
+    const token = await tokenOf(someone(), 'pets:read nonsense', { aud });
     expect((await list(token)).status).toBe(200);
     const answer = await send(service, 'POST', '/v1/pets', { key: token, body: '{' });
     expect(expectError(answer, 403, 'permission_denied')).toContain('`pets:write`');
@@ -98,49 +92,21 @@ describe('An access token', () => {
     expect((await list(await issuer.token({ scope: 'pets:read' }, { alg, kid: alg }))).status).toBe(200);
   });
 
-  test('may be a JWT without the type of an access token, but not an ID token', async () => {
+  test('may be a JWT without the type of an access token, but not an ID token; a claim of its kind decides', async () => {
     const sub = someone();
     for (const typ of ['JWT', undefined])
       expect((await list(await issuer.token({ sub, scope: ALL }, { typ }))).status).toBe(200);
-    const idTokens = [
-      { nonce: 'n', scope: ALL },
-      { at_hash: 'h', scope: ALL },
-      { typ: 'ID', scope: ALL },
-      { token_use: 'id', scope: ALL },
-      { email: 'a@b.example' },
-    ];
-    for (const claims of idTokens)
-      expectInvalid(await list(await issuer.token({ sub, ...claims }, { typ: 'JWT' })));
-    expectInvalid(await list(await issuer.token({ sub, scope: ALL }, { typ: 'logout+jwt' })));
-    expectInvalid(await list(await issuer.token({ sub, scope: ALL, typ: 'Bearer' }, { typ: 'logout+jwt' })));
-  });
-
-  test('is recognized by the claim that Keycloak before 24 and Amazon set, whatever its other claims', async () => {
-    const sub = someone();
+    const others = [{ nonce: 'n' }, { at_hash: 'h' }, { scope: undefined, email: 'a@b.example' }];
+    // The kind, as Keycloak and Amazon say it.
+    const kinds = [{ typ: 'ID' }, { token_use: 'id' }, { typ: 'Refresh' }, { token_use: 'refresh' }];
+    for (const claims of [...others, ...kinds])
+      expectInvalid(await list(await issuer.token({ sub, scope: ALL, ...claims }, { typ: 'JWT' })));
+    for (const claims of [{}, { typ: 'Bearer' }])
+      expectInvalid(await list(await issuer.token({ sub, scope: ALL, ...claims }, { typ: 'logout+jwt' })));
     for (const says of [{ typ: 'Bearer' }, { token_use: 'access' }]) {
       const claims = { sub, scope: ALL, nonce: 'n', at_hash: 'h', ...says };
       expect((await list(await issuer.token(claims, { typ: 'JWT' }))).status).toBe(200);
-      expect((await list(await issuer.token({ ...claims, scope: undefined }, { typ: 'JWT' }))).status).toBe(
-        403,
-      );
     }
-    for (const says of [{ typ: 'Logout' }, { typ: 'Refresh' }, { token_use: 'refresh' }])
-      expectInvalid(await list(await issuer.token({ sub, scope: ALL, ...says }, { typ: 'JWT' })));
-  });
-
-  test('is refused with the names of its missing and wrong claims', async () => {
-    const message = async (claims: JWTPayload, typ = 'at+jwt') =>
-      (await list(await issuer.token({ scope: ALL, ...claims }, { typ }))).body.message;
-    expect(await message({ aud: undefined })).toContain('has no claim `aud`');
-    expect(await message({ sub: undefined })).toContain('has no claim `sub`');
-    expect(await message({ scope: undefined }, 'JWT')).toContain('has no claim `scope`');
-    expect(await message({ aud: 'x' })).toMatch(/claim `aud` is not/);
-    expect(await message({ nonce: 'n' }, 'JWT')).toContain('ID token');
-  });
-
-  test('may be for several audiences', async () => {
-    const token = await tokenOf(someone(), ALL, { aud: ['https://elsewhere.example', AUDIENCE] });
-    expect((await list(token)).status).toBe(200);
   });
 
   test.each<[string, JWTPayload]>([
@@ -165,20 +131,14 @@ describe('An access token', () => {
   });
 
   test('is refused unsigned, with the public key as a secret, or with a key of its sender', async () => {
-    const claims = JSON.stringify({
-      iss: issuer.url,
-      aud: AUDIENCE,
-      sub: 'ada',
-      exp: now() + 600,
-      scope: ALL,
-    });
     const base64 = (text: string) => Buffer.from(text).toString('base64url');
-    expectInvalid(await list(`${base64('{"alg":"none","typ":"at+jwt"}')}.${base64(claims)}.`));
+    const claims = (await issuer.token({ scope: ALL })).split('.')[1]!;
+    expectInvalid(await list(`${base64('{"alg":"none","typ":"at+jwt"}')}.${claims}.`));
     const publicKey = await exportSPKI(
       (await importJWK({ ...issuer.keys[0]! }, 'RS256', { extractable: true })) as never,
     );
     for (const secret of [publicKey, issuer.keys[0]!.n!, JSON.stringify(issuer.keys[0])]) {
-      const text = `${base64('{"alg":"HS256","kid":"one","typ":"at+jwt"}')}.${base64(claims)}`;
+      const text = `${base64('{"alg":"HS256","kid":"one","typ":"at+jwt"}')}.${claims}`;
       expectInvalid(await list(`${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`));
     }
     const attacker = await Issuer.start();
@@ -195,19 +155,6 @@ describe('An access token', () => {
     expectInvalid(await list(await issuer.token({ scope: ALL }, {}, privateKey)));
     expect(seen).toEqual([]);
     await attacker.stop();
-  });
-
-  test('is read as JSON.parse reads it: the last of two claims of one name counts, and control characters are text', async () => {
-    const header = '{"alg":"RS256","kid":"one","typ":"at+jwt"}';
-    const sub = someone();
-    const claims = `{"iss":"${issuer.url}","aud":"${AUDIENCE}","sub":"${sub}","exp":${now() + 600},"scope":"pets:read"}`;
-    const { body } = await current(signed(header, claims));
-    const twice = await current(signed(header, claims.replace('{', '{"sub":"bob","sub":"eve",')));
-    expect([twice.status, twice.body.id]).toEqual([200, body.id]);
-    for (const character of ['\x7f', '\x80', '\x85', '\x9f', '\ufeff', '\ufffe'])
-      expect((await list(signed(header, claims.replace('{', `{"name":"a${character}b",`)))).status).toBe(200);
-    const named = await current(signed(header, claims.replace(sub, `${sub}\x80`)));
-    expect([named.status, named.body.id === body.id]).toEqual([200, false]);
   });
 
   test('is distinguished from an API key by its form', async () => {
@@ -277,49 +224,25 @@ describe('The account of a subject', () => {
     expect(next.status).toBe(200);
     expect(next.body.id).not.toBe(body.id);
     const env = { DATABASE_URL: service.databaseUrl };
-    const { code } = await admin(['accounts', 'close', next.body.email], env);
-    expect(code).toBe(0);
+    expect(await admin(['accounts', 'close', `${issuer.url} ${sub}`], env)).toMatchObject({ code: 0 });
     await expectRevoked(async () => [await list(token)]);
     expectError(await list(await tokenOf(sub)), 403, 'permission_denied');
   });
 
   test('is found by operator commands by issuer and subject, and by id', async () => {
     const sub = `${someone()} the 2nd`;
-    const token = await tokenOf(sub);
-    const { id } = (await current(token)).body;
+    const { id } = (await current(await tokenOf(sub))).body;
     const env = { DATABASE_URL: plain.databaseUrl };
-    const run = async (...args: string[]) => {
-      const { code, stdout, stderr } = await admin(args, env);
-      expect([code, stderr]).toEqual([0, '']);
-      return stdout;
-    };
-    const names = [`${issuer.url} ${sub}`, String(id)];
     const facts = { issuer: issuer.url, subject: sub };
-    const listed = JSON.parse(await run('accounts', 'list', '--json')) as { id: number }[];
+    const listed = JSON.parse((await admin(['accounts', 'list', '--json'], env)).stdout) as { id: number }[];
     expect(listed.find((one) => one.id === id)).toMatchObject(facts);
-    for (const name of names) {
-      expect(await run('accounts', 'export', name)).toContain(JSON.stringify(facts).slice(1, -1));
-      await run('accounts', 'set-permissions', name, 'orders:read');
-      await run('keys', 'create', name, '--name', 'x', '--permissions', 'orders:read');
-      expect(await run('keys', 'list', name)).toContain('orders:read');
+    const name = `${issuer.url} ${sub}`;
+    for (const each of [name, String(id)]) {
+      const { stdout } = await admin(['accounts', 'export', each], env);
+      expect(stdout).toContain(JSON.stringify(facts).slice(1, -1));
     }
-    await run('accounts', 'close', names[0]!);
-    for (const name of names) {
-      const again = await admin(['accounts', 'close', name], env);
-      expect(again).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `petstore: The account ${JSON.stringify(name)} is closed.\n`,
-      });
-    }
-    const records = (await run('audit', '--account', names[0]!)).trim().split('\n');
-    expect(JSON.parse(records.at(-1)!)).toMatchObject({
-      actor: 'operator',
-      action: 'account.closed',
-      accountId: id,
-    });
-    for (const name of [`${issuer.url} ${sub}x`, `x ${sub}`, '9223372036854775807', '0'])
-      expect(await admin(['accounts', 'export', name], env)).toMatchObject({
+    for (const none of [`${name}x`, `x ${sub}`, '9223372036854775807', '0'])
+      expect(await admin(['accounts', 'export', none], env)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('There is no account'),
       });
@@ -356,11 +279,8 @@ describe('The account of a subject', () => {
         409,
         'managed_by_identity_provider',
       );
-    const { status } = await call(service, 'PATCH', '/v1/accounts/current', {
-      key: token,
-      body: { revokeKeys: true },
-    });
-    expect(status).toBe(200);
+    const body = { revokeKeys: true };
+    expect((await call(service, 'PATCH', '/v1/accounts/current', { key: token, body })).status).toBe(200);
   });
 });
 
@@ -368,7 +288,7 @@ describe('An API key that is made with a token', () => {
   const keys = (key: string, method: string, path = '', body?: unknown) =>
     call(service, method, `/v1/api-keys${path}`, { key, body });
 
-  test('may do no more than the token', async () => {
+  test('may do no more than the token, and manages no account', async () => {
     const sub = someone();
     const [all, few, none] = await Promise.all([
       tokenOf(sub),
@@ -376,12 +296,7 @@ describe('An API key that is made with a token', () => {
       tokenOf(sub, 'openid'),
     ]);
     const wide = await keys(all, 'POST', '', { name: 'wide' });
-    expect(wide.body.permissions.toSorted()).toEqual([
-      'orders:read',
-      'orders:write',
-      'pets:read',
-      'pets:write',
-    ]);
+    expect(wide.body.permissions.toSorted()).toEqual(ALL.split(' ').slice(1).toSorted());
     const narrow = await keys(few, 'POST', '', { name: 'narrow' });
     expect(narrow.body.permissions).toEqual(['pets:read']);
     const refused = [
@@ -398,14 +313,10 @@ describe('An API key that is made with a token', () => {
     }
     expect((await keys(few, 'POST', `/${narrow.body.id}/roll`, {})).body.permissions).toEqual(['pets:read']);
     expect((await keys(all, 'PATCH', `/${wide.body.id}`, { name: 'renamed' })).status).toBe(200);
+    expectError(await current(wide.body.key), 401, 'invalid_credentials');
     expect((await keys(few, 'DELETE', `/${wide.body.id}`)).status).toBe(204);
     expectError(await keys(all, 'DELETE', '/current'), 403, 'permission_denied');
     expect((await keys(all, 'GET')).body).toHaveLength(1);
-  });
-
-  test('manages no account itself', async () => {
-    const { body } = await keys(await tokenOf(someone()), 'POST', '', { name: 'x' });
-    expectError(await current(body.key), 401, 'invalid_credentials');
   });
 });
 
@@ -446,16 +357,13 @@ describe('An instance with other settings', () => {
     expect((await ask({ sub: await known(), ...MAY_READ })).status).toBe(200);
   });
 
-  test('reads a claim at a JSON Pointer, for names with dots, and names the pointer if the claim is missing', async () => {
+  test('reads a claim at a JSON Pointer, for names with dots', async () => {
     const sub = await known();
     const roles = ['pets:read'];
-    const ask = async (claims: JWTPayload, typ = 'JWT') =>
-      list(await issuer.token({ sub, azp: 'a program', ...claims }, { typ }), pointed);
+    const ask = async (claims: JWTPayload) => list(await issuer.token({ sub, ...claims }), pointed);
     expect((await ask({ resource_access: { 'my.client/~x': { roles } } })).status).toBe(200);
     const nested = await ask({ resource_access: { my: { 'client/~x': { roles } } } });
-    expectInvalid(nested);
-    expect(nested.body.message).toContain('has no claim `/resource_access/my.client~1~0x/roles`');
-    expectError(await ask({}, 'at+jwt'), 403, 'permission_denied');
+    expectError(nested, 403, 'permission_denied');
   });
 
   test('accepts an access token whose permissions are in a claim that ID tokens share, if its audience is not its client', async () => {
