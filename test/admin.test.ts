@@ -7,6 +7,7 @@ import {
   call,
   createAccount,
   createKey,
+  type Credentials,
   expectError,
   expectRevoked,
   TIMESTAMP,
@@ -58,16 +59,12 @@ describe('A process of its own', () => {
     const account = { email: `${randomUUID()}@Example.com`, password: 'correct horse battery' };
     const input = `${account.password}\n`;
     const options = { env: DATABASE, input };
-    const { code, stdout, stderr } = await runNode(
-      [...ADMIN, 'accounts', 'create', account.email, '--json'],
-      options,
-    );
+    const args = [...ADMIN, 'accounts', 'create', account.email, '--json'];
+    const { code, stdout, stderr } = await runNode(args, options);
     expect([code, stderr]).toEqual([0, '']);
-    expect(JSON.parse(stdout)).toEqual({
-      id: expect.any(Number),
-      email: account.email,
-      createdAt: expect.stringMatching(TIMESTAMP),
-    });
+    const { email } = account;
+    const createdAt = expect.stringMatching(TIMESTAMP);
+    expect(JSON.parse(stdout)).toEqual({ id: expect.any(Number), email, createdAt });
     expect((await call(service, 'GET', '/v1/api-keys', { account })).status).toBe(200);
   });
 
@@ -94,29 +91,21 @@ describe('A process of its own', () => {
     expect(head).toMatch(/^id +email +createdAt +issuer +subject$/);
     expect(new Set(lines.map((line) => line.split(/ +/)[1])).size).toBe(200_000);
   });
-
-  test('ends quietly when the reader closes its output', async () => {
-    const command = `${process.execPath} ${ADMIN.join(' ')} audit | head -n 1`;
-    const shell = spawn('sh', ['-c', command], { cwd: ROOT, env: { PATH: process.env.PATH, ...DATABASE } });
-    const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
-    expect(stdout).toMatch(/^\{.+\}\n$/);
-    expect(stderr).toBe('');
-  });
 });
 
-describe('Accounts', () => {
-  test('accept a new password, typed or generated, and no longer the old one', async () => {
-    const old = await createAccount(service);
-    const { email } = old;
-    const key = await createKey(service, old);
-    await run(['accounts', 'set-password', email], 'another fine horse');
-    const typed = { email, password: 'another fine horse' };
-    expect((await call(service, 'GET', '/v1/api-keys', { account: typed })).status).toBe(200);
-    expectError(await call(service, 'GET', '/v1/api-keys', { account: old }), 401, 'invalid_credentials');
-    const generated = await json(['accounts', 'set-password', email, '--generate-password']);
-    expect((await call(service, 'GET', '/v1/api-keys', { account: generated })).status).toBe(200);
-    expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
-  });
+test('An account accepts a new password, typed or generated, and no longer the old one', async () => {
+  const old = await createAccount(service);
+  const { email } = old;
+  const key = await createKey(service, old);
+  const password = 'another fine horse';
+  await run(['accounts', 'set-password', email], password);
+  const get = (account: Credentials) => call(service, 'GET', '/v1/api-keys', { account });
+  expect((await get({ email, password })).status).toBe(200);
+  expectError(await get(old), 401, 'invalid_credentials');
+  expect((await get(await json(['accounts', 'set-password', email, '--generate-password']))).status).toBe(
+    200,
+  );
+  expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
 });
 
 describe('An export', () => {
@@ -196,56 +185,41 @@ describe('Keys', () => {
     expect(await json(['keys', 'list', email])).toEqual([{ ...told, lastUsedAt: expect.any(String) }]);
     // So that the service has just seen it.
     expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
-    expect(await run(['keys', 'revoke', email, String(told.id)])).toMatchObject({
-      code: 0,
-      stdout: `Key ${told.id} is revoked.\n`,
-    });
+    const { stdout } = await run(['keys', 'revoke', email, String(told.id)]);
+    expect(stdout).toBe(`Key ${told.id} is revoked.\n`);
     await expectRevoked(async () => [await call(service, 'GET', '/v1/pets', { key })]);
     expect(await json(['keys', 'list', email])).toEqual([]);
   });
 
-  test('have the permissions that the operator sets, and at most those of their account', async () => {
+  test('have the permissions that the operator sets, and within a second at most those of their account', async () => {
     const account = await createAccount(service);
     const reader = ['--name', 'x', '--permissions', 'pets:read'];
     const { key } = await json(['keys', 'create', account.email, ...reader]);
     const add = () => call(service, 'POST', '/v1/pets', { key, body: '{' });
     expectError(await add(), 403, 'permission_denied');
     const all = await createKey(service, account);
+    const list = (one: string) => call(service, 'GET', '/v1/pets', { key: one });
+    for (const one of [key, all]) expect((await list(one)).status).toBe(200);
     const set = (permissions: string) => run(['accounts', 'set-permissions', account.email, permissions]);
-    expect(await set('orders:read,orders:write')).toEqual({
-      code: 0,
+    expect(await set('orders:read,orders:write')).toMatchObject({
       stdout: `Keys of "${account.email}" may do: orders:read, orders:write.\n`,
-      stderr: '',
     });
-    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key })).status === 403);
-    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key: all })).status === 403);
+    await expectRevoked(() => Promise.all([list(key), list(all)]));
     expect((await call(service, 'GET', '/v1/store/orders', { key: all })).status).toBe(200);
     const shown = await call(service, 'GET', '/v1/accounts/current', { account });
     expect(shown.body.permissions).toEqual(['orders:read', 'orders:write']);
     expect(await set('all')).toMatchObject({ code: 0 });
-    await eventually(async () => (await call(service, 'GET', '/v1/pets', { key: all })).status === 200);
-    expect(await set('pets:fly')).toMatchObject({ code: 2 });
-  });
-
-  test('are printed with the terminal escape sequences of their name escaped', async () => {
-    const { email } = await createAccount(service);
-    const { stdout } = await run(['keys', 'create', email, '--name', '\u001b[2J\u009b1m\n']);
-    expect(stdout).toContain('\\u001b[2J\\u009b1m\\n');
-    expect(stdout.split('\n')).toHaveLength(3);
+    await eventually(async () => (await list(all)).status === 200);
   });
 });
 
 test('Invitations are listed without their code, until they are revoked', async () => {
   const expiresAt = '2100-01-31T12:00:00.000Z';
-  const made = [
-    await json(['invitations', 'create']),
-    await json(['invitations', 'create', '--expires-at', expiresAt]),
-  ];
+  const create = (...args: string[]) => json(['invitations', 'create', ...args]);
+  const made = [await create(), await create('--expires-at', expiresAt)];
   const shown = made.map(({ invitation: _code, ...rest }) => rest);
-  expect(shown).toEqual([
-    { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP) },
-    { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP), expiresAt },
-  ]);
+  const told = { id: expect.any(Number), createdAt: expect.stringMatching(TIMESTAMP) };
+  expect(shown).toEqual([told, { ...told, expiresAt }]);
   // Others may be those of other tests.
   const listed = async () => {
     const all: { id: number }[] = await json(['invitations', 'list']);
@@ -253,17 +227,9 @@ test('Invitations are listed without their code, until they are revoked', async 
   };
   expect(await listed()).toEqual(shown);
   const revoke = () => run(['invitations', 'revoke', String(shown[0]!.id)]);
-  expect(await revoke()).toEqual({
-    code: 0,
-    stdout: `Invitation ${shown[0]!.id} is revoked.\n`,
-    stderr: '',
-  });
+  expect(await revoke()).toMatchObject({ code: 0, stdout: `Invitation ${shown[0]!.id} is revoked.\n` });
   expect(await listed()).toEqual([shown[1]]);
-  expect(await revoke()).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `petstore: There is no unused invitation ${shown[0]!.id}.\n`,
-  });
+  expect(await revoke()).toMatchObject({ code: 1 });
 });
 
 describe('A command that fails', () => {
@@ -273,7 +239,6 @@ describe('A command that fails', () => {
     [2, 'keys revoke a@b.example 1e3', /Must be a 64-bit integer/],
     [2, 'accounts set-permissions a@b.example pets:fly', /Must be "all", or some of pets:read, /],
     [2, 'invitations create --expires-at 2020-01-31T12:00:00Z', /Must be a time in the future/],
-    [2, 'audit --since yesterday', /Must be a time such as/],
     [1, 'accounts create x --generate-password', /^petstore: email must be an email/],
     [1, 'accounts create x@example.com', /^petstore: There is no password on standard input/],
   ])('ends with %i and says why: %s', async (code, line, why) => {
@@ -337,33 +302,6 @@ describe('A service with rights only on the rows', () => {
   const APP_PASSWORD = 'change me';
   const SCRIPT = readFileSync(`${ROOT}/deploy/postgres/roles.sql`, 'utf8');
 
-  /** Starts one on a new database, whose roles are made before or after it is migrated, and has it do what it does. */
-  async function serveAs(sql: (role: string) => string, isBefore: boolean): Promise<string> {
-    const owner = await createDatabase();
-    const role = `app_${new URL(owner).pathname.slice(1)}`;
-    if (isBefore) expect(await psql(owner, sql(role), { APP_PASSWORD })).toEqual({ code: 0, stderr: '' });
-    await migrate({ DATABASE_URL: owner });
-    if (!isBefore) await query(owner, sql(role));
-    const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: APP_PASSWORD }).href;
-    const receiver = await Receiver.start();
-    const restricted = await startService({ DATABASE_URL, ...receiver.env });
-    const account = await createAccount(restricted);
-    const key = await createKey(restricted, account);
-    const body = { name: 'Luna', categoryId: 1, status: 'available' };
-    const { body: pet } = await call(restricted, 'POST', '/v1/pets', { key, body });
-    const order = await call(restricted, 'POST', '/v1/store/orders', { key, body: { petId: pet.id } });
-    const message = await call(restricted, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
-    expect([order.status, message.status]).toEqual([201, 202]);
-    await eventually(async () => {
-      const { body: sent } = await call(restricted, 'GET', `/v1/messages/${message.body.id}`, { key });
-      return sent.status === 'delivered';
-    });
-    expect((await call(restricted, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
-    await restricted.stop();
-    receiver.stop();
-    return DATABASE_URL;
-  }
-
   /** What only the owner of the tables may do. */
   const OWNERS = [
     'DROP TABLE pets',
@@ -375,6 +313,7 @@ describe('A service with rights only on the rows', () => {
     'CREATE INDEX ON pets (name)',
   ];
 
+  /** Whose role is made before or after the database is migrated. */
   const WAYS: [by: string, sql: (role: string) => string, isBefore: boolean][] = [
     [
       'by docs/operating.md',
@@ -390,10 +329,29 @@ describe('A service with rights only on the rows', () => {
   test.each(WAYS.slice(0, hasPsql ? 2 : 1))(
     'does everything on a schema that another role has migrated, and cannot change the schema: %s',
     async (_by, sql, isBefore) => {
-      const databaseUrl = await serveAs(sql, isBefore);
+      const owner = await createDatabase();
+      const role = `app_${new URL(owner).pathname.slice(1)}`;
+      if (isBefore) expect(await psql(owner, sql(role), { APP_PASSWORD })).toEqual({ code: 0, stderr: '' });
+      await migrate({ DATABASE_URL: owner });
+      if (!isBefore) await query(owner, sql(role));
+      const DATABASE_URL = Object.assign(new URL(owner), { username: role, password: APP_PASSWORD }).href;
+      const receiver = await Receiver.start();
+      const restricted = await startService({ DATABASE_URL, ...receiver.env });
+      const account = await createAccount(restricted);
+      const customer = await Customer.of(restricted, account);
+      await customer.orderAt('placed');
+      const { key } = customer;
+      const message = await call(restricted, 'POST', '/v1/messages', { key, body: { message: 'Hello' } });
+      await eventually(async () => {
+        const { body: sent } = await call(restricted, 'GET', `/v1/messages/${message.body.id}`, { key });
+        return sent.status === 'delivered';
+      });
+      expect((await call(restricted, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
+      await restricted.stop();
+      receiver.stop();
       for (const statement of OWNERS)
-        await expect(query(databaseUrl, statement)).rejects.toThrow(/must be owner|permission denied/);
-      await expect(query(databaseUrl, `UPDATE audit_log SET actor = 'operator'`)).rejects.toThrow(
+        await expect(query(DATABASE_URL, statement)).rejects.toThrow(/must be owner|permission denied/);
+      await expect(query(DATABASE_URL, `UPDATE audit_log SET actor = 'operator'`)).rejects.toThrow(
         'cannot be changed',
       );
     },
