@@ -139,6 +139,44 @@ describe('A failing database', () => {
     await eventually(async () => (await everywhere(has)).every(({ status }) => status !== 503));
   });
 
+  /** Sets or resets something of the database, and ends its sessions. It is done from another one: this may be read only. */
+  const alter = async (change: string) => {
+    const name = new URL(databaseUrl).pathname.slice(1);
+    const server = process.env.TEST_DATABASE_URL!;
+    await query(server, `ALTER DATABASE ${name} ${change}`);
+    await query(server, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  };
+
+  test.each<[string, () => unknown, () => unknown]>([
+    ['is gone', () => proxy.stop(), () => proxy.mend()],
+    ['is silent', () => proxy.swallow(), () => (proxy.stop(), proxy.pass(), proxy.mend())],
+    [
+      'cannot be written',
+      () => alter('SET default_transaction_read_only = on'),
+      () => alter('RESET default_transaction_read_only'),
+    ],
+  ])(
+    'that %s makes the service not ready, and is written within 2 s of its address leading to another server',
+    async (_how, lose, lead) => {
+      const ask = client((await credentials()).key);
+      const isReady = async () => (await call(service, 'GET', '/health/ready')).status === 200;
+      expect((await ask('POST', '/v1/pets', PET)).status).toBe(201);
+      await lose();
+      await eventually(async () => (await ask('POST', '/v1/pets', PET)).status === 503);
+      await eventually(async () => !(await isReady()));
+      await lead();
+      const begun = performance.now();
+      await eventually(async () => (await ask('POST', '/v1/pets', PET)).status === 201);
+      const followed = performance.now() - begun;
+      const next = await ask('POST', '/v1/pets', PET);
+      expect(next.status).toBe(201);
+      // Beyond the two seconds, so many times what a write takes on a busy machine.
+      expect(followed).toBeLessThan(2_000 + 10 * next.ms);
+      await eventually(isReady);
+      expect(service.output()).not.toContain(new URL(databaseUrl).password);
+    },
+  );
+
   test('that answers late, or not at all, makes no complete request wait longer than three seconds', async () => {
     const { key } = await credentials();
     const ask = client(key);

@@ -456,8 +456,12 @@ describe('the configuration', () => {
     'postgresql:///shop',
     'postgresql://u:s3@cret@db_1/shop',
     'postgres://u:s3%23cret@[::1]:5433/shop?sslmode=verify-full&user=a@b',
+    'postgresql://u:s3,cret@[::1]/shop?target_session_attrs=read-write',
+    'postgresql://u:s3cret@one/shop?options=-c%20search_path=a,b',
   ])('takes %s, as the driver does', (url) => {
-    for (const name of URLS) expect(readConfig({ [name]: url })).toHaveProperty(name, url);
+    // A comma separates the URLs of replicas.
+    const names = url.includes(',') ? URLS.slice(0, 2) : URLS;
+    for (const name of names) expect(readConfig({ [name]: url })).toHaveProperty(name, url);
   });
 
   test.each([
@@ -471,6 +475,9 @@ describe('the configuration', () => {
     'postgresql://u:s3cret%FF@db/shop',
     'postgresql://u:s3cret@db:65536/shop',
     'postgresql://u:s3cret@db:x/shop',
+    'postgresql://u:s3cret@one:5432,two:5433/shop',
+    'postgres://u:s3cret@one,[::1]:5433,10.0.0.1/shop?target_session_attrs=primary',
+    'postgresql://one,two',
   ])('refuses %s, and says without the password what it must be', (url) => {
     for (const name of URLS) {
       const given = name === 'DATABASE_REPLICA_URLS' ? `postgresql://db,${url}` : url;
