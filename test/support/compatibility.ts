@@ -40,31 +40,12 @@ interface Schema {
   [keyword: string]: unknown;
 }
 
-/** Something that a client of the earlier document may rely on and the later one does not keep. */
-export interface Break {
-  /** The stability that its operation was released with. */
-  stability: 'stable' | 'beta' | 'experimental';
-  what: string;
-}
-
 /** The direction of a schema: what a request accepts can only grow, what an answer contains can only shrink. */
 type Direction = 'request' | 'answer';
 
 const ERROR_CODE = '#/components/schemas/ErrorCode';
 const LOWER_LIMITS = ['minimum', 'minLength', 'minItems'];
 const UPPER_LIMITS = ['maximum', 'maxLength', 'maxItems'];
-
-/** Everything in which a later document breaks clients of an earlier one, whatever its version says. */
-export function findBreaks(before: Api, after: Api, today = new Date()): Break[] {
-  return Object.entries(before.paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, operation]) => {
-      const isOver = new Date(operation['x-deprecated-sunset'] ?? '9999-12-31') <= today;
-      const stability = operation['x-stability'] ?? 'stable';
-      const found = new Comparison(before, after).operations(operation, after.paths[path]?.[method]);
-      return isOver ? [] : found.map((what) => ({ stability, what: `${operation.operationId}: ${what}` }));
-    }),
-  );
-}
 
 /**
  * The breaks that a later document may not have: of a stable operation within a version of the interface, whatever its
@@ -76,8 +57,13 @@ export function findForbidden(before: Api, after: Api, today = new Date()): stri
   const isMinor = is[0] > was[0] || (is[0] === was[0] && is[1] > was[1]);
   const isMajor = partsOf(after.info.version)[0] > partsOf(before.info.version)[0];
   const allowed = { stable: isMajor, beta: isMinor, experimental: true };
-  return findBreaks(before, after, today).flatMap(({ stability, what }) =>
-    allowed[stability] ? [] : [what],
+  return Object.entries(before.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]) => {
+      const isOver = new Date(operation['x-deprecated-sunset'] ?? '9999-12-31') <= today;
+      if (isOver || allowed[operation['x-stability'] ?? 'stable']) return [];
+      const found = new Comparison(before, after).operations(operation, after.paths[path]?.[method]);
+      return found.map((what) => `${operation.operationId}: ${what}`);
+    }),
   );
 }
 
@@ -133,9 +119,7 @@ class Comparison {
       const [old, present] = [schemaOf(before), schemaOf(after)];
       const types = Object.keys(before.content ?? {}).filter((type) => !(type in (after.content ?? {})));
       headers.push(...types.map((type) => `${type} of ${status} is gone`));
-      if (!old) return headers;
-      if (!present) return headers;
-      return [...headers, ...this.schemas(old, present, 'answer', status)];
+      return old && present ? [...headers, ...this.schemas(old, present, 'answer', status)] : headers;
     });
   }
 
